@@ -1,0 +1,54 @@
+// Programs from Debian packages that tests use. The product never needs them to be installed by us.
+
+import { spawnSync } from 'node:child_process';
+
+/**
+ * @typedef {object} Need
+ * @property {string} probe shell command that succeeds when the program is there and works
+ * @property {readonly string[]} packages
+ * @property {string} without what is skipped when it is missing
+ */
+
+/** @type {readonly Need[]} */
+const needs = [
+  {
+    // A compiler without the C library's headers compiles nothing, hence not just `command -v cc`.
+    probe: "echo '#include <pthread.h>' | cc -fsyntax-only -x c -",
+    packages: ['gcc', 'libc6-dev'],
+    without: 'tests of the native device',
+  },
+  { probe: 'command -v openssl', packages: ['openssl'], without: 'comparisons with OpenSSL' },
+];
+
+/**
+ * Installs what is missing where this process may: as root, on a system with apt-get. Elsewhere it only says what is
+ * missing; the tests that need it skip themselves.
+ * @param {(text: string) => void} say
+ */
+export function ensureDebianPackages(say) {
+  let missing = needs.filter((need) => !succeeds(need.probe));
+  if (missing.length === 0) return;
+  const packages = missing.flatMap((need) => need.packages);
+  if (process.getuid?.() === 0 && succeeds('command -v apt-get')) {
+    say(`installing Debian packages: ${packages.join(' ')}`);
+    const output = aptGet(['update']) ?? aptGet(['install', '--yes', '--no-install-recommends', ...packages]);
+    missing = missing.filter((need) => !succeeds(need.probe));
+    if (missing.length > 0 && output) process.stderr.write(`${output.trimEnd()}\n`);
+  }
+  for (const need of missing) say(`not installed: ${need.packages.join(', ')}; skipped for that: ${need.without}`);
+}
+
+/**
+ * @param {readonly string[]} args
+ * @returns {string | undefined} what it printed, if it failed
+ */
+function aptGet(args) {
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
+  const done = spawnSync('apt-get', ['-qq', ...args], { env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+  return done.status === 0 ? undefined : done.stdout + done.stderr;
+}
+
+/** @param {string} command */
+function succeeds(command) {
+  return spawnSync('sh', ['-c', command], { stdio: 'ignore' }).status === 0;
+}

@@ -1,0 +1,174 @@
+// Makes a clone ready to run: dependencies installed, dist built. Nothing is imported here but Node itself, because this
+// runs before there is a node_modules. With nothing to do it reads two lock files and hashes src: a few milliseconds.
+
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { withLock } from './lock.mjs';
+
+export const root = dirname(dirname(fileURLToPath(import.meta.url)));
+
+/** A tool failed; `output` is what it printed. */
+export class PrepareError extends Error {
+  /**
+   * @param {string} message
+   * @param {string} output
+   */
+  constructor(message, output) {
+    super(message);
+    this.name = 'PrepareError';
+    this.output = output;
+  }
+}
+
+/** Installs the dependencies unless node_modules already holds what package-lock.json asks for. */
+export function ensureInstalled() {
+  checkNode();
+  if (isInstalled()) return;
+  withLock(join(root, '.prepare.lock'), say, () => {
+    if (isInstalled()) return;
+    say('installing dependencies (once, about half a minute)');
+    const subcommand = existsSync(join(root, 'package-lock.json')) ? 'ci' : 'install';
+    tool('npm', [subcommand, '--no-audit', '--no-fund', '--loglevel=error'], 'installing dependencies failed');
+  });
+}
+
+/**
+ * Compiles src to dist unless dist was built from exactly this source.
+ * @param {{ force?: boolean }} [options]
+ */
+export function ensureBuilt({ force = false } = {}) {
+  if (!force && isBuilt()) return;
+  withLock(join(root, '.prepare.lock'), say, () => {
+    if (!force && isBuilt()) return;
+    say('building');
+    // Taken before the compiler reads the files: an edit made meanwhile leads to one build too many, never to a stale dist.
+    const digest = sourceDigest();
+    const next = join(root, 'dist.next');
+    const old = join(root, 'dist.old');
+    rmSync(next, { recursive: true, force: true });
+    rmSync(old, { recursive: true, force: true });
+    const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
+    tool(process.execPath, [tsc, '--project', 'tsconfig.build.json', '--outDir', next], 'building failed');
+    writeFileSync(join(next, STAMP), digest);
+    // Swapped whole, so that outputs of deleted sources go away and a failed build leaves the last good one in place.
+    if (existsSync(DIST)) renameSync(DIST, old);
+    renameSync(next, DIST);
+    rmSync(old, { recursive: true, force: true });
+  });
+}
+
+/**
+ * Runs a preparing step for a command line: on failure shows the tool's output and ends the process.
+ * @param {() => void} step
+ */
+export function orExit(step) {
+  try {
+    step();
+  } catch (error) {
+    if (!(error instanceof PrepareError)) throw error;
+    showFailure(error);
+    process.exit(70);
+  }
+}
+
+/** @param {PrepareError} error */
+export function showFailure(error) {
+  if (error.output !== '') process.stderr.write(`${error.output.trimEnd()}\n`);
+  say(error.message);
+}
+
+const DIST = join(root, 'dist');
+const STAMP = '.source-digest';
+
+function checkNode() {
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+  if (major > 20 || (major === 20 && minor >= 19)) return;
+  throw new PrepareError(`Node.js 20.19 or later is needed, this is ${process.versions.node}`, '');
+}
+
+/**
+ * npm writes node_modules/.package-lock.json last, so it says what is really there, whoever installed it. Times are not
+ * compared: a checkout or a copy changes them without changing anything else.
+ */
+function isInstalled() {
+  const installed = readPackages(join(root, 'node_modules', '.package-lock.json'));
+  if (!installed) return false;
+  const wanted = readPackages(join(root, 'package-lock.json'));
+  if (!wanted) return true;
+  for (const [path, { version, optional }] of Object.entries(wanted)) {
+    if (path === '') continue;
+    const found = installed[path];
+    // An optional package may be absent: it is the binary of another platform.
+    if (found ? found.version !== version : !optional) return false;
+  }
+  return true;
+}
+
+/**
+ * @param {string} file
+ * @returns {Record<string, { version: string, optional?: boolean }> | undefined}
+ */
+function readPackages(file) {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')).packages;
+  } catch {
+    return undefined;
+  }
+}
+
+function isBuilt() {
+  // An unpacked release has dist and no src.
+  if (!existsSync(join(root, 'src'))) return true;
+  try {
+    return readFileSync(join(DIST, STAMP), 'utf8') === sourceDigest();
+  } catch {
+    return false;
+  }
+}
+
+/** Over everything the build reads: sources without tests, the compiler's settings and its version. */
+function sourceDigest() {
+  const hash = createHash('sha256');
+  const compiler = readPackages(join(root, 'node_modules', '.package-lock.json'))?.['node_modules/typescript']?.version;
+  hash.update(`typescript ${compiler}\n`);
+  const files = ['tsconfig.json', 'tsconfig.build.json'].map((name) => join(root, name));
+  for (const entry of readdirSync(join(root, 'src'), { recursive: true, withFileTypes: true })) {
+    if (entry.isFile() && !/\.(test|test-d|bench)\.ts$/.test(entry.name))
+      files.push(join(entry.parentPath, entry.name));
+  }
+  for (const file of files.sort()) {
+    const text = readFileSync(file);
+    hash.update(`${relative(root, file).split(sep).join('/')} ${text.length}\n`).update(text);
+  }
+  return hash.digest('hex');
+}
+
+/**
+ * @param {string} command
+ * @param {string[]} args
+ * @param {string} failure
+ */
+function tool(command, args, failure) {
+  // On Windows npm is a .cmd file, which only a shell can start.
+  const shell = process.platform === 'win32' && command === 'npm';
+  const done = spawnSync(command, args, { cwd: root, encoding: 'utf8', shell, stdio: ['ignore', 'pipe', 'pipe'] });
+  if (done.error) throw new PrepareError(`${failure}: ${done.error.message}`, '');
+  if (done.status !== 0) {
+    throw new PrepareError(`${failure} (${done.signal ?? `exit ${done.status}`})`, done.stdout + done.stderr);
+  }
+}
+
+/** @param {string} text */
+function say(text) {
+  process.stderr.write(`millrace: ${text}\n`);
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  orExit(() => {
+    ensureInstalled();
+    ensureBuilt({ force: process.argv.includes('--force') });
+  });
+}

@@ -1,0 +1,54 @@
+import { readFileSync } from 'node:fs';
+import { arch, availableParallelism, cpus, platform } from 'node:os';
+import type { DeviceInfo } from '../device/device.js';
+
+/** What a figure was measured on. A figure without it means nothing. */
+export interface Machine {
+  readonly cpu: string;
+  /** Cores this process may use. */
+  readonly cores: number;
+  readonly node: string;
+  /** `linux x64` and the like. */
+  readonly platform: string;
+  readonly devices: readonly Pick<DeviceInfo, 'id' | 'name' | 'units'>[];
+}
+
+export function machine(devices: readonly DeviceInfo[] = []): Machine {
+  return {
+    cpu: cpuName(),
+    cores: availableParallelism(),
+    node: process.versions.node,
+    platform: `${platform()} ${arch()}`,
+    devices: devices.map(({ id, name, units }) => ({ id, name, units })),
+  };
+}
+
+/** `Intel(R) Xeon(R) … · 2 cores · linux x64 · Node 20.20.2`. */
+export function machineLine(of: Machine): string {
+  const cores = `${of.cores} core${of.cores === 1 ? '' : 's'}`;
+  return [of.cpu, cores, of.platform, `Node ${of.node}`].join(' · ');
+}
+
+/** Linux gives no model name on ARM; the part number is there, and these are the server and board cores we meet. */
+function cpuName(): string {
+  const model = cpus()[0]?.model.replace(/\s+/g, ' ').trim() ?? '';
+  if (model !== '' && model !== 'unknown') return model;
+  let text = '';
+  try {
+    text = readFileSync('/proc/cpuinfo', 'latin1');
+  } catch {
+    return `unknown ${arch()} CPU`;
+  }
+  const part = /^CPU part\s*:\s*(0x[0-9a-f]+)/im.exec(text)?.[1]?.toLowerCase() ?? '';
+  return armParts[part] ?? `unknown ${arch()} CPU${part && ` (part ${part})`}`;
+}
+
+const armParts: Readonly<Record<string, string>> = {
+  '0xd03': 'Cortex-A53',
+  '0xd08': 'Cortex-A72',
+  '0xd0b': 'Cortex-A76',
+  '0xd0c': 'Neoverse-N1',
+  '0xd40': 'Neoverse-V1',
+  '0xd49': 'Neoverse-N2',
+  '0xd4f': 'Neoverse-V2',
+};

@@ -1,0 +1,141 @@
+import { MillraceError } from '../kernel/error.js';
+
+/** Measures one thing: `warmup` runs that do not count, then `runs` that do. */
+export async function measure(candidate: Candidate, clock: Clock = wallClock): Promise<Measurement> {
+  const { measurements } = await compare([candidate], clock);
+  const [only] = measurements;
+  if (only === undefined) throw new Error('compare() gives one measurement per candidate');
+  return only;
+}
+
+/**
+ * Measures several things in turn: run 1 of each, then run 2 of each … so that a machine that heats up, throttles or
+ * gets company treats all of them alike, and their ratios are fair. All make the same number of runs, the largest asked.
+ */
+export async function compare(candidates: readonly Candidate[], clock: Clock = wallClock): Promise<Comparison> {
+  const runs = Math.max(...candidates.map((candidate) => candidate.runs ?? LEAST_RUNS));
+  if (!(runs >= LEAST_RUNS)) {
+    throw new MillraceError({
+      code: 'usage',
+      message: `${runs} runs are too few for a median and a spread`,
+      asked: `a measurement with ${runs} runs`,
+      advice: `ask for ${LEAST_RUNS} or more`,
+    });
+  }
+  const series = candidates.map((candidate) => new Series(candidate));
+  for (const one of series) {
+    for (let run = 0; run < (one.candidate.warmup ?? 1); run += 1) await one.warm();
+  }
+  for (let run = 0; run < runs; run += 1) {
+    for (const one of series) await one.run(clock);
+  }
+  const rates = series.map((one) => one.rates);
+  const [base = []] = rates;
+  return {
+    measurements: series.map((one) => one.measurement()),
+    ratios: rates.map((own) => spreadOf(own.map((value, run) => value / (base[run] ?? Number.NaN)))),
+  };
+}
+
+export interface Candidate {
+  readonly name: string;
+  /** What is counted: `H` for hashes, `B` for bytes. */
+  readonly unit: string;
+  /** Runs before the first that counts; default 1. */
+  readonly warmup?: number;
+  /** Default and least: 5. */
+  readonly runs?: number;
+  readonly run: () => Promise<Run>;
+}
+
+export interface Run {
+  /** How long it took, where the run knows better than the clock around it. */
+  readonly seconds?: number;
+  /** How much was done, in units. */
+  readonly work: number;
+  /** Stands for all results. It must be the same in every run: a fast wrong answer is not a measurement. */
+  readonly digest: string;
+}
+
+export interface Measurement {
+  readonly name: string;
+  readonly unit: string;
+  readonly runs: number;
+  readonly seconds: Spread;
+  /** Units per second. */
+  readonly rate: Spread;
+  readonly digest: string;
+}
+
+export interface Comparison {
+  readonly measurements: readonly Measurement[];
+  /** Each candidate's rate over the first one's, run by run. The first's own is 1. */
+  readonly ratios: readonly Spread[];
+}
+
+export interface Spread {
+  readonly median: number;
+  readonly min: number;
+  readonly max: number;
+  /** (max − min) / median. */
+  readonly relative: number;
+}
+
+/** Seconds since some moment. */
+export type Clock = () => number;
+
+export const LEAST_RUNS = 5;
+
+export function spreadOf(values: readonly number[]): Spread {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = Math.floor(sorted.length / 2);
+  const upper = sorted[middle] ?? Number.NaN;
+  const median = sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? Number.NaN) + upper) / 2;
+  const min = sorted[0] ?? Number.NaN;
+  const max = sorted[sorted.length - 1] ?? Number.NaN;
+  return { median, min, max, relative: (max - min) / median };
+}
+
+const wallClock: Clock = () => performance.now() / 1000;
+
+/** One candidate's runs. */
+class Series {
+  readonly candidate: Candidate;
+  readonly rates: number[] = [];
+  readonly #seconds: number[] = [];
+  #digest: string | undefined;
+
+  constructor(candidate: Candidate) {
+    this.candidate = candidate;
+  }
+
+  async warm(): Promise<void> {
+    this.#agree(await this.candidate.run());
+  }
+
+  async run(clock: Clock): Promise<void> {
+    const start = clock();
+    const result = await this.candidate.run();
+    const seconds = result.seconds ?? clock() - start;
+    this.#agree(result);
+    this.#seconds.push(seconds);
+    this.rates.push(result.work / seconds);
+  }
+
+  measurement(): Measurement {
+    const { name, unit } = this.candidate;
+    const seconds = spreadOf(this.#seconds);
+    return { name, unit, runs: this.rates.length, seconds, rate: spreadOf(this.rates), digest: this.#digest ?? '' };
+  }
+
+  #agree({ digest }: Run): void {
+    this.#digest ??= digest;
+    if (digest === this.#digest) return;
+    throw new MillraceError({
+      code: 'device-failed',
+      message: `${this.candidate.name}: two runs gave different results (${this.#digest} and ${digest})`,
+      asked: `a measurement of ${this.candidate.name}`,
+      advice: 'run `millrace selftest`; a figure for wrong results is worth nothing',
+    });
+  }
+}

@@ -1,0 +1,117 @@
+import { Command } from 'commander';
+import { action, type Call } from '../console/action.js';
+import { Exit } from '../console/exit.js';
+import { bytes, count, duration, plural } from '../console/format.js';
+import { flag, options, valued, wholeNumber } from '../console/options.js';
+import type { Ending } from '../console/output.js';
+import { table } from '../console/table.js';
+import { thisCpu } from '../device/native/cpu.js';
+import { MillraceError } from '../kernel/error.js';
+import {
+  bestLanes,
+  type Kernel,
+  type KernelStats,
+  kernelStats,
+  kernelText,
+  type OperationClass,
+} from '../kernel/index.js';
+import { kernels } from '../workload/index.js';
+
+/** `millrace kernel …` */
+export function kernelCommand(): Command {
+  const kernel = new Command('kernel').description('what kernels become: generated text and operation counts');
+  kernel.command('list').description('the kernels there are').addOption(options.json()).action(action(list));
+  kernel
+    .command('show')
+    .description("a kernel's generated text, for the CPU of this machine")
+    .argument('<name>', 'a name from `millrace kernel list`')
+    .addOption(valued('--target <target>', 'the language to show').choices(['c', 'ir']).default('c'))
+    .addOption(valued('--lanes <n>', 'lanes of a gang').argParser(wholeNumber(1, 64)))
+    .addOption(flag('--no-hoist', 'keep job and chunk values in the kernel'))
+    .action(action(show));
+  kernel
+    .command('stats')
+    .description("a kernel's operations, statements and parameters")
+    .argument('<name>', 'a name from `millrace kernel list`')
+    .addOption(options.json())
+    .action(action(stats));
+  return kernel;
+}
+
+async function list({ output }: Call<object>): Promise<Ending> {
+  const names = Object.keys(kernels);
+  for (const name of names) output.line(name);
+  return { exit: Exit.ok, answer: { kernels: names } };
+}
+
+interface ShowOptions {
+  readonly target: 'c' | 'ir';
+  readonly lanes?: number;
+  readonly hoist: boolean;
+}
+
+async function show({
+  output,
+  options: { target, lanes, hoist },
+  args: [name = ''],
+}: Call<ShowOptions>): Promise<Ending> {
+  const options = { target, hoist, cpu: thisCpu(), ...(lanes === undefined ? {} : { lanes }) };
+  const text = kernelText(kernelNamed(name), options);
+  output.line(text.trimEnd());
+  return Exit.ok;
+}
+
+async function stats({ output, args: [name = ''] }: Call<object>): Promise<Ending> {
+  const kernel = kernelNamed(name);
+  const cpu = thisCpu();
+  const common = { target: 'c', hoist: true, checked: false, nativeBodies: true, cpu } as const;
+  const lanes = [...new Set([1, bestLanes(kernel, cpu)])];
+  const counted = kernelStats(
+    kernel,
+    lanes.map((width) => ({ ...common, lanes: width })),
+  );
+  for (const line of statsLines(counted)) output.line(line);
+  const { name: _, ...answer } = counted;
+  return { exit: Exit.ok, answer: { kernel: name, ...answer } };
+}
+
+function statsLines({ name, always, underTests, words, host, targets }: KernelStats): string[] {
+  const classes = (Object.keys(always) as OperationClass[]).filter((kind) => always[kind] + underTests[kind] > 0);
+  return [
+    ...table(
+      [
+        [name, 'each item', 'under tests'],
+        ...classes.map((kind) => [kind, count(always[kind]), count(underTests[kind])]),
+        ['job words', count(words.jobAlways), count(words.job - words.jobAlways)],
+      ],
+      { right: [1, 2] },
+    ),
+    '',
+    `on the host: ${plural(host.job, 'operation')} a job, ${plural(host.chunk, 'operation')} a launch`,
+    '',
+    ...table(
+      [
+        ['target', 'lanes', 'statements', 'text', 'compiles in about'],
+        ...targets.map((one) => [
+          one.target,
+          count(one.lanes),
+          count(one.statements),
+          bytes(one.bytes),
+          duration(one.compileSeconds),
+        ]),
+      ],
+      { right: [1, 2, 3, 4] },
+    ),
+  ];
+}
+
+function kernelNamed(name: string): Kernel {
+  const make = Object.hasOwn(kernels, name) ? kernels[name] : undefined;
+  if (make) return make();
+  throw new MillraceError({
+    code: 'usage',
+    message: `there is no kernel called ${JSON.stringify(name)}`,
+    asked: `kernel ${name}`,
+    advice: `kernels are: ${Object.keys(kernels).join(', ')}`,
+  });
+}

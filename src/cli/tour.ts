@@ -1,0 +1,91 @@
+import { Command } from 'commander';
+import { machine, machineLine } from '../bench/machine.js';
+import { measure } from '../bench/measure.js';
+import { action, type Call } from '../console/action.js';
+import { Exit, type ExitCode } from '../console/exit.js';
+import { count, duration, percent, rate } from '../console/format.js';
+import { options } from '../console/options.js';
+import type { Output } from '../console/output.js';
+import type { Device } from '../device/device.js';
+import { listDevices, openDevice } from '../device/registry.js';
+import { genesis, genesisWindow } from '../workload/block/genesis.js';
+import { rateOf } from '../workload/block/rate.js';
+import { headerPrefix, targetOf } from '../workload/block/reference.js';
+import { Solver } from '../workload/block/solve.js';
+import { deviceTable } from './devices.js';
+import { testDevice } from './selftest.js';
+
+/** `millrace tour`, which `npm start` runs: what works on this machine, with figures. */
+export function tourCommand(): Command {
+  return new Command('tour')
+    .description('a short tour of what works here')
+    .addOption(options.device())
+    .addOption(options.threads())
+    .addOption(options.json())
+    .action(action(tour));
+}
+
+interface TourOptions {
+  readonly device: string;
+  readonly threads?: number;
+}
+
+async function tour({ output, options: { device: name, threads }, signal }: Call<TourOptions>): Promise<ExitCode> {
+  const { style } = output;
+  output.line(`${style.bold('Millrace')}: kernels written once in TypeScript, run on every processor there is`);
+  output.line(style.dim(machineLine(machine())));
+
+  output.line(`\n${style.bold('devices')}`);
+  const found = await listDevices();
+  output.event('devices', { ...found });
+  for (const line of deviceTable(found, style, 2)) output.line(line);
+
+  const device = await openDevice(name, threads === undefined ? {} : { threads });
+  try {
+    output.line(`\n${style.bold('self-test')}, every operation against the language's definition`);
+    const failed = await testDevice(output, device, { indent: 2 }, signal);
+    const perSecond = await showRate(output, device);
+    await showGenesis(output, device, perSecond, signal);
+    output.line(`\n${style.bold('next')}`);
+    const command = process.env.npm_lifecycle_event === undefined ? 'millrace' : './millrace';
+    output.line(`  ${command} bench block                   the rate next to OpenSSL's`);
+    output.line(`  ${command} kernel show block --target c  what the kernel became`);
+    return failed === 0 ? Exit.ok : Exit.selftest;
+  } finally {
+    await device.close();
+  }
+}
+
+async function showRate(output: Output, device: Device): Promise<number> {
+  const { style } = output;
+  output.line(`\n${style.bold('SHA-256d')}, 80-byte headers through the kernel \`block\``);
+  const measured = await measure(await rateOf(device, 5));
+  const { median, relative } = measured.rate;
+  output.event('rate', { device: device.info.id, perSecond: measured.rate, runs: measured.runs });
+  const spread = style.dim(`median of ${measured.runs}, spread ${percent(relative)}`);
+  output.line(`  ${style.good(rate(median, 'H'))} on ${measured.name}  ${spread}`);
+  return median;
+}
+
+/** Looks for the first block's nonce around its place: about a second of work, a few million nonces on a CPU. */
+async function showGenesis(output: Output, device: Device, perSecond: number, signal: AbortSignal): Promise<void> {
+  const { style } = output;
+  const { base, count: nonces } = genesisWindow(Math.min(Math.max(Math.floor(perSecond), 2 ** 10), 2 ** 23));
+  output.line(`\n${style.bold('the genesis block')}, ${count(nonces)} nonces around its place`);
+  const solver = new Solver(device);
+  const start = performance.now();
+  const search = {
+    prefix: headerPrefix(genesis),
+    target: targetOf(genesis.bits),
+    from: base,
+    to: base + nonces,
+    signal,
+  };
+  const solution = await solver.solve(search);
+  const seconds = (performance.now() - start) / 1000;
+  await solver.close();
+  output.event('genesis', { ...solution, seconds });
+  if (solution === null) throw new Error('the genesis block has a nonce in this window');
+  output.line(`  nonce ${style.good(count(solution.nonce))} after ${count(solution.tried)} in ${duration(seconds)}`);
+  output.line(`  hash  ${solution.hash}  ${style.dim('as node:crypto says')}`);
+}

@@ -1,0 +1,140 @@
+import { describe, expect, it } from 'vitest';
+import { MillraceError } from '../kernel/error.js';
+import { Exit, exitOf } from './exit.js';
+import { bytes, count, duration, percent, plural, rate } from './format.js';
+import { flag, valued, wholeNumber } from './options.js';
+import { conclude, jsonLine, openOutput } from './output.js';
+import { styleFor } from './style.js';
+import { table } from './table.js';
+
+describe('numbers for people', () => {
+  it.each([
+    [0, '0 H/s'],
+    [0.5, '0.50 H/s'],
+    [999, '999 H/s'],
+    [999.6, '1.00 kH/s'],
+    [1536, '1.54 kH/s'],
+    [22.94e6, '22.9 MH/s'],
+    [999.6e6, '1.00 GH/s'],
+    [7.3e9, '7.30 GH/s'],
+  ])('%d is %s', (perSecond, text) => expect(rate(perSecond, 'H')).toBe(text));
+
+  it.each([
+    [12e-6, '12.0 µs'],
+    [0.000999, '999 µs'],
+    [0.0124, '12.4 ms'],
+    [3.214, '3.21 s'],
+    [59.99, '60.0 s'],
+    [245, '4 min 05 s'],
+    [7380, '2 h 03 min'],
+    [3599.7, '1 h 00 min'],
+  ])('%d s is %s', (seconds, text) => expect(duration(seconds)).toBe(text));
+
+  it('counts, bytes, shares, plurals', () => {
+    expect(count(2083236893)).toBe('2,083,236,893');
+    expect(count(1n << 64n)).toBe('18,446,744,073,709,551,616');
+    expect(bytes(512)).toBe('512 B');
+    expect(bytes(16_768_000_000)).toBe('15.6 GiB');
+    expect(percent(0.0123)).toBe('1.23 %');
+    expect(plural(1, 'block')).toBe('1 block');
+    expect(plural(1234, 'block')).toBe('1,234 blocks');
+  });
+});
+
+it('a table aligns by what is seen, colours aside', () => {
+  const { bold } = styleFor({ isTTY: true }, {});
+  expect(
+    table(
+      [
+        ['name', 'rate'],
+        [bold('a'), '12'],
+      ],
+      { right: [1], indent: 2 },
+    ),
+  ).toEqual(['  name  rate', `  ${bold('a')}       12`]);
+});
+
+it.each([
+  [{ isTTY: false }, {}],
+  [{ isTTY: true }, { NO_COLOR: '1' }],
+  [{ isTTY: true }, { TERM: 'dumb' }],
+])('no colour for %j with %j', (stream, env) => expect(styleFor(stream, env).bad('x')).toBe('x'));
+
+it('an empty NO_COLOR does not count', () => {
+  expect(styleFor({ isTTY: true }, { NO_COLOR: '' }).bad('x')).not.toBe('x');
+});
+
+describe('how a command ends', () => {
+  const error = new MillraceError({
+    code: 'device-absent',
+    message: 'no compiler',
+    asked: 'native',
+    advice: 'get one',
+  });
+
+  it.each([
+    ['device-unknown', Exit.usage],
+    ['device-absent', Exit.noDevice],
+    ['device-failed', Exit.deviceWrong],
+    ['input-format', Exit.io],
+    ['io', Exit.io],
+    ['usage', Exit.usage],
+    ['kernel-type', Exit.internal],
+  ] as const)('%s exits with %d', (code, exit) => expect(exitOf(new MillraceError({ code, message: '' }))).toBe(exit));
+
+  it('tells people on stderr, in three lines', async () => {
+    const { output, stdout, stderr } = capture(false);
+    expect(await conclude(output, () => Promise.reject(error))).toBe(69);
+    expect(stdout()).toBe('');
+    expect(stderr()).toBe('error: no compiler\n  asked:  native\n  advice: get one\n');
+  });
+
+  it('tells programs on stdout, and ends in done', async () => {
+    const { output, stdout, stderr } = capture(true);
+    output.say('words');
+    output.line('words');
+    expect(await conclude(output, () => Promise.reject(error))).toBe(69);
+    expect(stderr()).toBe('');
+    expect(
+      stdout()
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line) as unknown),
+    ).toEqual([
+      { event: 'error', code: 'device-absent', message: 'no compiler', asked: 'native', advice: 'get one' },
+      { event: 'done', exit: 69 },
+    ]);
+  });
+
+  it('knows an abort from a failure', async () => {
+    const { output } = capture(true);
+    const controller = new AbortController();
+    controller.abort();
+    expect(await conclude(output, async () => controller.signal.throwIfAborted() as never)).toBe(3);
+    expect(await conclude(output, () => Promise.reject(new Error('bug')))).toBe(70);
+  });
+
+  it('writes bigints exactly', () => {
+    expect(jsonLine({ a: 5n, b: 1n << 60n })).toBe('{"a":5,"b":"1152921504606846976"}');
+  });
+});
+
+describe('options', () => {
+  it('have a variable each', () => {
+    expect(valued('--batch-size <n>', '').envVar).toBe('MILLRACE_BATCH_SIZE');
+    expect(flag('--json', '', { MILLRACE_JSON: '1' }).envVar).toBe('MILLRACE_JSON');
+    for (const off of ['', '0', 'false', 'NO'])
+      expect(flag('--json', '', { MILLRACE_JSON: off }).envVar).toBeUndefined();
+  });
+  it.each(['', '0', '-1', '1.5', 'x', '1e2', '17'])('%j is no whole number from 1 to 16', (text) => {
+    expect(() => wholeNumber(1, 16)(text)).toThrow('from 1 to 16');
+  });
+});
+
+function capture(json: boolean) {
+  const stdout: string[] = [];
+  const stderr: string[] = [];
+  const sink = (into: string[]) => ({ write: (text: string) => into.push(text) });
+  const output = openOutput(json, { stdout: sink(stdout), stderr: sink(stderr) });
+  return { output, stdout: () => stdout.join(''), stderr: () => stderr.join('') };
+}

@@ -1,0 +1,20 @@
+/** Text with emphasis. Off, every function returns its text unchanged. */
+export interface Style {
+  bold(text: string): string;
+  dim(text: string): string;
+  good(text: string): string;
+  bad(text: string): string;
+  warn(text: string): string;
+}
+
+/** Emphasis is for a terminal whose owner has not set NO_COLOR (to anything but nothing: no-color.org). */
+export function styleFor(stream: { readonly isTTY?: boolean }, env: NodeJS.ProcessEnv = process.env): Style {
+  const on = stream.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb';
+  return on ? coloured : plain;
+}
+
+const same = (text: string): string => text;
+const plain: Style = { bold: same, dim: same, good: same, bad: same, warn: same };
+
+const sgr = (open: number, close: number) => (text: string) => `\u001b[${open}m${text}\u001b[${close}m`;
+const coloured: Style = { bold: sgr(1, 22), dim: sgr(2, 22), good: sgr(32, 39), bad: sgr(31, 39), warn: sgr(33, 39) };

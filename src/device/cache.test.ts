@@ -1,0 +1,104 @@
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { cacheKey, DiskCache } from './cache.js';
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'millrace-test-'));
+});
+const opened: DiskCache[] = [];
+afterEach(async () => {
+  for (const path of [folder, ...opened.splice(0).map(({ directory }) => directory)])
+    await rm(path, { recursive: true, force: true });
+});
+
+const open = async (name = 'cache'): Promise<DiskCache> => {
+  const cache = await DiskCache.open({ MILLRACE_CACHE_DIR: join(folder, name) });
+  opened.push(cache);
+  return cache;
+};
+const fill = (text: string) => (into: string) => writeFile(join(into, 'file'), text);
+
+test('what was put is found again, in a directory for the owner alone', async () => {
+  const cache = await open();
+  expect(cache.warning).toBeUndefined();
+  expect((await stat(cache.directory)).mode & 0o777).toBe(0o700);
+  expect(await cache.get('key')).toBeUndefined();
+  const entry = await cache.put('key', fill('hello'));
+  const again = await (await open()).get('key');
+  expect(again).toBe(entry);
+  expect(await readFile(join(entry, 'file'), 'utf8')).toBe('hello');
+});
+
+test('the environment says where it is', async () => {
+  const cache = await DiskCache.open({ XDG_CACHE_HOME: folder });
+  expect(cache.directory).toBe(join(folder, 'millrace'));
+});
+
+test.each([
+  ['a changed file', (entry: string) => writeFile(join(entry, 'file'), 'hellO')],
+  ['a missing file', (entry: string) => rm(join(entry, 'file'))],
+  ['a missing manifest', (entry: string) => rm(join(entry, 'SHA256SUMS'))],
+  ['a torn manifest', (entry: string) => writeFile(join(entry, 'SHA256SUMS'), 'abc')],
+  ['an empty manifest', (entry: string) => writeFile(join(entry, 'SHA256SUMS'), '')],
+])('%s: the entry is deleted and can be made again', async (_what, damage) => {
+  const cache = await open();
+  await damage(await cache.put('key', fill('hello')));
+  expect(await cache.get('key')).toBeUndefined();
+  expect(await readdir(cache.directory)).toEqual([]);
+  await cache.put('key', fill('hello'));
+  expect(await cache.get('key')).toBeDefined();
+});
+
+test('a directory that others may write to is not used, and stays as it is', async () => {
+  await mkdir(join(folder, 'open'));
+  await chmod(join(folder, 'open'), 0o777);
+  const cache = await open('open');
+  expect(cache.warning).toMatch(/others may write to it \(mode 777\)/);
+  expect(cache.directory).not.toBe(join(folder, 'open'));
+  expect((await stat(cache.directory)).mode & 0o777).toBe(0o700);
+  await cache.put('key', fill('hello'));
+  expect(await readdir(join(folder, 'open'))).toEqual([]);
+});
+
+test('a directory that others may only read is closed to them', async () => {
+  await mkdir(join(folder, 'readable'), { mode: 0o755 });
+  const cache = await open('readable');
+  expect(cache.warning).toBeUndefined();
+  expect((await stat(cache.directory)).mode & 0o777).toBe(0o700);
+});
+
+test("another user's directory is not used", async ({ skip }) => {
+  if (process.getuid?.() === 0) {
+    const { chown } = await import('node:fs/promises');
+    await mkdir(join(folder, 'theirs'), { mode: 0o700 });
+    await chown(join(folder, 'theirs'), 12345, 12345);
+    expect((await open('theirs')).warning).toMatch(/belongs to user 12345/);
+  } else {
+    skip('only root can give a directory to another user');
+  }
+});
+
+test('a file in its place leads to a private directory', async () => {
+  await writeFile(join(folder, 'cache'), '');
+  expect((await open()).warning).toBeDefined();
+});
+
+test('a failed fill leaves nothing behind', async () => {
+  const cache = await open();
+  await expect(cache.put('key', () => Promise.reject(new Error('no')))).rejects.toThrow('no');
+  expect(await readdir(cache.directory)).toEqual([]);
+});
+
+test('many writers of one entry all end up with it', async () => {
+  const cache = await open();
+  const entries = await Promise.all(Array.from({ length: 8 }, () => cache.put('key', fill('hello'))));
+  expect(new Set(entries).size).toBe(1);
+  expect(await readdir(cache.directory)).toEqual(['key']);
+});
+
+test('keys do not run together', () => {
+  expect(cacheKey(['ab', 'c'])).not.toBe(cacheKey(['a', 'bc']));
+});

@@ -1,0 +1,238 @@
+import { type BufferSpec, type Expr, items, type Kernel, lit, loop, type ReadBuffer, read, type RwBuffer, rw, type Scalar, table, type Value } from '../../kernel/index.js';
+import type { CompileOptions, Device, Values } from '../device.js';
+import type { Case } from './case.js';
+import { type Operation, operationsOn, type Slot, scalars, slotType } from './operations.js';
+import { alike, type Data, dataOf, Rig, show, zeros } from './rig.js';
+import { allRows, applies, argsOf, type Row, slots, someRows } from './rows.js';
+
+/**
+ * Every operation on every type in four forms: operands from memory (nothing can fold), all constants (everything
+ * folds), one operand constant (identities, division by constants), operands of the job and the chunk (hoisting; with
+ * hoisting off, scalars beside vectors). One kernel holds all operations of a type, so that few are compiled.
+ */
+export const arithmetic: readonly Case[] = scalars.flatMap((type): Case[] => [
+  ...([1, 'auto'] as const).map((lanes): Case => ({
+    name: `operations/${type}/from memory, ${lanes === 1 ? 'one lane' : 'a gang'}`,
+    run: (device) => runVarying(device, type, { lanes }),
+  })),
+  { name: `operations/${type}/all constant`, run: (device) => runConstant(device, type) },
+  ...([1, 'auto'] as const).map((lanes): Case => ({
+    name: `operations/${type}/one operand constant, ${lanes === 1 ? 'one lane' : 'a gang'}`,
+    run: (device) => runHalfConstant(device, type, { lanes }),
+  })),
+  ...[true, false].map((hoist): Case => ({
+    name: `operations/${type}/of the job and chunk, hoist ${hoist ? 'on' : 'off'}`,
+    run: (device) => runUniform(device, type, { hoist }),
+  })),
+]);
+
+/** One computed value of a kernel: what it was made of, for the model and for people. */
+interface Result {
+  readonly operation: Operation;
+  /** Says how the operands came in. */
+  readonly form: string;
+  /** The operands, given the row of an item. */
+  operands(row: Row): Value[];
+}
+
+/** Where results go: per type a buffer in which an item has as many places as there are results of that type. */
+class Sheet {
+  readonly #results = new Map<Scalar, Result[]>();
+
+  place(result: Result): { readonly type: Scalar; readonly at: number } {
+    const type = memoryType(result.operation.result);
+    const list = this.#results.get(type) ?? [];
+    this.#results.set(type, list);
+    const known = list.indexOf(result);
+    return { type, at: known >= 0 ? known : list.push(result) - 1 };
+  }
+
+  get specs(): Record<string, BufferSpec> {
+    return Object.fromEntries([...this.#results.keys()].map((type) => [`out-${type}`, rw(type as 'u32')]));
+  }
+
+  width(type: Scalar): number {
+    return this.#results.get(memoryType(type))?.length ?? 0;
+  }
+
+  buffers(rows: number): Record<string, Data> {
+    return Object.fromEntries([...this.#results].map(([type, list]) => [`out-${type}`, zeros(type, rows * list.length)]));
+  }
+
+  /** Compares all results of all rows with the model; one error that tells the first of each operation. */
+  compare(buffers: Readonly<Record<string, Data>>, rows: readonly Row[]): void {
+    const faults = new Map<string, string>();
+    let wrong = 0;
+    for (const [type, list] of this.#results) {
+      const data = buffers[`out-${type}`];
+      rows.forEach((row, r) => {
+        list.forEach((result, k) => {
+          const { operation } = result;
+          const args = result.operands(row);
+          if (!applies(operation, args)) return;
+          const wanted = operation.model(args);
+          const raw = data?.[r * list.length + k];
+          const got = operation.result === 'bool' ? raw === 1 || (raw === 0 ? false : undefined) : raw;
+          if (alike(got, wanted)) return;
+          wrong++;
+          const name = `${operation.name} ${result.form}`;
+          if (faults.has(name)) return;
+          const given = operation.uses.map((slot, i) => show(slotType(slot, operation.on), args[i]));
+          faults.set(name, `${name}(${given.join(', ')}) is ${show(type, raw)}, not ${show(operation.result, wanted)}`);
+        });
+      });
+    }
+    if (wrong > 0) throw new Error(`${wrong} results are wrong:\n${[...faults.values()].slice(0, 12).join('\n')}`);
+  }
+}
+
+const memoryType = (type: Scalar): Scalar => (type === 'bool' ? 'u32' : type);
+type Buffers = Readonly<Record<string, unknown>>;
+
+function store(buffers: Buffers, sheet: Sheet, row: Expr<'u32'>, result: Result, value: Expr<Scalar>): void {
+  const { type, at } = sheet.place(result);
+  const out = buffers[`out-${type}`] as RwBuffer<'u32'>;
+  out.set(row.mul(sheet.width(type)).add(at), (value.type === 'bool' ? value.to('u32') : value) as Expr<'u32'>);
+}
+
+const inputSpecs = (type: Scalar): Record<string, BufferSpec> =>
+  Object.fromEntries(slots.map((slot) => [`in-${slot}`, read(memoryType(slotType(slot, type)) as 'u32')]));
+
+const inputData = (type: Scalar, rows: readonly Row[]): Record<string, Data> =>
+  Object.fromEntries(slots.map((slot) => [`in-${slot}`, dataOf(slotType(slot, type), rows.map((row) => row[slot]))]));
+
+/** Loads each operand once. */
+function inputs(type: Scalar, buffers: Buffers, row: Expr<'u32'>): Record<Slot, Expr<Scalar>> {
+  const load = (slot: Slot): Expr<Scalar> => {
+    const word = (buffers[`in-${slot}`] as ReadBuffer<'u32'>).at(row);
+    return slotType(slot, type) === 'bool' ? word.ne(0) : word;
+  };
+  return Object.fromEntries(slots.map((slot) => [slot, load(slot)])) as Record<Slot, Expr<Scalar>>;
+}
+
+async function runVarying(device: Device, type: Scalar, options: CompileOptions): Promise<void> {
+  const rows = allRows(type);
+  const sheet = new Sheet();
+  const results = operationsOn(type).map((operation): Result => ({ operation, form: '', operands: (row) => argsOf(operation, row) }));
+  for (const result of results) sheet.place(result);
+  const kernel = items(`varying-${type}`, { buffers: { ...inputSpecs(type), ...sheet.specs } }, ({ item, buffers }) => {
+    const values = inputs(type, buffers, item);
+    for (const result of results) store(buffers, sheet, item, result, result.operation.build(result.operation.uses.map((slot) => values[slot])));
+  });
+  await runAndCompare(device, kernel, sheet, rows, { ...inputData(type, rows), ...sheet.buffers(rows.length) }, options);
+}
+
+/** Results as tables of constants: cheap to compile however many there are, and every kind of literal is printed. */
+async function runConstant(device: Device, type: Scalar): Promise<void> {
+  const rows = someRows(type, 60);
+  const sheet = new Sheet();
+  const results = operationsOn(type).map((operation): Result => ({ operation, form: 'of constants', operands: (row) => argsOf(operation, row) }));
+  for (const result of results) sheet.place(result);
+  const kernel = items(`constant-${type}`, { buffers: sheet.specs }, ({ buffers }) => {
+    const entries = new Map<Scalar, Expr<Scalar>[]>();
+    rows.forEach((row, r) => {
+      for (const result of results) {
+        const { operation } = result;
+        const place = sheet.place(result);
+        const value = operation.build(operation.uses.map((slot) => lit(slotType(slot, type), row[slot])));
+        const list = entries.get(place.type) ?? [];
+        entries.set(place.type, list);
+        list[r * sheet.width(place.type) + place.at] = operation.result === 'bool' ? value.to('u32') : value;
+      }
+    });
+    for (const [of, list] of entries) {
+      const constants = table(of as 'u32', list as Expr<'u32'>[]);
+      loop(list.length, (i) => (buffers[`out-${of}`] as unknown as RwBuffer<'u32'>).set(i, constants.at(i)));
+    }
+  });
+  await runAndCompare(device, kernel, sheet, rows, sheet.buffers(rows.length), {}, 1);
+}
+
+/** Each operand in turn a constant. Compilers take long over hundreds of stores in a gang, so it gets fewer constants. */
+async function runHalfConstant(device: Device, type: Scalar, options: CompileOptions): Promise<void> {
+  const rows = someRows(type, 48);
+  const constants = someRows(type, options.lanes === 1 ? 28 : 4);
+  const sheet = new Sheet();
+  const variants = operationsOn(type).flatMap((operation) =>
+    operation.uses.length < 2
+      ? []
+      : constants.flatMap((constant, k) => {
+          const fixed = operation.uses[k % operation.uses.length] as Slot;
+          const form = `with constant ${fixed}`;
+          const result: Result = { operation, form, operands: (row) => argsOf(operation, { ...row, [fixed]: constant[fixed] }) };
+          sheet.place(result);
+          return [{ result, fixed, constant }];
+        }),
+  );
+  const kernel = items(`half-constant-${type}`, { buffers: { ...inputSpecs(type), ...sheet.specs } }, ({ item, buffers }) => {
+    const values = inputs(type, buffers, item);
+    for (const { result, fixed, constant } of variants) {
+      const { operation } = result;
+      const args = operation.uses.map((slot) => (slot === fixed ? lit(slotType(slot, type), constant[slot]) : values[slot]));
+      store(buffers, sheet, item, result, operation.build(args));
+    }
+  });
+  await runAndCompare(device, kernel, sheet, rows, { ...inputData(type, rows), ...sheet.buffers(rows.length) }, options);
+}
+
+/** Slots that come with the job; the others come with the chunk. */
+const ofJob: readonly Slot[] = ['a', 'c', 'p'];
+
+async function runUniform(device: Device, type: Scalar, options: CompileOptions): Promise<void> {
+  const rows = someRows(type, 24);
+  const LAUNCHES = 24;
+  const fields = (wanted: boolean): Record<string, Scalar> => Object.fromEntries(slots.filter((slot) => ofJob.includes(slot) === wanted).map((slot) => [slot, slotType(slot, type)]));
+  for (const [form, isUniform] of uniformForms) {
+    const sheet = new Sheet();
+    let known: Row | undefined;
+    const results = operationsOn(type)
+      .filter((operation) => form === 'all known early' || operation.uses.length > 1)
+      .map((operation): Result => {
+        const operands = (row: Row) => operation.uses.map((slot) => (isUniform(slot, operation) ? (known as Row) : row)[slot]);
+        const result = { operation, form, operands };
+        sheet.place(result);
+        return result;
+      });
+    if (results.length === 0) continue;
+    const signature = { job: fields(true), chunk: fields(false), buffers: { ...inputSpecs(type), ...sheet.specs } };
+    const kernel = items(`uniform-${type}`, signature, ({ item, job, chunk, buffers }) => {
+      const varying = inputs(type, buffers, item);
+      const early = { ...job, ...chunk } as Record<Slot, Expr<Scalar>>;
+      for (const result of results) {
+        const { operation } = result;
+        store(buffers, sheet, item, result, operation.build(operation.uses.map((slot) => (isUniform(slot, operation) ? early : varying)[slot])));
+      }
+    });
+    const some = form === 'all known early' ? rows.slice(0, 2) : rows;
+    await Rig.with(device, async (rig) => {
+      const program = await device.compile(kernel, options);
+      for (const row of someRows(type, LAUNCHES)) {
+        known = row;
+        const given = (wanted: boolean): Values => Object.fromEntries(slots.filter((slot) => ofJob.includes(slot) === wanted).map((slot) => [slot, row[slot]]));
+        const buffers = { ...inputData(type, some), ...sheet.buffers(some.length) };
+        const outcome = await rig.run(program, { job: given(true), chunk: given(false), count: some.length, buffers });
+        sheet.compare(outcome.buffers, some);
+      }
+    });
+  }
+}
+
+/** Which operands are known before the launch: all, the first, or all but the first. */
+const uniformForms: readonly (readonly [string, (slot: Slot, operation: Operation) => boolean])[] = [
+  ['all known early', () => true],
+  ['first known early', (slot, operation) => slot === operation.uses[0]],
+  ['all but the first known early', (slot, operation) => slot !== operation.uses[0]],
+];
+
+async function runAndCompare(
+  device: Device,
+  kernel: Kernel,
+  sheet: Sheet,
+  rows: readonly Row[],
+  buffers: Readonly<Record<string, Data>>,
+  options: CompileOptions,
+  count = rows.length,
+): Promise<void> {
+  const outcome = await Rig.with(device, async (rig) => rig.run(await device.compile(kernel, options), { count, buffers }));
+  sheet.compare(outcome.buffers, rows);
+}

@@ -1,0 +1,60 @@
+import type { Device } from '../device.js';
+
+/** One thing that every device must do. `run` throws where the device does not, and throws `Skip` where it need not. */
+export interface Case {
+  readonly name: string;
+  run(device: Device): Promise<void>;
+}
+
+/** A case that does not apply to a device says why. */
+export class Skip extends Error {
+  override readonly name = 'Skip';
+}
+
+export interface CaseResult {
+  readonly name: string;
+  readonly status: 'passed' | 'failed' | 'skipped';
+  readonly reason?: string;
+  readonly ms: number;
+}
+
+export interface Totals {
+  readonly passed: number;
+  readonly failed: number;
+  readonly skipped: number;
+}
+
+/** Runs one case and tells how it went; never throws. */
+export async function runCase({ name, run }: Case, device: Device): Promise<CaseResult> {
+  const started = performance.now();
+  const result = (status: CaseResult['status'], reason?: string): CaseResult => ({
+    name,
+    status,
+    ms: performance.now() - started,
+    ...(reason === undefined ? {} : { reason }),
+  });
+  try {
+    await run(device);
+    return result('passed');
+  } catch (error) {
+    if (error instanceof Skip) return result('skipped', error.message);
+    return result('failed', error instanceof Error ? error.message : String(error));
+  }
+}
+
+/** A case over plain facts: fails with `message` unless `holds`. */
+export function check(holds: boolean, message: string | (() => string)): asserts holds {
+  if (!holds) throw new Error(typeof message === 'string' ? message : message());
+}
+
+/** The error that `action` ends with; it must end with one, and with this code. */
+export async function refused(code: string, what: string, action: () => unknown): Promise<Error> {
+  let given: unknown;
+  try {
+    given = await action();
+  } catch (error) {
+    check(error instanceof Error && (error as { code?: unknown }).code === code, () => `${what}: ${code} is wanted, not ${String(error)}`);
+    return error as Error;
+  }
+  throw new Error(`${what}: ${code} is wanted, but it went through and gave ${String(given)}`);
+}

@@ -1,0 +1,47 @@
+import type { Device } from '../device.js';
+import { arithmetic } from './arithmetic.js';
+import { type Case, type CaseResult, runCase, type Totals } from './case.js';
+
+export { type Case, type CaseResult, runCase, Skip, type Totals } from './case.js';
+
+/** Everything that a device must do, by name. A new device gets all of it. */
+export const conformanceCases: readonly Case[] = [...arithmetic];
+
+export interface ConformanceOptions {
+  /** Only cases whose name holds this text. */
+  readonly filter?: string;
+  readonly onResult?: (result: CaseResult) => void;
+}
+
+/** Compilers are the slow part, and there are at least two cores: so many cases are under way at a time. */
+const AT_ONCE = 2;
+
+/** Runs the suite on one device. Ends early, with its error, only where `onResult` throws. */
+export async function runConformance(device: Device, options: ConformanceOptions = {}): Promise<Totals> {
+  const { filter, onResult } = options;
+  const wanted = conformanceCases.filter((one) => filter === undefined || one.name.includes(filter));
+  const totals = { passed: 0, failed: 0, skipped: 0 };
+  let next = 0;
+  const work = async (): Promise<void> => {
+    for (let one = wanted[next++]; one; one = wanted[next++]) {
+      const result = await runCase(one, device);
+      totals[result.status]++;
+      try {
+        onResult?.(result);
+      } catch (error) {
+        next = wanted.length; // the others stop after the case they are in
+        throw error;
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  return totals;
+}
+
+export async function runFuzz(
+  _device: Device,
+  options: { seed: number; seconds?: number; count?: number; onResult?: (result: CaseResult) => void },
+): Promise<Totals & { readonly firstFailure?: string }> {
+  options.onResult?.({ name: 'fuzz', status: 'skipped', reason: 'the generator is not written yet', ms: 0 });
+  return { passed: 0, failed: 0, skipped: 1 };
+}

@@ -1,0 +1,136 @@
+import type { Kernel, Scalar, Value } from '../../kernel/index.js';
+import type { CompileOptions, Device, DeviceBuffer, DeviceProgram, Launch, Report, Stream, Values } from '../device.js';
+
+/** Contents of buffers, on the host's side. */
+export type Data = Uint8Array | Uint32Array | Int32Array | BigUint64Array | Float32Array | Float64Array;
+
+export interface Setup {
+  readonly job?: Values;
+  readonly chunk?: Values;
+  readonly base?: bigint;
+  readonly count: number;
+  readonly buffers?: Readonly<Record<string, Data>>;
+  readonly ring?: Uint32Array;
+}
+
+export interface Outcome {
+  /** The buffers after the launch, under their names. */
+  readonly buffers: Readonly<Record<string, Data>>;
+  readonly ring: Uint32Array;
+  readonly report: Report;
+}
+
+/** A device with a stream, for one case: `using` it frees what the case made. */
+export class Rig {
+  readonly device: Device;
+  readonly stream: Stream;
+  readonly #buffers: DeviceBuffer[] = [];
+
+  constructor(device: Device) {
+    this.device = device;
+    this.stream = device.stream();
+  }
+
+  /** Runs `body` with a rig and cleans up whatever happens. */
+  static async with<R>(device: Device, body: (rig: Rig) => Promise<R>): Promise<R> {
+    const rig = new Rig(device);
+    try {
+      return await body(rig);
+    } finally {
+      for (const buffer of rig.#buffers) buffer.free();
+      rig.stream.close();
+    }
+  }
+
+  async alloc(bytes: number): Promise<DeviceBuffer> {
+    const buffer = await this.device.alloc(bytes);
+    this.#buffers.push(buffer);
+    return buffer;
+  }
+
+  /** A buffer with these contents. The array must stay as it is until a later completion. */
+  async holding(data: Data): Promise<DeviceBuffer> {
+    const buffer = await this.alloc(data.byteLength);
+    this.stream.write(buffer, data);
+    return buffer;
+  }
+
+  async contents<D extends Data>(buffer: DeviceBuffer, into: D): Promise<D> {
+    this.stream.read(buffer, into);
+    await this.stream.mark().done;
+    return into;
+  }
+
+  /** One launch over copies of the given buffers. */
+  async run(program: DeviceProgram, setup: Setup): Promise<Outcome> {
+    const { job = {}, chunk, base, count, ring } = setup;
+    const given = Object.entries(setup.buffers ?? {}).map(([name, data]) => [name, data.slice()] as const);
+    const held: Record<string, DeviceBuffer> = {};
+    for (const [name, data] of given) held[name] = await this.holding(data);
+    const hits = ring?.slice() ?? new Uint32Array(0);
+    const ringBuffer = ring && (await this.holding(hits));
+    const launch: Launch = {
+      job: program.bind(job),
+      count,
+      buffers: held,
+      ...(chunk && { chunk }),
+      ...(base !== undefined && { base }),
+      ...(ringBuffer && { ring: ringBuffer }),
+    };
+    this.stream.launch(launch);
+    for (const [name, data] of given) this.stream.read(held[name] as DeviceBuffer, data);
+    if (ringBuffer) this.stream.read(ringBuffer, hits);
+    const report = await this.stream.mark().done;
+    return { buffers: Object.fromEntries(given), ring: hits, report };
+  }
+}
+
+/** Compiles and runs once. */
+export function runKernel(device: Device, kernel: Kernel, setup: Setup, options: CompileOptions = {}): Promise<Outcome> {
+  return Rig.with(device, async (rig) => rig.run(await device.compile(kernel, options), setup));
+}
+
+const arrays = { u32: Uint32Array, i32: Int32Array, u64: BigUint64Array, f32: Float32Array, f64: Float64Array, bool: Uint32Array } as const;
+
+/** Values as a device's memory holds them; a bool is a word. */
+export function dataOf(type: Scalar, values: readonly Value[]): Data {
+  const data = new arrays[type](values.length);
+  values.forEach((value, i) => {
+    data[i] = (type === 'bool' ? Number(value) : value) as never;
+  });
+  return data;
+}
+
+export const zeros = (type: Scalar, length: number): Data => new arrays[type](length);
+
+/** The same value; any NaN is like any other. */
+export function alike(a: Value | undefined, b: Value | undefined): boolean {
+  return Object.is(a, b) || (typeof a === 'number' && typeof b === 'number' && Number.isNaN(a) && Number.isNaN(b));
+}
+
+/** A value for people: floats with their exact bits. */
+export function show(type: Scalar, value: Value | undefined): string {
+  if (value === undefined) return 'nothing';
+  if (type === 'f32' || type === 'f64') {
+    const view = new DataView(new ArrayBuffer(8));
+    if (type === 'f32') view.setFloat32(0, value as number);
+    else view.setFloat64(0, value as number);
+    const bits = type === 'f32' ? view.getUint32(0).toString(16) : view.getBigUint64(0).toString(16);
+    return `${Object.is(value, -0) ? '-0' : String(value)} (bits ${bits})`;
+  }
+  if (type === 'bool') return String(Boolean(value));
+  return `${value} (0x${BigInt.asUintN(64, BigInt(value)).toString(16)})`;
+}
+
+/** Fails unless the arrays agree; tells the first place where they do not. */
+export function equalData(what: string, actual: Data | undefined, expected: Data | readonly (number | bigint)[]): void {
+  if (actual === undefined) throw new Error(`${what}: nothing came back`);
+  if (actual.length !== expected.length) throw new Error(`${what}: ${expected.length} values are wanted, not ${actual.length}`);
+  let wrong = 0;
+  let first = '';
+  for (let i = 0; i < expected.length; i++) {
+    if (alike(actual[i], expected[i])) continue;
+    if (wrong++ === 0) first = `[${i}] is ${String(actual[i])}, not ${String(expected[i])}`;
+  }
+  if (wrong > 0) throw new Error(`${what}: ${wrong} of ${expected.length} values are wrong; ${first}`);
+}

@@ -1,0 +1,122 @@
+import type { BufferDecl, Field, Kernel, RingLayout, Values } from '../kernel/index.js';
+
+export type { RingLayout, Values } from '../kernel/index.js';
+
+/**
+ * The contract that every device obeys. Nothing here blocks: calls on a stream put commands in its queue and return;
+ * what happened is told by a `Completion`. Commands of one stream run in order, streams run independently.
+ */
+export interface Device {
+  readonly info: DeviceInfo;
+  compile(kernel: Kernel, options?: CompileOptions): Promise<DeviceProgram>;
+  /** Memory of `bytes` bytes, zeroed. */
+  alloc(bytes: number): Promise<DeviceBuffer>;
+  stream(): Stream;
+  /** Frees everything. Work in flight is abandoned: its completions reject with `device-closed`. */
+  close(): Promise<void>;
+}
+
+export interface DeviceInfo {
+  /** What `--device` takes: `native`, `cuda:0`, `interpreter`. */
+  readonly id: string;
+  readonly kind: 'interpreter' | 'native' | 'wasm' | 'cuda' | 'opencl' | 'webgpu';
+  /** The hardware's own name. */
+  readonly name: string;
+  readonly memoryBytes: number;
+  /** Threads, compute units or multiprocessors. */
+  readonly units: number;
+  /** What a kernel may ask for, and what the hardware brings: 'f64', 'u64', 'sha', 'avx512' … */
+  readonly capabilities: readonly string[];
+  readonly limits: { readonly bufferBytes: number; readonly lanes: number };
+  /** Compiler, driver and the like, for reports and cache keys. */
+  readonly versions: Readonly<Record<string, string>>;
+}
+
+export interface CompileOptions {
+  /** Lanes of a gang (CPU devices): 1, a power of two, or the kernel's best on this hardware. */
+  readonly lanes?: number | 'auto';
+  /** Move job and chunk values to the host (default). Off exists so that tests can compare. */
+  readonly hoist?: boolean;
+  /** Use native bodies of std functions where the hardware has them (default). */
+  readonly nativeBodies?: boolean;
+  /** Trap on an access outside a buffer or table: the completion then rejects with `kernel-bounds`. */
+  readonly checked?: boolean;
+}
+
+/** One shape of metadata for all devices. */
+export interface DeviceProgram {
+  readonly name: string;
+  readonly device: Device;
+  /** The generated text (IR text on the interpreter). */
+  readonly text: string;
+  readonly job: readonly Field[];
+  readonly chunk: readonly Field[];
+  readonly hit: readonly Field[];
+  readonly bindings: readonly BufferDecl[];
+  readonly params: { readonly jobWords: number; readonly chunkWords: number };
+  /** Lanes of a gang, or threads of a workgroup. */
+  readonly lanes: number;
+  readonly statements: number;
+  /**
+   * A ring takes the hits of one launch. Word 0 counts them (it may pass the capacity: then some were not stored, and the
+   * chunk must be scanned again in smaller pieces); records start at word `headerWords`. A record is the item's number,
+   * then the hit's fields in order. The caller zeroes the header before each launch.
+   */
+  readonly ring: RingLayout;
+  readonly compile: { readonly milliseconds: number; readonly cached: boolean };
+  /** Evaluates everything that depends on the job alone, once. Throws `launch-arguments` where a value is missing. */
+  bind(job: Values): BoundJob;
+}
+
+export interface BoundJob {
+  readonly program: DeviceProgram;
+}
+
+export interface DeviceBuffer {
+  readonly bytes: number;
+  /** Frees it once the commands already queued on it have run. */
+  free(): void;
+}
+
+export interface Launch {
+  readonly job: BoundJob;
+  readonly chunk?: Values;
+  /** The index of item 0. `base` to `base + count` must not cross a multiple of 2^32. */
+  readonly base?: bigint;
+  /** How many items, up to 2^32; or a u32 in device memory, at most `max`. */
+  readonly count: number | { readonly buffer: DeviceBuffer; readonly word: number; readonly max: number };
+  readonly buffers?: Readonly<Record<string, DeviceBuffer>>;
+  /** Required for kernels that emit. */
+  readonly ring?: DeviceBuffer;
+}
+
+export interface Stream {
+  /** Copies bytes into the buffer. The array must not change until a later completion resolves. */
+  write(buffer: DeviceBuffer, data: ArrayBufferView, offset?: number): void;
+  /** Copies bytes out of the buffer into `into`, which is filled once a later completion resolves. */
+  read(buffer: DeviceBuffer, into: ArrayBufferView, offset?: number): void;
+  copy(from: DeviceBuffer, to: DeviceBuffer, bytes: number, fromOffset?: number, toOffset?: number): void;
+  /** Fills whole words. */
+  fill(buffer: DeviceBuffer, word: number, offset?: number, bytes?: number): void;
+  launch(launch: Launch): void;
+  /** Holds this stream back, on the device's side, until another stream's completion. */
+  wait(completion: Completion): void;
+  /** Everything queued since the last mark. */
+  mark(): Completion;
+  /** Stops the launches queued so far as soon as they notice; their completions say `complete: false`. */
+  cancel(): void;
+  close(): void;
+}
+
+export interface Completion {
+  /** Rejects when any command since the last mark failed: an error and "no hits" never look the same. */
+  readonly done: Promise<Report>;
+}
+
+export interface Report {
+  /** Device time in nanoseconds on a monotonic clock, of the first and after the last command. */
+  readonly startedNs: bigint;
+  readonly endedNs: bigint;
+  /** False when a launch was cancelled before it had tried all of its items. */
+  readonly complete: boolean;
+}

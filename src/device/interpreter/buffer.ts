@@ -1,0 +1,33 @@
+import { MillraceError } from '../../kernel/error.js';
+import type { Device } from '../device.js';
+import { HeldBuffer, sizeOf } from '../launch.js';
+
+/** Device memory is an ArrayBuffer. Commands in flight keep it referenced, so `free` can let go at once. */
+export class InterpreterBuffer extends HeldBuffer {
+  #memory: Uint8Array<ArrayBuffer> | undefined;
+
+  constructor(device: Device, bytes: number) {
+    super(device, bytes);
+    try {
+      this.#memory = new Uint8Array(bytes);
+    } catch (cause) {
+      throw new MillraceError({
+        code: 'device-memory',
+        message: `device ${device.info.id} cannot hold another buffer of ${sizeOf(bytes)}`,
+        asked: `alloc(${bytes}) of ${sizeOf(device.info.memoryBytes)} in all`,
+        advice: 'free buffers, or use smaller ones',
+        cause,
+      });
+    }
+  }
+
+  /** The bytes, for a command that is being queued. */
+  get memory(): Uint8Array<ArrayBuffer> {
+    return this.#memory ?? new Uint8Array(0);
+  }
+
+  free(): void {
+    this.freed = true;
+    this.#memory = undefined;
+  }
+}

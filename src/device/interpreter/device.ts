@@ -1,0 +1,77 @@
+import { MillraceError } from '../../kernel/error.js';
+import type { Kernel } from '../../kernel/index.js';
+import type { Device, DeviceBuffer, DeviceInfo, Stream } from '../device.js';
+import { checkAllocation } from '../launch.js';
+import { InterpreterBuffer } from './buffer.js';
+import { InterpreterProgram } from './program.js';
+import { Schedule } from './schedule.js';
+import { InterpreterStream } from './stream.js';
+
+/** The definition of the language as a device: slow, everywhere, and what the others are compared with. */
+export class InterpreterDevice implements Device {
+  readonly info: DeviceInfo = info;
+  /** For this device's streams. */
+  readonly schedule = new Schedule();
+  #closed: MillraceError | undefined;
+
+  async compile(kernel: Kernel): Promise<InterpreterProgram> {
+    this.checkOpen();
+    const started = performance.now();
+    const program = kernel.trace();
+    return new InterpreterProgram(this, program, performance.now() - started);
+  }
+
+  async alloc(bytes: number): Promise<DeviceBuffer> {
+    this.checkOpen();
+    checkAllocation(this, bytes);
+    return new InterpreterBuffer(this, bytes);
+  }
+
+  stream(): Stream {
+    this.checkOpen();
+    return new InterpreterStream(this);
+  }
+
+  async close(): Promise<void> {
+    this.#closed ??= new MillraceError({
+      code: 'device-closed',
+      message: `device ${this.info.id} has been closed`,
+      asked: 'work on it',
+      advice: 'wait for completions before close(), and open the device again for more',
+    });
+    for (const line of this.schedule.lines) line.fail(this.#closed);
+    this.schedule.lines.clear();
+  }
+
+  checkOpen(): void {
+    if (this.#closed) throw this.#closed;
+  }
+}
+
+/** V8 makes no larger array than this. */
+const BUFFER_BYTES = 2 ** 32;
+
+const info: DeviceInfo = {
+  id: 'interpreter',
+  kind: 'interpreter',
+  name: 'interpreter, on one thread of JavaScript',
+  memoryBytes: 4 * BUFFER_BYTES,
+  units: 1,
+  capabilities: ['u64', 'f64', 'atomics'],
+  limits: { bufferBytes: BUFFER_BYTES, lanes: 1 },
+  versions: {},
+};
+
+export async function probe(): Promise<{ readonly infos: readonly DeviceInfo[] }> {
+  return { infos: [info] };
+}
+
+export async function open(id: string): Promise<InterpreterDevice> {
+  if (id === info.id) return new InterpreterDevice();
+  throw new MillraceError({
+    code: 'device-absent',
+    message: `device ${id} is not on this machine`,
+    asked: `device ${id}`,
+    advice: 'there is one interpreter: interpreter',
+  });
+}

@@ -1,0 +1,64 @@
+import { implicitChunk } from '../../kernel/harness.js';
+import { type Field, type Program, ringLayout, type Values, valuesOf, wordsOf } from '../../kernel/index.js';
+import { type Block, innerBlocks } from '../../kernel/ir.js';
+import { renderIr } from '../../kernel/render/ir.js';
+import type { BoundJob, Device, DeviceProgram, RingLayout } from '../device.js';
+
+/** A traced kernel: the interpreter runs it as it stands. */
+export class InterpreterProgram implements DeviceProgram {
+  readonly device: Device;
+  readonly program: Program;
+  readonly name: string;
+  readonly job: readonly Field[];
+  readonly chunk: readonly Field[];
+  readonly hit: readonly Field[];
+  readonly bindings: Program['buffers'];
+  readonly params: { readonly jobWords: number; readonly chunkWords: number };
+  readonly lanes = 1;
+  readonly statements: number;
+  #text: string | undefined;
+  readonly ring: RingLayout;
+  readonly compile: { readonly milliseconds: number; readonly cached: boolean };
+
+  constructor(device: Device, program: Program, milliseconds: number) {
+    this.device = device;
+    this.program = program;
+    this.name = program.name;
+    this.job = program.job;
+    this.chunk = program.chunk.slice(implicitChunk.length);
+    this.hit = program.hit;
+    this.bindings = program.buffers;
+    this.params = { jobWords: words(program.job), chunkWords: words(program.chunk) };
+    this.statements = count(program.body);
+    this.ring = ringLayout(program);
+    this.compile = { milliseconds, cached: false };
+  }
+
+  /** Printed when somebody asks: the interpreter itself does not need it. */
+  get text(): string {
+    this.#text ??= renderIr(this.program);
+    return this.#text;
+  }
+
+  bind(job: Values): InterpreterJob {
+    valuesOf(this.name, 'job', this.job, job);
+    return new InterpreterJob(this, job);
+  }
+}
+
+export class InterpreterJob implements BoundJob {
+  readonly program: InterpreterProgram;
+  readonly values: Values;
+
+  constructor(program: InterpreterProgram, values: Values) {
+    this.program = program;
+    this.values = values;
+  }
+}
+
+const words = (fields: readonly Field[]): number =>
+  fields.reduce((sum, field) => sum + field.length * wordsOf(field.type), 0);
+
+/** Statements, those in inner blocks included. */
+const count = (block: Block): number =>
+  block.reduce((sum, statement) => sum + 1 + innerBlocks(statement).reduce((inner, each) => inner + count(each), 0), 0);

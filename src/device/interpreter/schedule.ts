@@ -1,0 +1,98 @@
+import type { InterpreterCompletion } from './completion.js';
+
+/** One queued command: told to go on until it is done. */
+export type Step =
+  /** Works until `until` (milliseconds, as performance.now() gives them); true when it is done. */
+  | { readonly kind: 'work'; run(until: number): boolean; readonly incomplete?: () => boolean }
+  | { readonly kind: 'wait'; readonly completion: InterpreterCompletion }
+  | { readonly kind: 'mark'; readonly completion: InterpreterCompletion };
+
+/** A stream's commands and what happened since its last mark. */
+export class Line {
+  readonly steps: Step[] = [];
+  /** Nothing new comes: it can go once it is empty. */
+  closed = false;
+  #startedNs: bigint | undefined;
+  #complete = true;
+  #failure: { readonly error: unknown } | undefined;
+
+  /** Goes on with the head; false when there is nothing to do now. */
+  advance(until: number): boolean {
+    const step = this.steps[0];
+    if (step === undefined) return false;
+    if (step.kind === 'wait') {
+      if (!step.completion.passed) return false;
+    } else {
+      this.#startedNs ??= now();
+      if (step.kind === 'mark') this.#pass(step.completion);
+      else if (!this.#failure && !this.#work(step, until)) return true;
+    }
+    this.steps.shift();
+    return true;
+  }
+
+  fail(error: unknown): void {
+    for (const step of this.steps) if (step.kind === 'mark') step.completion.fail(error);
+    this.steps.length = 0;
+  }
+
+  #work(step: Extract<Step, { kind: 'work' }>, until: number): boolean {
+    try {
+      if (!step.run(until)) return false;
+      if (step.incomplete?.()) this.#complete = false;
+    } catch (error) {
+      this.#failure = { error };
+    }
+    return true;
+  }
+
+  #pass(completion: InterpreterCompletion): void {
+    if (this.#failure) completion.fail(this.#failure.error);
+    else completion.pass({ startedNs: this.#startedNs ?? now(), endedNs: now(), complete: this.#complete });
+    this.#startedNs = undefined;
+    this.#complete = true;
+    this.#failure = undefined;
+  }
+}
+
+/** How long the interpreter keeps the thread before the event loop gets its turn. */
+const TURN_MS = 5;
+
+/** Runs the lines of a device, each in order, all in turn, on the thread it lives in. */
+export class Schedule {
+  readonly lines = new Set<Line>();
+  #running = false;
+
+  /** There is a new command. It starts after the caller's turn, so that calls on a stream return at once. */
+  kick(): void {
+    if (this.#running) return;
+    this.#running = true;
+    nextTurn(() => this.#turn());
+  }
+
+  #turn(): void {
+    const until = performance.now() + TURN_MS;
+    let active: boolean;
+    do {
+      active = false;
+      for (const line of this.lines) {
+        if (line.advance(until)) active = true;
+        else if (line.closed && line.steps.length === 0) this.lines.delete(line);
+      }
+    } while (active && performance.now() < until);
+    this.#running = false;
+    if (active) this.kick();
+  }
+}
+
+/** setImmediate keeps the process alive while there is work, and only then; browsers have no such function. */
+function nextTurn(turn: () => void): void {
+  if (typeof setImmediate === 'function') setImmediate(turn);
+  else setTimeout(turn, 0);
+}
+
+/** Nanoseconds on the clock that other devices use too, where there is one. */
+function now(): bigint {
+  const clock = (globalThis as { process?: { hrtime?: { bigint?: () => bigint } } }).process?.hrtime?.bigint;
+  return clock ? clock() : BigInt(Math.round(performance.now() * 1e6));
+}

@@ -1,0 +1,130 @@
+import { copyFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { MillraceError } from '../../kernel/error.js';
+import type { CpuFeatures, Origin } from '../../kernel/index.js';
+import { cacheKey, type DiskCache } from '../cache.js';
+import { type Compiler, run } from './compiler.js';
+
+/** C text, and what its errors can be told by. */
+export interface Source {
+  readonly name: string;
+  readonly text: string;
+  readonly lanes: number;
+  /** The TypeScript that each generated line came from; index 0 is line 1. */
+  readonly lineOrigins: readonly (Origin | undefined)[];
+}
+
+export interface Compiled {
+  /** The shared library. */
+  readonly path: string;
+  readonly milliseconds: number;
+  readonly cached: boolean;
+}
+
+/**
+ * Exact IEEE arithmetic and wrapping integers, as the language defines them: nothing here may change a result, so no
+ * -ffast-math and none of its parts but -fno-math-errno (sqrt becomes an instruction).
+ */
+const FLAGS = [
+  '-std=gnu11',
+  '-O3',
+  '-fno-strict-aliasing',
+  '-fwrapv',
+  '-ffp-contract=off',
+  '-fno-math-errno',
+  '-w',
+  '-pipe',
+  '-shared',
+  '-fPIC',
+];
+
+/** Compiles to a shared library, through the cache. */
+export async function compile(
+  source: Source,
+  compiler: Compiler,
+  cpu: CpuFeatures,
+  cache: DiskCache,
+): Promise<Compiled> {
+  const started = performance.now();
+  const flags = [...compiler.machineFlags, ...FLAGS, ...vectorFlags(source.lanes, cpu)];
+  const key = cacheKey([
+    source.text,
+    flags.join(' '),
+    compiler.path,
+    compiler.version,
+    [...cpu.features].sort().join(' '),
+  ]);
+  const running = `${cache.directory} ${key}`;
+  let work = underway.get(running);
+  if (work === undefined) {
+    work = compileOnce(source, compiler, flags, key, cache).finally(() => underway.delete(running));
+    underway.set(running, work);
+  }
+  const { folder, cached } = await work;
+  return { path: join(folder, LIBRARY), milliseconds: performance.now() - started, cached };
+}
+
+const LIBRARY = 'kernel.so';
+const TEXT = 'kernel.c';
+
+/** Two requests for the same text at the same time share one run of the compiler. */
+const underway = new Map<string, Promise<{ folder: string; cached: boolean }>>();
+
+async function compileOnce(
+  source: Source,
+  compiler: Compiler,
+  flags: readonly string[],
+  key: string,
+  cache: DiskCache,
+): Promise<{ folder: string; cached: boolean }> {
+  const known = await cache.get(key);
+  if (known !== undefined) return { folder: known, cached: true };
+  const folder = await cache.put(key, async (fresh) => {
+    const text = join(fresh, TEXT);
+    await writeFile(text, source.text);
+    const words = [...compiler.arguments, ...flags, '-o', join(fresh, LIBRARY), text, '-lm'];
+    const done = await run(compiler.path, words, { ...process.env, LC_ALL: 'C', TMPDIR: fresh });
+    if (!done.ok) throw await refusal(source, compiler, done.text, text, cache);
+  });
+  return { folder, cached: false };
+}
+
+/** GCC prefers 256-bit vectors even where 512 are there; a gang of 16 is written for 512. */
+function vectorFlags(lanes: number, { features }: CpuFeatures): string[] {
+  return features.has('avx512f') && lanes >= 16 ? ['-mprefer-vector-width=512'] : [];
+}
+
+async function refusal(
+  source: Source,
+  compiler: Compiler,
+  output: string,
+  file: string,
+  cache: DiskCache,
+): Promise<MillraceError> {
+  const kept = join(cache.directory, `failed-${source.name}.c`);
+  await copyFile(file, kept).catch(() => undefined);
+  return compileError(source, compiler.version, output, kept);
+}
+
+/** The compiler's first error with the line it is about, in the generated text and in TypeScript. */
+export function compileError(source: Source, version: string, output: string, kept: string): MillraceError {
+  const match = /:(\d+):\d+:\s*(?:fatal )?error:\s*(.*)/.exec(output);
+  const lines = [`kernel ${source.name}: the C compiler refused the generated text`];
+  if (match) {
+    const number = Number(match[1]);
+    const origin = source.lineOrigins[number - 1];
+    lines.push(
+      `  error:  ${match[2]}`,
+      `  text:   line ${number}: ${source.text.split('\n')[number - 1]?.trim() ?? ''}`,
+    );
+    if (origin) lines.push(`  from:   ${[...origin.helpers, origin.line].join(' > ')}`);
+  } else {
+    lines.push(`  error:  ${output.trim().split('\n')[0] ?? ''}`);
+  }
+  return new MillraceError({
+    code: 'device-compile',
+    message: lines.join('\n'),
+    asked: `compiling ${source.name} for ${source.lanes} lane(s) with ${version}`,
+    advice: `this is a fault of Millrace or of the compiler, please report it with ${kept}`,
+  });
+}

@@ -1,0 +1,95 @@
+import { execFile } from 'node:child_process';
+import { access, constants, stat } from 'node:fs/promises';
+import { delimiter, isAbsolute, join } from 'node:path';
+
+/** The system's C compiler. */
+export interface Compiler {
+  readonly path: string;
+  /** Words that the environment put after its name, as in `CC="ccache gcc"`. */
+  readonly arguments: readonly string[];
+  /** The first line of `--version`. */
+  readonly version: string;
+  /** How it is told to use everything this processor has. */
+  readonly machineFlags: readonly string[];
+}
+
+const found = new Map<string, Promise<Compiler | { readonly reason: string }>>();
+
+/** `$MILLRACE_CC`, else `$CC`, `cc`, `gcc`, `clang`: the first that runs. Looked up once per process and environment. */
+export function findCompiler(
+  environment: NodeJS.ProcessEnv = process.env,
+): Promise<Compiler | { readonly reason: string }> {
+  const { MILLRACE_CC: ours = '', CC: general = '', PATH: path = '' } = environment;
+  const key = [ours, general, path].join('\n');
+  let answer = found.get(key);
+  if (answer === undefined) {
+    answer = search(ours, general, path);
+    found.set(key, answer);
+  }
+  return answer;
+}
+
+async function search(ours: string, general: string, path: string): Promise<Compiler | { readonly reason: string }> {
+  const names = ours !== '' ? [ours] : [general, 'cc', 'gcc', 'clang'].filter((name) => name !== '');
+  const faults: string[] = [];
+  for (const name of names) {
+    const [command = '', ...words] = name.split(/\s+/);
+    const file = await locate(command, path);
+    if (file === undefined) {
+      faults.push(`${command} is not there`);
+      continue;
+    }
+    const [version, machineFlags] = await Promise.all([
+      run(file, [...words, '--version']),
+      machineFlagsOf(file, words),
+    ]);
+    if (version.ok) return { path: file, arguments: words, version: version.text.split('\n')[0] ?? '', machineFlags };
+    faults.push(`${file} does not run (${version.text.trim().split('\n')[0]})`);
+  }
+  const where = ours !== '' ? 'the compiler that MILLRACE_CC names cannot be used' : 'no C compiler';
+  return { reason: `${where}: ${faults.join(', ')}; install gcc or clang, or name one in MILLRACE_CC` };
+}
+
+/** Older ARM compilers know `-mcpu=native` only; some know neither. */
+async function machineFlagsOf(file: string, words: readonly string[]): Promise<readonly string[]> {
+  for (const flag of ['-march=native', '-mcpu=native']) {
+    if ((await run(file, [...words, flag, '-E', '-x', 'c', '/dev/null'])).ok) return [flag];
+  }
+  return [];
+}
+
+async function locate(command: string, path: string): Promise<string | undefined> {
+  const candidates =
+    isAbsolute(command) || command.includes('/')
+      ? [command]
+      : path.split(delimiter).map((folder) => join(folder === '' ? '.' : folder, command));
+  for (const file of candidates) {
+    const usable = await access(file, constants.X_OK)
+      .then(() => stat(file))
+      .then((state) => state.isFile())
+      .catch(() => false);
+    if (usable) return file;
+  }
+  return undefined;
+}
+
+/** Runs a program to its end; `text` is what it said, on stderr where it failed. */
+export function run(
+  file: string,
+  words: readonly string[],
+  environment: NodeJS.ProcessEnv = process.env,
+): Promise<{ readonly ok: boolean; readonly text: string }> {
+  return new Promise((resolve) => {
+    const child = execFile(file, words, { maxBuffer: 2 ** 24, env: environment }, (error, stdout, stderr) => {
+      children.delete(child);
+      resolve(error ? { ok: false, text: stderr || error.message } : { ok: true, text: stdout });
+    });
+    children.add(child);
+  });
+}
+
+/** A process that ends takes its compilers with it. */
+const children = new Set<{ kill(): boolean }>();
+process.on('exit', () => {
+  for (const child of children) child.kill();
+});

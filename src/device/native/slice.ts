@@ -1,0 +1,47 @@
+/**
+ * How many items a worker takes at once. Pure, so that it can be simulated.
+ *
+ * A slice aims at 2 ms: long enough that taking it (about 2 µs) does not count, short enough that cancel, close and
+ * process.exit, which all wait for running slices, are prompt. Nothing is known about a program at first, so it begins
+ * with one gang, then takes what should be 100 µs, then at most doubles from slice to slice. Near the end of a launch slices shrink, so that all threads
+ * finish together, but not below 100 µs, where waking another thread costs more than it brings.
+ */
+export const TARGET_NS = 2e6;
+export const FLOOR_NS = 1e5;
+
+export interface SliceState {
+  /** Nanoseconds per item, 0 when unknown. */
+  readonly nanoseconds: number;
+  /** Items of the last slice, 0 when there was none. */
+  readonly slice: number;
+}
+
+/** Items of the next slice: a multiple of `lanes`, or all that remains. */
+export function nextSlice(state: SliceState, remaining: number, lanes: number, threads: number): number {
+  let want = lanes;
+  if (state.nanoseconds > 0) {
+    const floor = FLOOR_NS / state.nanoseconds;
+    want = Math.min(
+      TARGET_NS / state.nanoseconds,
+      Math.max(2 * state.slice, floor),
+      Math.max(remaining / (2 * threads), floor),
+    );
+  }
+  const gangs = Math.max(1, Math.floor(want / lanes));
+  return Math.min(remaining, gangs * lanes);
+}
+
+/** What one slice of `items` items in `nanoseconds` teaches. A small tail slice does not undo the doubling. */
+export function learn(state: SliceState, items: number, nanoseconds: number): SliceState {
+  const measured = Math.max(nanoseconds, 1) / items;
+  return {
+    nanoseconds: state.nanoseconds === 0 ? measured : (state.nanoseconds + measured) / 2,
+    slice: Math.max(items, state.slice),
+  };
+}
+
+/**
+ * At a launch's start: another job may make each item much dearer than the last launch's were, so the first slice is
+ * an eighth of the last one's size and the doubling begins there.
+ */
+export const atStart = (state: SliceState): SliceState => ({ ...state, slice: state.slice / 16 });

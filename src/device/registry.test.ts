@@ -1,0 +1,55 @@
+import { expect, test, vi } from 'vitest';
+import { listDevices, openDevice, openDevices } from './registry.js';
+
+const noCompiler = <T>(action: () => Promise<T>): Promise<T> => {
+  vi.stubEnv('MILLRACE_CC', '/nonexistent/cc');
+  return action().finally(() => vi.unstubAllEnvs());
+};
+
+test('the interpreter is always there', async () => {
+  const { devices } = await listDevices();
+  expect(devices.map(({ id }) => id)).toContain('interpreter');
+});
+
+test('without a compiler native is absent, and the list says why', async () => {
+  const { devices, absent } = await noCompiler(listDevices);
+  expect(devices.map(({ id }) => id)).toEqual(['interpreter']);
+  expect(absent).toEqual([
+    { id: 'native', reason: expect.stringMatching(/MILLRACE_CC.*\/nonexistent\/cc is not there/) },
+  ]);
+});
+
+test('asking for it then gives device-absent with the reason; auto takes the next best', async () => {
+  await noCompiler(async () => {
+    for (const name of ['native', 'cpu', ' CPU ']) {
+      await expect(openDevice(name)).rejects.toMatchObject({
+        code: 'device-absent',
+        message: expect.stringMatching(/is not there/),
+      });
+    }
+    const best = await openDevice('auto');
+    expect(best.info.id).toBe('interpreter');
+    await best.close();
+  });
+});
+
+test('an unknown name lists what there is', async () => {
+  for (const name of ['gpu', '', 'natve', 'interpreter2']) {
+    await expect(openDevice(name)).rejects.toMatchObject({
+      code: 'device-unknown',
+      message: expect.stringMatching(/there is no device called .*\n.*\n.*interpreter/),
+    });
+  }
+});
+
+test('a number that the kind does not have', async () => {
+  await expect(openDevice('interpreter:1')).rejects.toMatchObject({ code: 'device-absent' });
+});
+
+test('a list is opened whole or not at all', async () => {
+  const devices = await openDevices('interpreter, interpreter');
+  expect(devices.map(({ info }) => info.id)).toEqual(['interpreter', 'interpreter']);
+  await Promise.all(devices.map((device) => device.close()));
+  await expect(openDevices('interpreter,nothing')).rejects.toMatchObject({ code: 'device-unknown' });
+  await expect(openDevices(' , ')).rejects.toMatchObject({ code: 'usage' });
+});

@@ -1,0 +1,191 @@
+import { MillraceError } from './error.js';
+import { type Block, defines, type Node, type Op, type Program, reads, Stage, type Statement } from './ir.js';
+import { isFloat, isInteger, type Scalar } from './types.js';
+
+/**
+ * The rules a valid program obeys: every value is computed before it is used, in an enclosing block; operand and result
+ * types fit the operation; stores do not go to read-only buffers. Runs after tracing and, in tests, after each pass.
+ */
+export function checkProgram(program: Program): void {
+  const defined = new Set<Node>();
+  const cells = new Set<unknown>();
+
+  const fail = (statement: Statement, message: string): never => {
+    throw new MillraceError({
+      code: 'kernel-invalid',
+      message: `kernel ${program.name}: ${message}`,
+      asked: `${statement.kind} at ${statement.origin.line}`,
+      advice: 'this is a defect of the language, not of the kernel: please report it',
+    });
+  };
+
+  const mustBeKnown = (statement: Statement, node: Node): void => {
+    const free = node.args.length === 0 && node.op !== 'local';
+    if (!free && !defined.has(node)) fail(statement, `${node.op} (node ${node.id}) is used before it is computed`);
+  };
+
+  const walk = (block: Block, inLoop: boolean): void => {
+    const here: Node[] = [];
+    const define = (node: Node) => {
+      defined.add(node);
+      here.push(node);
+    };
+    for (const statement of block) {
+      for (const node of reads(statement)) mustBeKnown(statement, node);
+      const problem = typeProblem(statement);
+      if (problem) fail(statement, problem);
+      if (statement.kind === 'cell') cells.add(statement.cell);
+      if ((statement.kind === 'get' || statement.kind === 'set') && !cells.has(statement.cell))
+        fail(statement, 'a cell is used before it is made');
+      if (statement.kind === 'break' && !inLoop) fail(statement, 'a break stands outside a loop');
+      switch (statement.kind) {
+        case 'when':
+          walk(statement.body, inLoop);
+          walk(statement.otherwise, inLoop);
+          break;
+        case 'loop':
+          defined.add(statement.index);
+          walk(statement.body, true);
+          defined.delete(statement.index);
+          break;
+        case 'while': {
+          // The condition and what the test computes are visible in the round's body.
+          const testNodes = statement.test.flatMap(defines);
+          walkOpen(statement.test);
+          mustBeKnown(statement, statement.condition);
+          walk(statement.body, true);
+          for (const node of testNodes) defined.delete(node);
+          break;
+        }
+        default:
+      }
+      for (const node of defines(statement)) define(node);
+    }
+    for (const node of here) defined.delete(node);
+  };
+
+  /** Like `walk`, but leaves its definitions standing. */
+  const walkOpen = (block: Block): void => {
+    for (const statement of block) {
+      for (const node of reads(statement)) mustBeKnown(statement, node);
+      for (const inner of [
+        statement.kind === 'when' ? statement.body : [],
+        statement.kind === 'when' ? statement.otherwise : [],
+      ])
+        walk(inner, false);
+      for (const node of defines(statement)) defined.add(node);
+    }
+  };
+
+  walk(program.body, false);
+}
+
+function typeProblem(statement: Statement): string | undefined {
+  switch (statement.kind) {
+    case 'let':
+      return nodeProblem(statement.node);
+    case 'cell':
+    case 'set':
+      return statement.value.type === statement.cell.type
+        ? undefined
+        : `a ${statement.value.type} is put into a cell of ${statement.cell.type}`;
+    case 'store':
+      if (statement.place.buffer.kind !== 'rw')
+        return `a store to the ${statement.place.buffer.kind} buffer ${statement.place.buffer.name}`;
+      return statement.values.every((node) => node.type === statement.place.buffer.type)
+        ? undefined
+        : 'a stored value has another type than its buffer';
+    case 'atomic':
+      return statement.place.buffer.kind === 'atomic'
+        ? undefined
+        : `atomic access to the ${statement.place.buffer.kind} buffer ${statement.place.buffer.name}`;
+    case 'load':
+      return statement.place.buffer.kind === 'atomic'
+        ? `plain access to the atomic buffer ${statement.place.buffer.name}`
+        : undefined;
+    case 'when':
+    case 'break':
+    case 'while':
+      return statement.condition.type === 'bool' ? undefined : 'a condition is not a bool';
+    case 'loop':
+      return statement.count.type === 'u32' ? undefined : 'a loop count is not a u32';
+    default:
+      return undefined;
+  }
+}
+
+/** How many operands an operation has, which type it works on, and how its result follows. */
+interface Rule {
+  readonly args: readonly ('T' | Scalar)[];
+  readonly result: 'T' | Scalar;
+  readonly on: (type: Scalar) => boolean;
+}
+
+const anyType = () => true;
+const numeric = (type: Scalar) => type !== 'bool';
+const unsigned = (type: Scalar) => type === 'u32' || type === 'u64';
+const bitwise = (type: Scalar) => !isFloat(type);
+const rule = (args: Rule['args'], result: Rule['result'], on: Rule['on']): Rule => ({ args, result, on });
+const arithmetic = rule(['T', 'T'], 'T', numeric);
+const shifted = rule(['T', 'u32'], 'T', isInteger);
+const compared = rule(['T', 'T'], 'bool', numeric);
+
+export const rules: Readonly<Partial<Record<Op, Rule>>> = {
+  add: arithmetic,
+  sub: arithmetic,
+  mul: arithmetic,
+  div: arithmetic,
+  mulHi: rule(['T', 'T'], 'T', unsigned),
+  rem: rule(['T', 'T'], 'T', isInteger),
+  and: rule(['T', 'T'], 'T', bitwise),
+  or: rule(['T', 'T'], 'T', bitwise),
+  xor: rule(['T', 'T'], 'T', bitwise),
+  not: rule(['T'], 'T', bitwise),
+  neg: rule(['T'], 'T', numeric),
+  shl: shifted,
+  shr: shifted,
+  rotl: shifted,
+  rotr: shifted,
+  eq: rule(['T', 'T'], 'bool', anyType),
+  ne: rule(['T', 'T'], 'bool', anyType),
+  lt: compared,
+  le: compared,
+  pack: rule(['u32', 'u32'], 'u64', anyType),
+  hi: rule(['u64'], 'u32', anyType),
+  byteSwap: rule(['T'], 'T', unsigned),
+  popcount: rule(['T'], 'u32', isInteger),
+  clz: rule(['T'], 'u32', isInteger),
+  sqrt: rule(['T'], 'T', isFloat),
+  any: rule(['bool'], 'bool', anyType),
+  select: rule(['bool', 'T', 'T'], 'T', anyType),
+  bitSelect: rule(['T', 'T', 'T'], 'T', unsigned),
+  logic3: rule(['T', 'T', 'T'], 'T', bitwise),
+  funnel: rule(['u32', 'u32', 'u32'], 'u32', anyType),
+  fma: rule(['T', 'T', 'T'], 'T', isFloat),
+  carry: rule(['T', 'T', 'T'], 'T', unsigned),
+  borrow: rule(['T', 'T', 'T'], 'T', unsigned),
+  wmadHi: rule(['T', 'T', 'T', 'T'], 'T', unsigned),
+};
+
+function nodeProblem(node: Node): string | undefined {
+  const stage = Math.max(0, ...node.args.map((arg) => arg.stage));
+  if (node.op !== 'any' && node.stage < stage && node.stage !== Stage.varying)
+    return `${node.op} is said to be known before its operands`;
+  if (node.op === 'lookup')
+    return node.args[0]?.type === 'u32' ? undefined : 'a table is looked up by something else than a u32';
+  const fits = rules[node.op];
+  if (!fits) return undefined;
+  const T =
+    fits.args.reduce<Scalar | undefined>(
+      (type, wanted, i) => (wanted === 'T' ? (type ?? node.args[i]?.type) : type),
+      undefined,
+    ) ?? node.type;
+  const right =
+    node.args.length === fits.args.length &&
+    fits.args.every((wanted, i) => node.args[i]?.type === (wanted === 'T' ? T : wanted)) &&
+    node.type === (fits.result === 'T' ? T : fits.result) &&
+    fits.on(T);
+  return right
+    ? undefined
+    : `${node.op}(${node.args.map((arg) => arg.type).join(', ')}) -> ${node.type} is not an operation`;
+}

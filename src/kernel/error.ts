@@ -1,0 +1,51 @@
+/** What went wrong, for programs. The text of an error is for people; these words are the stable part. */
+export type ErrorCode =
+  | 'kernel-scope' // a value used outside the block, or the kernel, that made it
+  | 'kernel-type' // an operand of the wrong type
+  | 'kernel-value' // a literal, parameter or job value that its type cannot hold
+  | 'kernel-control' // a statement where it cannot stand (breakWhen outside a loop, tracing outside a kernel)
+  | 'kernel-invalid' // the checker found an IR that breaks a rule
+  | 'kernel-bounds' // an access outside a buffer or table (interpreter and checked builds)
+  | 'kernel-budget' // more statements or parameter words than the target takes
+  | 'device-unknown' // no such device name
+  | 'device-absent' // the device exists in principle but not on this machine
+  | 'device-capability' // the device cannot do what the kernel needs
+  | 'device-compile' // the driver's or system's compiler refused the generated text
+  | 'device-memory' // allocation failed
+  | 'device-closed' // use after close()
+  | 'device-failed' // a worker or driver died with work in flight
+  | 'buffer-range' // a transfer outside its buffer, or a buffer too small for its role
+  | 'launch-range' // a launch outside what the contract allows
+  | 'launch-arguments' // a launch whose parameters or buffers do not fit the program
+  | 'input-format' // a malformed input file
+  | 'io' // reading or writing a file failed
+  | 'usage'; // a command line that makes no sense
+
+export interface ErrorDetails {
+  readonly code: ErrorCode;
+  /** What is wrong, one sentence. */
+  readonly message: string;
+  /** What was asked for, in the asker's words. */
+  readonly asked?: string;
+  /** What to do about it. */
+  readonly advice?: string;
+  readonly cause?: unknown;
+}
+
+/** Every error that Millrace throws on purpose. `message` holds all three parts, a line each. */
+export class MillraceError extends Error {
+  readonly code: ErrorCode;
+  readonly asked: string | undefined;
+  readonly advice: string | undefined;
+
+  constructor(details: ErrorDetails) {
+    const lines = [details.message];
+    if (details.asked !== undefined) lines.push(`  asked:  ${details.asked}`);
+    if (details.advice !== undefined) lines.push(`  advice: ${details.advice}`);
+    super(lines.join('\n'), details.cause === undefined ? undefined : { cause: details.cause });
+    this.name = 'MillraceError';
+    this.code = details.code;
+    this.asked = details.asked;
+    this.advice = details.advice;
+  }
+}

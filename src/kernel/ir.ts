@@ -1,0 +1,280 @@
+import type { Origin } from './origin.js';
+import type { Scalar, Value } from './types.js';
+
+/**
+ * The typed IR. A program is a tree of blocks; a block is a list of statements; a pure value is a `Node`, and the
+ * statement `let` says where it is computed. A fresh trace holds a `let` for each node in the order the kernel made
+ * them, so it can be run as it stands (`interpret.ts`); passes rewrite one such program into another.
+ */
+
+/** When a value becomes known. Order matters: the stage of an operation is the latest of its operands'. */
+export const Stage = { constant: 0, job: 1, chunk: 2, varying: 3 } as const;
+export type Stage = (typeof Stage)[keyof typeof Stage];
+
+/** Values that come from outside the expression. */
+export type LeafOp =
+  | 'const' // detail.value
+  | 'job' // detail.field, detail.element: a value of the job
+  | 'chunk' // likewise, of one launch
+  | 'param' // after `hoist`: detail.word, the first parameter word
+  | 'item' // u32: which item of the launch, from 0
+  | 'active' // bool: is this lane an item at all (the tail of a gang)
+  | 'local'; // the result of a statement: a load, a cell's snapshot, an atomic, a loop index, a native body
+
+export type UnaryOp =
+  | 'not'
+  | 'neg'
+  | 'byteSwap'
+  | 'popcount'
+  | 'clz'
+  | 'sqrt'
+  | 'hi' // upper half of a u64
+  | 'cast' // numeric conversion to the node's type
+  | 'bits' // same bits, another type
+  | 'any'; // gangs: true when some lane is (its result is uniform)
+
+export type BinaryOp =
+  | 'add'
+  | 'sub'
+  | 'mul'
+  | 'mulHi'
+  | 'div'
+  | 'rem'
+  | 'and'
+  | 'or'
+  | 'xor'
+  | 'shl'
+  | 'shr' // arithmetic on i32
+  | 'rotl'
+  | 'rotr'
+  | 'eq'
+  | 'ne'
+  | 'lt'
+  | 'le'
+  | 'pack'; // u64 of (low, high)
+
+export type OtherOp =
+  | 'select' // (condition, yes, no)
+  | 'bitSelect' // (mask, ones, zeros): bit by bit
+  | 'funnel' // (high, low, count): low word of high:low >> count
+  | 'fma' // (a, b, c), one rounding
+  | 'carry' // (a, b, in 0|1) -> 0|1: the carry out of a + b + in
+  | 'borrow' // (a, b, in 0|1) -> 0|1: the borrow out of a - b - in
+  | 'wmadHi' // (a, b, c, d): upper half of a*b + c + d
+  | 'logic3' // (a, b, c) by detail.truth: any three-input bit function
+  | 'lookup'; // (index) into detail.table
+
+export type Op = LeafOp | UnaryOp | BinaryOp | OtherOp;
+
+export interface Detail {
+  readonly value?: Value;
+  readonly field?: number;
+  readonly element?: number;
+  readonly word?: number;
+  readonly table?: Table;
+  /** logic3: bit (a<<2 | b<<1 | c) of this byte is the result. */
+  readonly truth?: number;
+}
+
+export interface Node {
+  readonly id: number;
+  readonly op: Op;
+  readonly type: Scalar;
+  readonly args: readonly Node[];
+  readonly stage: Stage;
+  readonly detail: Detail;
+  /** Where the kernel's author wrote it. */
+  readonly origin: Origin;
+}
+
+/** A read-only array of constants or job values, looked up by a varying index. */
+export interface Table {
+  readonly id: number;
+  readonly type: Scalar;
+  readonly values: readonly Node[];
+  /** The latest stage of its values: constant tables are part of the text, job tables travel with the job. */
+  readonly stage: Stage;
+  /** After `hoist`, for job tables: the first parameter word. */
+  readonly word?: number;
+}
+
+export type BufferKind = 'read' | 'rw' | 'atomic';
+
+export interface BufferDecl {
+  readonly name: string;
+  readonly kind: BufferKind;
+  readonly type: Exclude<Scalar, 'bool'>;
+  /** Position among the program's bindings. */
+  readonly slot: number;
+}
+
+export interface Cell {
+  readonly id: number;
+  readonly type: Scalar;
+}
+
+/** An element of a buffer. `base` is a slice's first quad (four elements); a quad access counts in quads. */
+export interface Place {
+  readonly buffer: BufferDecl;
+  readonly base?: Node;
+  readonly index: Node;
+}
+
+export type AtomicOp = 'add' | 'or' | 'min' | 'max' | 'exchange' | 'load' | 'store';
+
+/** Text for a target that replaces a std function's generic body. Names of arguments and results are given. */
+export interface NativeShape {
+  readonly lanes: number;
+  readonly args: readonly string[];
+  readonly results: readonly string[];
+}
+export interface NativeBody {
+  readonly name: string;
+  /** Text that must stand once before the function, keyed so that it stands once. */
+  readonly prelude?: string;
+  text(shape: NativeShape): string;
+}
+
+interface StatementBase {
+  readonly origin: Origin;
+  /** Gangs: the lanes this statement is for; absent where all are. */
+  readonly mask?: Node;
+}
+export type Statement = StatementBase &
+  (
+    | { readonly kind: 'let'; readonly node: Node }
+    | { readonly kind: 'cell'; readonly cell: Cell; readonly value: Node }
+    | { readonly kind: 'get'; readonly cell: Cell; readonly result: Node }
+    | { readonly kind: 'set'; readonly cell: Cell; readonly value: Node }
+    /** One result is an element, four are a quad. */
+    | { readonly kind: 'load'; readonly place: Place; readonly results: readonly Node[] }
+    | { readonly kind: 'store'; readonly place: Place; readonly values: readonly Node[] }
+    | { readonly kind: 'prefetch'; readonly place: Place }
+    | {
+        readonly kind: 'atomic';
+        readonly op: AtomicOp;
+        readonly place: Place;
+        readonly value?: Node;
+        readonly result?: Node;
+      }
+    | { readonly kind: 'when'; readonly condition: Node; readonly body: Block; readonly otherwise: Block }
+    | { readonly kind: 'loop'; readonly count: Node; readonly index: Node; readonly body: Block }
+    /** `test` runs before each round; the round happens while `condition` holds. */
+    | { readonly kind: 'while'; readonly test: Block; readonly condition: Node; readonly body: Block }
+    /** Leaves the nearest loop. */
+    | { readonly kind: 'break'; readonly condition: Node }
+    | { readonly kind: 'emit'; readonly values: readonly Node[] }
+    | {
+        readonly kind: 'native';
+        readonly body: NativeBody;
+        readonly args: readonly Node[];
+        readonly results: readonly Node[];
+      }
+  );
+
+export type Block = readonly Statement[];
+
+/** A named value, or `length` of them, in a signature. */
+export interface Field {
+  readonly name: string;
+  readonly type: Scalar;
+  readonly length: number;
+  /** Written as `[type, n]`: an array even where n is 1. */
+  readonly array: boolean;
+}
+
+export interface Program {
+  readonly name: string;
+  readonly job: readonly Field[];
+  /** The implicit fields of every launch come first: see `harness.ts`. */
+  readonly chunk: readonly Field[];
+  readonly hit: readonly Field[];
+  readonly buffers: readonly BufferDecl[];
+  readonly tables: readonly Table[];
+  readonly body: Block;
+}
+
+/** A value that the host computes and the body reads as parameter words from `word` on. */
+export interface Param {
+  readonly node: Node;
+  readonly word: number;
+  /** For the generated text. */
+  readonly name: string;
+}
+
+/** What `hoist` adds: how parameter words are made on the host. Words of the job come first, then its tables', then the chunk's. */
+export interface Hoisted extends Program {
+  /** Nodes that the host evaluates, operands before users; those of the job before those of the chunk. */
+  readonly host: readonly Node[];
+  readonly params: readonly Param[];
+  readonly jobWords: number;
+  readonly chunkWords: number;
+}
+
+/** Blocks directly inside a statement. */
+export function innerBlocks(statement: Statement): readonly Block[] {
+  switch (statement.kind) {
+    case 'when':
+      return [statement.body, statement.otherwise];
+    case 'loop':
+      return [statement.body];
+    case 'while':
+      return [statement.test, statement.body];
+    default:
+      return [];
+  }
+}
+
+/** Values that a statement itself reads (not its inner blocks; of a `let`, its node's operands). */
+export function reads(statement: Statement): readonly Node[] {
+  const own = ownReads(statement);
+  return statement.mask ? [...own, statement.mask] : own;
+}
+
+function ownReads(statement: Statement): readonly Node[] {
+  const of = (place: Place): Node[] => (place.base ? [place.index, place.base] : [place.index]);
+  switch (statement.kind) {
+    case 'let':
+      return statement.node.args;
+    case 'cell':
+    case 'set':
+      return [statement.value];
+    case 'get':
+      return [];
+    case 'load':
+    case 'prefetch':
+      return of(statement.place);
+    case 'store':
+      return [...of(statement.place), ...statement.values];
+    case 'atomic':
+      return statement.value ? [...of(statement.place), statement.value] : of(statement.place);
+    case 'when':
+    case 'break':
+      return [statement.condition];
+    case 'loop':
+      return [statement.count];
+    case 'while':
+      return []; // its condition is read at the end of `test`
+    case 'emit':
+      return statement.values;
+    case 'native':
+      return statement.args;
+  }
+}
+
+/** Locals that a statement defines in its own block (a loop's index belongs to its body). */
+export function defines(statement: Statement): readonly Node[] {
+  switch (statement.kind) {
+    case 'let':
+      return [statement.node];
+    case 'get':
+      return [statement.result];
+    case 'load':
+    case 'native':
+      return statement.results;
+    case 'atomic':
+      return statement.result ? [statement.result] : [];
+    default:
+      return [];
+  }
+}

@@ -1,0 +1,92 @@
+import { expectTypeOf, test } from 'vitest';
+import { atomic, read, rw } from './buffers.js';
+import { cell, when } from './control.js';
+import { type Expr, lit } from './expr.js';
+import { items } from './items.js';
+import { fma, mulHi, select } from './operations.js';
+import { f32, f64, i32, u8, u32, u64 } from './types.js';
+
+// What TypeScript itself refuses. Nothing here runs.
+declare const word: Expr<'u32'>;
+declare const wide: Expr<'u64'>;
+declare const real: Expr<'f32'>;
+declare const truth: Expr<'bool'>;
+
+test('operands have one type', () => {
+  expectTypeOf(word.add(1)).toEqualTypeOf<Expr<'u32'>>();
+  expectTypeOf(word.to(u64)).toEqualTypeOf<Expr<'u64'>>();
+  expectTypeOf(word.lt(3)).toEqualTypeOf<Expr<'bool'>>();
+  // @ts-expect-error a u64 does not add to a u32
+  word.add(wide);
+  // @ts-expect-error nor a float to a u64
+  wide.xor(real);
+  // @ts-expect-error nor a bool to a u32
+  word.add(true);
+  // @ts-expect-error both arms of a select have one type
+  select(truth, word, real);
+});
+
+test('operations belong to types', () => {
+  // @ts-expect-error floats do not rotate
+  real.rotl(3);
+  // @ts-expect-error nor have they a remainder
+  real.rem(2);
+  // @ts-expect-error integers have no square root
+  word.sqrt();
+  // @ts-expect-error bools do not add
+  truth.add(truth);
+  // @ts-expect-error nor compare by order
+  truth.lt(truth);
+  // @ts-expect-error mulHi is for unsigned integers
+  mulHi(lit(i32, 1), 2);
+  // @ts-expect-error fma is for floats
+  fma(word, word, word);
+  // @ts-expect-error bytes are swapped in unsigned integers
+  real.byteSwap();
+});
+
+test('conditions are bools', () => {
+  // @ts-expect-error a number is no condition
+  when(word, () => {});
+  // @ts-expect-error a cell takes its own type
+  cell(u32, 0).set(real);
+});
+
+test('a signature types its kernel', () => {
+  items(
+    'typed',
+    {
+      job: { seed: u32, key: [u64, 2] },
+      buffers: { x: read(f64), y: rw(f32), n: atomic(), text: read(u8) },
+      hit: { at: u32 },
+    },
+    ({ job, buffers, emit, index }) => {
+      expectTypeOf(job.seed).toEqualTypeOf<Expr<'u32'>>();
+      expectTypeOf(job.key).toEqualTypeOf<readonly Expr<'u64'>[]>();
+      expectTypeOf(index).toEqualTypeOf<Expr<'u64'>>();
+      expectTypeOf(buffers.x.at(0)).toEqualTypeOf<Expr<'f64'>>();
+      expectTypeOf(buffers.text.at(0)).toEqualTypeOf<Expr<'u32'>>();
+      // @ts-expect-error no such field
+      job.other;
+      // @ts-expect-error a read buffer is not written
+      buffers.x.set(0, 1);
+      // @ts-expect-error an f32 buffer takes f32
+      buffers.y.set(0, job.seed);
+      // @ts-expect-error an atomic buffer is not read plainly
+      buffers.n.at(0);
+      // @ts-expect-error a hit has its declared fields
+      emit({ where: 1 });
+      // @ts-expect-error of their declared types
+      emit({ at: index });
+    },
+  );
+});
+
+test('a kernel can be generic over its float type', () => {
+  const square = <T extends 'f32' | 'f64'>(real: T) =>
+    items('square', { buffers: { x: read(real), y: rw(real) } }, ({ item, buffers }) => {
+      const x = (buffers.x as unknown as { at(i: Expr<'u32'>): Expr<T> }).at(item);
+      expectTypeOf(x.mul(x)).toEqualTypeOf<Expr<T>>();
+    });
+  square('f32');
+});

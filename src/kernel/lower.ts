@@ -1,0 +1,108 @@
+import { withRing } from './harness.js';
+import type { Hoisted, Program } from './ir.js';
+import type { Kernel } from './items.js';
+import type { Origin } from './origin.js';
+import { fold } from './passes/fold.js';
+import { gang } from './passes/gang.js';
+import { hoist } from './passes/hoist.js';
+import { place } from './passes/place.js';
+import { ternary } from './passes/ternary.js';
+import { renderC } from './render/c.js';
+import { renderIr } from './render/ir.js';
+
+/** What the generated code may count on. */
+export interface CpuFeatures {
+  readonly arch: 'x86' | 'arm' | 'other';
+  /** Names as /proc/cpuinfo has them on x86; `neon`, `sha2`, `aes` on ARM. */
+  readonly features: ReadonlySet<string>;
+}
+
+export interface LowerOptions {
+  readonly target: 'c';
+  readonly lanes: number;
+  readonly hoist: boolean;
+  readonly checked: boolean;
+  readonly cpu: CpuFeatures;
+  readonly nativeBodies: boolean;
+}
+
+export interface Lowered {
+  readonly program: Hoisted;
+  readonly text: string;
+  readonly lanes: number;
+  readonly statements: number;
+  /** Checked builds: where each trap was written. */
+  readonly sites: readonly Origin[];
+  /** Per line of text, where it comes from. */
+  readonly lineOrigins: readonly (Origin | undefined)[];
+}
+
+/** From a kernel to text for one target: trace, passes, print. */
+export function lower(kernel: Kernel, options: LowerOptions): Lowered {
+  const natives = options.nativeBodies ? nativeKeys(options.cpu) : new Set<string>();
+  const ternaryLogic = options.cpu.features.has('avx512f') && options.lanes === 16;
+  const floating = floatingProgram(kernel.trace({ natives }), options.hoist);
+  const program = place(ternaryLogic ? ternary(floating) : floating);
+  const ganged = gang(program, options.lanes);
+  const text = renderC(ganged, { checked: options.checked, ternaryLogic });
+  return { program, lanes: options.lanes, ...text };
+}
+
+/** The passes that no target changes: ring, fold, hoist. */
+export function floatingProgram(program: Program, compute = true): Hoisted {
+  return hoist(fold(withRing(program)), compute);
+}
+
+/** Items that one core of this kind best works on at once. */
+export function bestLanes(kernel: Kernel, cpu: CpuFeatures): number {
+  const natives = nativeKeys(cpu);
+  const usesNative = natives.size > 0 && hasNative(kernel.trace({ natives }).body);
+  if (usesNative) return 4;
+  return vectorLanes(cpu);
+}
+
+/** Lanes of 32 bits in the widest registers. */
+export function vectorLanes({ arch, features }: CpuFeatures): number {
+  if (features.has('avx512f')) return 16;
+  if (features.has('avx2')) return 8;
+  return arch === 'other' ? 1 : 4;
+}
+
+/** Native bodies worth using. With AVX-512 sixteen plain lanes beat the SHA instructions (about 23 against 12 MH/s a core). */
+function nativeKeys({ arch, features }: CpuFeatures): Set<string> {
+  const keys = new Set<string>();
+  if (arch === 'arm' && features.has('sha2')) keys.add('c-neon-sha');
+  if (arch === 'x86' && features.has('sha_ni') && features.has('sse4_1') && !features.has('avx512f'))
+    keys.add('c-shani');
+  return keys;
+}
+
+function hasNative(block: Program['body']): boolean {
+  return block.some((statement) => statement.kind === 'native');
+}
+
+/** A processor of which nothing is known. */
+export const plainCpu: CpuFeatures = { arch: 'other', features: new Set() };
+
+export interface TextOptions {
+  readonly target: 'c' | 'ir';
+  readonly lanes?: number;
+  readonly hoist?: boolean;
+  readonly cpu?: CpuFeatures;
+}
+
+/** The text that a target gets to see. */
+export function kernelText(
+  kernel: Kernel,
+  { target, lanes, hoist: compute = true, cpu = plainCpu }: TextOptions,
+): string {
+  if (target === 'ir') return renderIr(place(floatingProgram(kernel.trace(), compute)));
+  return lower(kernel, {
+    target,
+    lanes: lanes ?? bestLanes(kernel, cpu),
+    hoist: compute,
+    checked: false,
+    cpu,
+    nativeBodies: true,
+  }).text;
+}

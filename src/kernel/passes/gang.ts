@@ -1,0 +1,335 @@
+import {
+  type Block,
+  type Cell,
+  type Hoisted,
+  innerBlocks,
+  type Node,
+  type Op,
+  reads,
+  Stage,
+  type Statement,
+} from '../ir.js';
+import type { Origin } from '../origin.js';
+import type { Value } from '../types.js';
+import { isAnchored } from './graph.js';
+import { rewriteStatement } from './rewrite.js';
+
+/** A program for L items at once. Values not in `varying` are the same for all lanes and stay scalars. */
+export interface Gang {
+  readonly program: Hoisted;
+  readonly lanes: number;
+  readonly varying: ReadonlySet<Node>;
+  readonly varyingCells: ReadonlySet<Cell>;
+}
+
+/**
+ * Turns control flow that differs between lanes into masks. Each effect says for which lanes it is (`mask`); a branch is
+ * skipped when no lane takes it; a loop goes on while some lane does. With one lane the program stays as it is.
+ */
+export function gang(program: Hoisted, lanes: number): Gang {
+  if (lanes === 1) return { program, lanes, varying: new Set(), varyingCells: new Set() };
+  const variance = analyse(program.body);
+  return {
+    program: { ...program, body: new Masker(variance).body(program.body) },
+    lanes,
+    varying: variance.nodes,
+    varyingCells: variance.cells,
+  };
+}
+
+interface Variance {
+  readonly nodes: Set<Node>;
+  readonly cells: Set<Cell>;
+  /** Loops that lanes may leave at different times. */
+  readonly loops: Set<Statement>;
+}
+
+/** Grows the sets until nothing changes: what may differ between lanes, starting from the item's number. */
+function analyse(body: Block): Variance {
+  const nodes = new Set<Node>();
+  const cells = new Set<Cell>();
+  const loops = new Set<Statement>();
+  const varies = (node: Node) => nodes.has(node) || node.op === 'item' || node.op === 'active';
+  const mark = (list: readonly Node[]) => {
+    for (const node of list) nodes.add(node);
+  };
+
+  /** `masks` counts the varying conditions around; `home` remembers it for each cell, `loop` is the nearest one. */
+  const home = new Map<Cell, number>();
+  const walk = (block: Block, masks: number, loop: { statement: Statement; masks: number } | undefined): void => {
+    for (const statement of block) {
+      const differs = reads(statement).some(varies);
+      if (reads(statement).some((node) => node.op === 'item'))
+        mark(reads(statement).filter((node) => node.op === 'item'));
+      switch (statement.kind) {
+        case 'let':
+          if (differs && statement.node.op !== 'any') nodes.add(statement.node);
+          break;
+        case 'cell':
+          home.set(statement.cell, masks);
+          if (differs) cells.add(statement.cell);
+          break;
+        case 'set':
+          if (differs || masks > (home.get(statement.cell) ?? 0)) cells.add(statement.cell);
+          break;
+        case 'get':
+          if (cells.has(statement.cell)) nodes.add(statement.result);
+          break;
+        case 'load':
+          if (differs) mark(statement.results);
+          break;
+        case 'atomic':
+          if (statement.result) nodes.add(statement.result);
+          break;
+        case 'native':
+          mark(statement.results);
+          break;
+        case 'when': {
+          const inside = masks + (differs ? 1 : 0);
+          walk(statement.body, inside, loop);
+          walk(statement.otherwise, inside, loop);
+          break;
+        }
+        case 'loop':
+          if (differs) loops.add(statement);
+          walk(statement.body, masks + (loops.has(statement) ? 1 : 0), {
+            statement,
+            masks: masks + (loops.has(statement) ? 1 : 0),
+          });
+          break;
+        case 'while': {
+          if (varies(statement.condition)) loops.add(statement);
+          const inside = masks + (loops.has(statement) ? 1 : 0);
+          walk(statement.test, inside, undefined);
+          walk(statement.body, inside, { statement, masks: inside });
+          break;
+        }
+        case 'break':
+          if (loop && (differs || masks > loop.masks)) loops.add(loop.statement);
+          break;
+        default:
+      }
+    }
+  };
+  for (let before = -1; before !== nodes.size + cells.size + loops.size; ) {
+    before = nodes.size + cells.size + loops.size;
+    walk(body, 0, undefined);
+  }
+  return { nodes, cells, loops };
+}
+
+/** Where the walk is: the lanes that are here, and the varying loop that a break would leave. */
+interface Context {
+  readonly mask: Node;
+  readonly loop: { readonly alive: Cell } | 'uniform' | undefined;
+}
+
+class Masker {
+  readonly #variance: Variance;
+  readonly #cellMasks = new Map<Cell, Node>();
+  #nextNode = 1 << 28; // beyond every id that tracing gives
+  #nextCell = 1 << 20;
+
+  constructor(variance: Variance) {
+    this.#variance = variance;
+  }
+
+  body(block: Block): Block {
+    const active: Node = this.#node('active', [], block[0]?.origin as Origin);
+    return this.#block(block, { mask: active, loop: undefined }).out;
+  }
+
+  /** The block under a mask, and the mask that is left at its end (smaller where lanes have left a loop). */
+  #block(block: Block, context: Context): { out: Statement[]; mask: Node } {
+    const out: Statement[] = [];
+    let { mask } = context;
+    for (const statement of block) mask = this.#statement(statement, { ...context, mask }, out);
+    return { out, mask };
+  }
+
+  #statement(statement: Statement, context: Context, out: Statement[]): Node {
+    const { mask } = context;
+    switch (statement.kind) {
+      case 'cell':
+        this.#cellMasks.set(statement.cell, mask);
+        out.push(statement);
+        return mask;
+      case 'set':
+        // A uniform cell set after lanes left the loop that made it: they will not look at it again.
+        out.push(
+          !this.#variance.cells.has(statement.cell) || this.#cellMasks.get(statement.cell) === mask
+            ? statement
+            : { ...statement, mask },
+        );
+        return mask;
+      case 'let':
+        out.push(isAnchored(statement.node) ? { ...statement, mask } : statement);
+        return mask;
+      case 'load':
+      case 'store':
+      case 'atomic':
+      case 'prefetch':
+        out.push({ ...statement, mask });
+        return mask;
+      case 'when':
+        return this.#when(statement, context, out);
+      case 'loop':
+      case 'while':
+        this.#loop(statement, context, out);
+        return mask;
+      case 'break':
+        return this.#break(statement, context, out);
+      default:
+        out.push(statement);
+        return mask;
+    }
+  }
+
+  #when(statement: Extract<Statement, { kind: 'when' }>, context: Context, out: Statement[]): Node {
+    const { condition, origin } = statement;
+    if (!this.#variance.nodes.has(condition)) {
+      const body = this.#block(statement.body, context);
+      const otherwise = this.#block(statement.otherwise, context);
+      out.push({ ...statement, body: body.out, otherwise: otherwise.out });
+      return this.#survivors(statement, context, out);
+    }
+    const branch = (lanes: Node, block: Block): void => {
+      if (block.length === 0) return;
+      const inside = this.#let('and', [context.mask, lanes], origin, out);
+      const some = this.#let('any', [inside], origin, out);
+      out.push({
+        kind: 'when',
+        condition: some,
+        body: this.#block(block, { ...context, mask: inside }).out,
+        otherwise: [],
+        origin,
+      });
+    };
+    branch(condition, statement.body);
+    if (statement.otherwise.length > 0) branch(this.#let('not', [condition], origin, out), statement.otherwise);
+    return this.#survivors(statement, context, out);
+  }
+
+  /** After a branch in which lanes may have left the loop, only those still alive go on. */
+  #survivors(statement: Statement, context: Context, out: Statement[]): Node {
+    if (typeof context.loop !== 'object' || !innerBlocks(statement).some(hasBreak)) return context.mask;
+    return this.#let(
+      'and',
+      [context.mask, this.#get(context.loop.alive, statement.origin, out)],
+      statement.origin,
+      out,
+    );
+  }
+
+  #loop(statement: Extract<Statement, { kind: 'loop' | 'while' }>, context: Context, out: Statement[]): void {
+    if (!this.#variance.loops.has(statement)) {
+      out.push(
+        rewriteStatement(statement, {
+          read: same,
+          define: same,
+          block: (block) => this.#block(block, { ...context, loop: 'uniform' }).out,
+        }),
+      );
+      return;
+    }
+    const { origin } = statement;
+    const alive = this.#cell('bool', context.mask, origin, out);
+    const inside = (body: Block, before: Statement[]): Statement[] => {
+      const mask = this.#get(alive, origin, before);
+      return [...before, ...this.#block(body, { mask, loop: { alive } }).out];
+    };
+    const test: Statement[] = [];
+    if (statement.kind === 'while') {
+      const mask = this.#get(alive, origin, test);
+      test.push(...this.#block(statement.test, { mask, loop: undefined }).out);
+      this.#shrink(alive, mask, statement.condition, origin, test);
+      const some = this.#let('any', [this.#get(alive, origin, test)], origin, test);
+      out.push({ kind: 'while', test, condition: some, body: inside(statement.body, []), origin });
+      return;
+    }
+    // Lanes share the counter; each leaves when it has done its own count.
+    const counter = this.#cell('u32', this.#constant(0, origin), origin, out, false);
+    const count = this.#get(counter, origin, test);
+    const mask = this.#get(alive, origin, test);
+    this.#shrink(alive, mask, this.#let('lt', [count, statement.count], origin, test), origin, test);
+    const some = this.#let('any', [this.#get(alive, origin, test)], origin, test);
+    const body = inside(statement.body, [{ kind: 'get', cell: counter, result: statement.index, origin }]);
+    const now = this.#get(counter, origin, body);
+    const next = this.#let('add', [now, this.#constant(1, origin)], origin, body, false);
+    body.push({ kind: 'set', cell: counter, value: next, origin });
+    out.push({ kind: 'while', test, condition: some, body, origin });
+  }
+
+  #break(statement: Extract<Statement, { kind: 'break' }>, context: Context, out: Statement[]): Node {
+    if (typeof context.loop !== 'object') {
+      out.push(statement);
+      return context.mask;
+    }
+    const { origin } = statement;
+    const stay = this.#let('not', [this.#let('and', [context.mask, statement.condition], origin, out)], origin, out);
+    const alive = this.#get(context.loop.alive, origin, out);
+    out.push({ kind: 'set', cell: context.loop.alive, value: this.#let('and', [alive, stay], origin, out), origin });
+    return this.#let('and', [context.mask, stay], origin, out);
+  }
+
+  #shrink(alive: Cell, mask: Node, condition: Node, origin: Origin, out: Statement[]): void {
+    out.push({ kind: 'set', cell: alive, value: this.#let('and', [mask, condition], origin, out), origin });
+  }
+
+  #cell(type: 'bool' | 'u32', value: Node, origin: Origin, out: Statement[], varying = true): Cell {
+    const cell: Cell = { id: this.#nextCell++, type };
+    if (varying) this.#variance.cells.add(cell);
+    out.push({ kind: 'cell', cell, value, origin });
+    return cell;
+  }
+
+  #get(cell: Cell, origin: Origin, out: Statement[]): Node {
+    const result: Node = {
+      id: this.#nextNode++,
+      op: 'local',
+      type: cell.type,
+      args: [],
+      stage: Stage.varying,
+      detail: {},
+      origin,
+    };
+    if (this.#variance.cells.has(cell)) this.#variance.nodes.add(result);
+    out.push({ kind: 'get', cell, result, origin });
+    return result;
+  }
+
+  #let(op: Op, args: readonly Node[], origin: Origin, out: Statement[], mask = true): Node {
+    const node = this.#node(op, args, origin);
+    if (op === 'any' || !mask) this.#variance.nodes.delete(node);
+    out.push({ kind: 'let', node, origin });
+    return node;
+  }
+
+  #node(op: Op, args: readonly Node[], origin: Origin): Node {
+    const type = op === 'add' ? 'u32' : 'bool';
+    const node: Node = { id: this.#nextNode++, op, type, args, stage: Stage.varying, detail: {}, origin };
+    this.#variance.nodes.add(node);
+    return node;
+  }
+
+  #constant(value: Value, origin: Origin): Node {
+    return {
+      id: this.#nextNode++,
+      op: 'const',
+      type: 'u32',
+      args: [],
+      stage: Stage.constant,
+      detail: { value },
+      origin,
+    };
+  }
+}
+
+const same = (node: Node): Node => node;
+
+/** A break that leaves the loop around this block (not one inside it). */
+function hasBreak(block: Block): boolean {
+  return block.some(
+    (statement) => statement.kind === 'break' || (statement.kind === 'when' && innerBlocks(statement).some(hasBreak)),
+  );
+}

@@ -1,0 +1,104 @@
+import { type Detail, type Node, type Op, Stage } from '../ir.js';
+import type { Origin } from '../origin.js';
+import type { Scalar, Value } from '../types.js';
+
+/** Operations that must stay where the kernel put them: elsewhere their index may be out of bounds. */
+export const isAnchored = (node: Node): boolean => node.op === 'lookup';
+
+const commutative: ReadonlySet<Op> = new Set(['add', 'mul', 'mulHi', 'and', 'or', 'xor', 'eq', 'ne']);
+
+/** How many nodes back an equal one is looked for: a value kept alive longer costs a register more than it saves. */
+const REACH = 4000;
+
+/**
+ * Makes nodes and gives the same one for the same operation on the same operands (hash consing). `place` decides later
+ * where each is computed, which is why sharing across branches is sound.
+ */
+export class Graph {
+  #next = 0;
+  readonly #leaves = new Map<string, Node>();
+  /** By operation and type, then by the operands' ids; most operations have two, which make one number. */
+  readonly #operations = new Map<string, Map<number | string, Node>>();
+
+  constant(type: Scalar, value: Value, origin: Origin): Node {
+    const key = `${type} ${Object.is(value, -0) ? '-0' : String(value)}`;
+    return this.#leaves.get(key) ?? this.#leaf(key, this.#node('const', type, [], Stage.constant, { value }, origin));
+  }
+
+  leaf(node: Node): Node {
+    const { op, type, detail } = node;
+    const again = () => this.#node(op, type, [], node.stage, detail, node.origin);
+    if (op === 'local') return again();
+    const key = `${op} ${type} ${detail.field} ${detail.element} ${detail.word}`;
+    return this.#leaves.get(key) ?? this.#leaf(key, again());
+  }
+
+  operation(op: Op, type: Scalar, args: readonly Node[], detail: Detail, origin: Origin): Node {
+    let stage: Stage = op === 'lookup' ? Stage.varying : Stage.constant;
+    for (const arg of args) if (arg.stage > stage) stage = arg.stage;
+    if (op === 'lookup') return this.#node(op, type, args, stage, detail, origin);
+    const kind = detail.truth === undefined ? `${op} ${type}` : `${op} ${type} ${detail.truth}`;
+    let same = this.#operations.get(kind);
+    if (!same) {
+      same = new Map();
+      this.#operations.set(kind, same);
+    }
+    const key = keyOf(args, commutative.has(op));
+    const known = same.get(key);
+    if (known && this.#next - known.id <= REACH) return known;
+    const node = this.#node(op, type, args, stage, detail, origin);
+    same.set(key, node);
+    return node;
+  }
+
+  #leaf(key: string, node: Node): Node {
+    this.#leaves.set(key, node);
+    return node;
+  }
+
+  #node(op: Op, type: Scalar, args: readonly Node[], stage: Stage, detail: Detail, origin: Origin): Node {
+    return { id: this.#next++, op, type, args, stage, detail, origin };
+  }
+}
+
+/** Two ids make one exact number below 2^53. */
+const ID_LIMIT = 2 ** 26;
+
+/** Equal operands give equal keys; where order does not matter it makes no difference. */
+function keyOf(args: readonly Node[], anyOrder: boolean): number | string {
+  const [a, b] = args;
+  if (args.length !== 2 || !a || !b) return args.map((arg) => arg.id).join(' ');
+  return anyOrder && a.id > b.id ? b.id * ID_LIMIT + a.id : a.id * ID_LIMIT + b.id;
+}
+
+/** Nodes that `roots` need, operands before users. Lists only: kernels are thousands of nodes deep. */
+export function inOrder(roots: Iterable<Node>, skip: (node: Node) => boolean = () => false): Node[] {
+  const done = new Set<Node>();
+  const list: Node[] = [];
+  const path: Node[] = [];
+  const next: number[] = [];
+  for (const root of roots) {
+    path.push(root);
+    next.push(0);
+    while (path.length > 0) {
+      const top = path.length - 1;
+      const node = path[top] as Node;
+      const at = next[top] as number;
+      const operand = at === 0 && (done.has(node) || skip(node)) ? undefined : node.args[at];
+      if (operand && !done.has(operand)) {
+        path.push(operand);
+        next.push(0);
+      }
+      if (operand) {
+        next[top] = at + 1;
+        continue;
+      }
+      path.pop();
+      next.pop();
+      if (done.has(node) || (at === 0 && skip(node))) continue;
+      done.add(node);
+      list.push(node);
+    }
+  }
+  return list;
+}

@@ -1,0 +1,87 @@
+import {
+  type Block,
+  type Hoisted,
+  innerBlocks,
+  type Node,
+  type Param,
+  type Program,
+  reads,
+  Stage,
+  type Statement,
+  type Table,
+} from '../ir.js';
+import { wordsOf } from '../types.js';
+import { inOrder } from './graph.js';
+import { rewriteStatement } from './rewrite.js';
+
+/**
+ * Moves every value that is known before the launch to the host, which passes it as parameter words. With `compute`
+ * off only the fields themselves are passed and the device computes the rest: slower, and there to be compared with.
+ */
+export function hoist(program: Program, compute = true): Hoisted {
+  const early = (node: Node) =>
+    (node.stage === Stage.job || node.stage === Stage.chunk) && (compute || node.args.length === 0);
+
+  const frontier = new Set<Node>();
+  const nodes = inOrder(rootsOf(program.body), early);
+  const look = (node: Node) => early(node) && frontier.add(node);
+  for (const root of rootsOf(program.body)) look(root);
+  for (const node of nodes) for (const arg of node.args) look(arg);
+
+  const jobTables = program.tables.filter((table) => table.stage === Stage.job);
+  const host = inOrder([...frontier, ...jobTables.flatMap((table) => table.values)]);
+
+  let word = 0;
+  const place = (list: readonly Node[]): Param[] =>
+    list.map((node) => {
+      const param = { node, word, name: nameOf(program, node, word) };
+      word += wordsOf(node.type);
+      return param;
+    });
+  const ofJob = place([...frontier].filter((node) => node.stage === Stage.job));
+  const tables = new Map<Table, Table>();
+  for (const table of program.tables) {
+    tables.set(table, table.stage === Stage.job ? { ...table, word } : table);
+    if (table.stage === Stage.job) word += table.values.length * wordsOf(table.type);
+  }
+  const jobWords = word;
+  const ofChunk = place([...frontier].filter((node) => node.stage === Stage.chunk));
+
+  const replaced = new Map<Node, Node>();
+  for (const { node, word: at } of [...ofJob, ...ofChunk]) {
+    replaced.set(node, { ...node, op: 'param', args: [], detail: { word: at } });
+  }
+  const of = (node: Node): Node => replaced.get(node) ?? node;
+  for (const node of nodes) {
+    const table = node.detail.table && tables.get(node.detail.table);
+    if (table || node.args.some((arg) => replaced.has(arg))) {
+      replaced.set(node, { ...node, args: node.args.map(of), detail: table ? { ...node.detail, table } : node.detail });
+    }
+  }
+  const block = (old: Block): Block =>
+    old.map((statement) => rewriteStatement(statement, { read: of, define: of, block }));
+  return {
+    ...program,
+    body: block(program.body),
+    tables: [...tables.values()],
+    host: [...host.filter((node) => node.stage <= Stage.job), ...host.filter((node) => node.stage > Stage.job)],
+    params: [...ofJob, ...ofChunk],
+    jobWords,
+    chunkWords: word - jobWords,
+  };
+}
+
+function rootsOf(block: Block): Node[] {
+  return block.flatMap((statement: Statement) => [
+    ...(statement.kind === 'let' ? [statement.node] : reads(statement)),
+    ...(statement.kind === 'while' ? [statement.condition] : []),
+    ...innerBlocks(statement).flatMap(rootsOf),
+  ]);
+}
+
+function nameOf(program: Program, node: Node, word: number): string {
+  if (node.op !== 'job' && node.op !== 'chunk') return `${node.stage === Stage.job ? 'job' : 'chunk'}_${word}`;
+  const field = (node.op === 'job' ? program.job : program.chunk)[node.detail.field ?? -1];
+  const name = (field?.name ?? 'value').replaceAll('-', '_');
+  return field?.array ? `${name}_${node.detail.element}` : name;
+}

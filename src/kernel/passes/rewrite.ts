@@ -1,0 +1,60 @@
+import type { Block, Node, Place, Statement } from '../ir.js';
+
+/** How a pass changes a program: every node that a statement reads or defines, and every inner block. */
+export interface Rewrite {
+  read(node: Node): Node;
+  define(node: Node): Node;
+  block(block: Block): Block;
+}
+
+/** The statement with its nodes and inner blocks rewritten. A `let` is the passes' own business. */
+export function rewriteStatement(statement: Statement, { read, define, block }: Rewrite): Statement {
+  const place = (old: Place): Place => ({
+    buffer: old.buffer,
+    index: read(old.index),
+    ...(old.base ? { base: read(old.base) } : {}),
+  });
+  switch (statement.kind) {
+    case 'let':
+      return { ...statement, node: read(statement.node) };
+    case 'cell':
+    case 'set':
+      return { ...statement, value: read(statement.value) };
+    case 'get':
+      return { ...statement, result: define(statement.result) };
+    case 'load':
+      return { ...statement, place: place(statement.place), results: statement.results.map(define) };
+    case 'store':
+      return { ...statement, place: place(statement.place), values: statement.values.map(read) };
+    case 'prefetch':
+      return { ...statement, place: place(statement.place) };
+    case 'atomic':
+      return {
+        ...statement,
+        place: place(statement.place),
+        ...(statement.value ? { value: read(statement.value) } : {}),
+        ...(statement.result ? { result: define(statement.result) } : {}),
+      };
+    case 'when':
+      return {
+        ...statement,
+        condition: read(statement.condition),
+        body: block(statement.body),
+        otherwise: block(statement.otherwise),
+      };
+    case 'loop': {
+      const count = read(statement.count);
+      return { ...statement, count, index: define(statement.index), body: block(statement.body) };
+    }
+    case 'while': {
+      const test = block(statement.test);
+      return { ...statement, test, condition: read(statement.condition), body: block(statement.body) };
+    }
+    case 'break':
+      return { ...statement, condition: read(statement.condition) };
+    case 'emit':
+      return { ...statement, values: statement.values.map(read) };
+    case 'native':
+      return { ...statement, args: statement.args.map(read), results: statement.results.map(define) };
+  }
+}

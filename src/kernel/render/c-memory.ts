@@ -1,0 +1,260 @@
+import type { AtomicOp, Hoisted, Node, Place, Table } from '../ir.js';
+import type { Origin } from '../origin.js';
+import type { Gang } from '../passes/gang.js';
+import { type Scalar, type Value, wordsOf } from '../types.js';
+import { cLiteral, vectorType } from './c.js';
+import type { Helpers } from './c-helpers.js';
+import type { EffectNames, EffectStatement, Operand } from './cstyle.js';
+
+/**
+ * Buffers, atomics, tables and native bodies in C. Lanes reach memory one by one under their mask; compilers turn the
+ * loops into gathers where those pay. A checked build tests each index and notes the first that is out of bounds.
+ */
+export class CMemory {
+  readonly #gang: Gang;
+  readonly #helpers: Helpers;
+  readonly #checked: boolean;
+  readonly #preludes = new Set<string>();
+  readonly sites: Origin[] = [];
+
+  constructor(gang: Gang, helpers: Helpers, checked: boolean) {
+    this.#gang = gang;
+    this.#helpers = helpers;
+    this.#checked = checked;
+  }
+
+  prelude(): string[] {
+    const trap =
+      'static u64 checked_index(u64 index, u64 length, u32 *control, u32 site) {\n' +
+      '  if (index < length) return index;\n' +
+      '  u32 none = 0;\n' +
+      '  if (__atomic_compare_exchange_n(&control[1], &none, 1u, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {\n' +
+      '    control[2] = site; control[3] = (u32)index; control[4] = (u32)(index >> 32);\n' +
+      '    control[5] = (u32)length; control[6] = (u32)(length >> 32);\n' +
+      '  }\n' +
+      '  return ~0ull;\n' +
+      '}';
+    return [...(this.#checked ? [trap] : []), ...this.#preludes];
+  }
+
+  bindings(program: Hoisted): string[] {
+    return program.buffers.flatMap((decl) => {
+      const constness = decl.kind === 'read' ? 'const ' : '';
+      const lines = [
+        `${constness}${decl.type} *const ${bufferName(decl.name)} = (${constness}${decl.type} *)launch[${3 + 2 * decl.slot}];`,
+      ];
+      if (this.#checked)
+        lines.push(`const u64 ${bufferName(decl.name)}_length = launch[${4 + 2 * decl.slot}] / sizeof(${decl.type});`);
+      return lines;
+    });
+  }
+
+  constantTable(table: Table): string[] {
+    if (table.word !== undefined) return [];
+    const values = table.values.map((node) => cLiteral(table.type, node.detail.value as Value));
+    return [`static const ${table.type} ${tableName(table)}[${values.length}] = {${values.join(', ')}};`];
+  }
+
+  /** Checked builds look after each item whether something trapped. */
+  afterItem(): string[] {
+    return this.#checked ? ['if (__atomic_load_n(&control[1], __ATOMIC_RELAXED)) return first - begin;'] : [];
+  }
+
+  lookup(node: Node, index: Operand, varying: boolean, mask: string | undefined): string {
+    const table = node.detail.table as Table;
+    const element = (at: string) => (table.word === undefined ? `${tableName(table)}[${at}]` : jobTableText(table, at));
+    const guarded = (at: string): string => {
+      if (!this.#checked) return element(at);
+      const site = this.#site(node.origin);
+      return `({ const u64 at = checked_index(${at}, ${table.values.length}, control, ${site}); at == ~0ull ? (${table.type})0 : ${element('at')}; })`;
+    };
+    if (table.type === 'f32' && table.word !== undefined) this.#helpers.use('bits_u32_f32');
+    if (table.type === 'f64' && table.word !== undefined) this.#helpers.use('bits_u64_f64');
+    if (!varying) return guarded(index.text);
+    return `({ const u32v index = ${index.text}; ${vectorType(table.type, true)} r; for (int l = 0; l < LANES; l++) r[l] = ${mask}[l] ? ${guarded('index[l]')} : (${table.type})0; r; })`;
+  }
+
+  effect(statement: EffectStatement, names: EffectNames): string[] {
+    switch (statement.kind) {
+      case 'load':
+        return this.#load(statement, names);
+      case 'store':
+        return this.#store(statement, names);
+      case 'prefetch':
+        return this.#prefetch(statement, names);
+      case 'atomic':
+        return this.#atomic(statement, names);
+      case 'native':
+        return this.#native(statement, names);
+    }
+  }
+
+  #load(statement: Extract<EffectStatement, { kind: 'load' }>, names: EffectNames): string[] {
+    const { place, results } = statement;
+    const type = place.buffer.type;
+    const at = this.#address(place, names, results.length, statement.origin);
+    const read = (k: number, address: string) =>
+      this.#checked ? `(${address} == ~0ull ? (${type})0 : ${element(place, address, k)})` : element(place, address, k);
+    if (!this.#gang.varying.has(results[0] as Node)) {
+      const address = this.#checked ? this.#temporary() : at('');
+      return [
+        ...(this.#checked ? [`const u64 ${address} = ${at('')};`] : []),
+        ...results.map((node, k) => `const ${type} ${names.define(node)} = ${read(k, address)};`),
+      ];
+    }
+    const defined = results.map((node) => names.define(node));
+    const vector = vectorType(type, true);
+    const loads = (address: string) => defined.map((name, k) => `${name}[l] = ${read(k, address)};`).join(' ');
+    return [...defined.map((name) => `${vector} ${name} = {0};`), this.#eachLane(names, at('[l]'), loads)];
+  }
+
+  #store(statement: Extract<EffectStatement, { kind: 'store' }>, names: EffectNames): string[] {
+    const { place, values } = statement;
+    const at = this.#address(place, names, values.length, statement.origin);
+    const texts = values.map((node) => names.value(node));
+    const write = (lane: string) => (address: string) =>
+      texts.map((value, k) => `${element(place, address, k)} = ${laneOf(value, lane)};`).join(' ');
+    return [this.#gang.lanes === 1 ? this.#guarded(at(''), write('')) : this.#eachLane(names, at('[l]'), write('[l]'))];
+  }
+
+  /** One lane after the other, those of the mask. */
+  #eachLane(names: EffectNames, address: string, act: (address: string) => string): string {
+    return `for (int l = 0; l < LANES; l++) if (${names.mask}[l]) { ${this.#guarded(address, act)} }`;
+  }
+
+  /** In a checked build an access outside is noted and not made. */
+  #guarded(address: string, act: (address: string) => string): string {
+    return this.#checked ? `{ const u64 at = ${address}; if (at != ~0ull) { ${act('at')} } }` : act(address);
+  }
+
+  #prefetch(statement: Extract<EffectStatement, { kind: 'prefetch' }>, names: EffectNames): string[] {
+    // A hint may name any address, so it needs no check; but a checked build must not report it either.
+    const { place } = statement;
+    const buffer = bufferName(place.buffer.name);
+    const at = this.#plainAddress(place, names, 4);
+    if (this.#gang.lanes === 1) return [`__builtin_prefetch(&${buffer}[${at('')}]);`];
+    return [`for (int l = 0; l < LANES; l++) if (${names.mask}[l]) __builtin_prefetch(&${buffer}[${at('[l]')}]);`];
+  }
+
+  #atomic(statement: Extract<EffectStatement, { kind: 'atomic' }>, names: EffectNames): string[] {
+    const { place, op, value, result } = statement;
+    const at = this.#address(place, names, 1, statement.origin);
+    const operand = value && names.value(value);
+    const name = result && names.define(result);
+    const act = (lane: string) => (address: string) => {
+      const cell = `&${element(place, address, 0)}`;
+      const call = this.#atomicCall(op, operand ? `${cell}, ${laneOf(operand, lane)}` : cell);
+      return name ? `${name}${lane} = ${call};` : `${call};`;
+    };
+    const declared = name ? [`u32${this.#gang.lanes === 1 ? '' : 'v'} ${name} = {0};`] : [];
+    return [
+      ...declared,
+      this.#gang.lanes === 1 ? this.#guarded(at(''), act('')) : this.#eachLane(names, at('[l]'), act('[l]')),
+    ];
+  }
+
+  #atomicCall(op: AtomicOp, args: string): string {
+    switch (op) {
+      case 'add':
+      case 'or':
+        return `__atomic_fetch_${op}(${args}, __ATOMIC_RELAXED)`;
+      case 'exchange':
+      case 'load':
+      case 'store':
+        return `__atomic_${op}_n(${args}, __ATOMIC_RELAXED)`;
+      case 'min':
+      case 'max':
+        this.#preludes.add(atomicExtreme(op));
+        return `atomic_${op}(${args})`;
+    }
+  }
+
+  /** A native body is given plain names: of scalars, or of vectors that hold all lanes. */
+  #native(statement: Extract<EffectStatement, { kind: 'native' }>, names: EffectNames): string[] {
+    const { lanes } = this.#gang;
+    if (statement.body.prelude) this.#preludes.add(statement.body.prelude);
+    const lines: string[] = [];
+    const args = statement.args.map((node) => {
+      const operand = names.value(node);
+      const text = lanes > 1 && !operand.varying ? `splat_${node.type}(${operand.text})` : operand.text;
+      if (/^\w+$/.test(text)) return text;
+      const name = this.#temporary();
+      lines.push(`const ${vectorType(node.type, lanes > 1)} ${name} = ${text};`);
+      return name;
+    });
+    const results = statement.results.map((node) => names.define(node));
+    lines.push(...statement.results.map((node, i) => `${vectorType(node.type, lanes > 1)} ${results[i]};`));
+    return [...lines, ...statement.body.text({ lanes, args, results }).trim().split('\n')];
+  }
+
+  /** Text of the element's number, for a lane; in a checked build ~0 where it is out of bounds. */
+  #address(place: Place, names: EffectNames, width: number, origin: Origin): (lane: string) => string {
+    const plain = this.#plainAddress(place, names, width);
+    if (!this.#checked) return plain;
+    const site = this.#site(origin);
+    const length = `${bufferName(place.buffer.name)}_length`;
+    // The last element of the access must be inside; index and result are those of the first.
+    return (lane) =>
+      width === 1
+        ? `checked_index(${plain(lane)}, ${length}, control, ${site})`
+        : `checked_index(${plain(lane)}, ${length} < ${width} ? 0 : ${length} - ${width - 1}, control, ${site})`;
+  }
+
+  #plainAddress(place: Place, names: EffectNames, width: number): (lane: string) => string {
+    const index = names.value(place.index);
+    const base = place.base && names.value(place.base);
+    return (lane) => {
+      const at = laneOf(index, lane);
+      const first = width === 1 ? at : `(u64)${at} * ${width}`;
+      return base ? `${laneOf(base, lane)} * 4 + ${first}` : first;
+    };
+  }
+
+  #site(origin: Origin): number {
+    return this.sites.push(origin) - 1;
+  }
+
+  #temporaries = 0;
+  #temporary(): string {
+    return `t${this.#temporaries++}`;
+  }
+}
+
+/** The k-th element of an access. */
+const element = (place: Place, address: string, k: number): string =>
+  `${bufferName(place.buffer.name)}[${address}${k === 0 ? '' : ` + ${k}`}]`;
+
+/** A value as one lane sees it. */
+const laneOf = (operand: Operand, lane: string): string => `${operand.text}${operand.varying ? lane : ''}`;
+
+const bufferName = (name: string): string => `b_${name.replaceAll('-', '_')}`;
+const tableName = (table: Table): string => `table_${table.id}`;
+
+function jobTableText(table: Table, at: string): string {
+  const type: Scalar = table.type;
+  const words = wordsOf(type);
+  const word = (k: number) => `params[${table.word} + ${words === 1 ? at : `(${at}) * ${words}`}${k ? ` + ${k}` : ''}]`;
+  switch (type) {
+    case 'u32':
+    case 'bool':
+      return word(0);
+    case 'i32':
+      return `(i32)${word(0)}`;
+    case 'f32':
+      return `bits_u32_f32(${word(0)})`;
+    case 'u64':
+      return `((u64)${word(1)} << 32 | ${word(0)})`;
+    case 'f64':
+      return `bits_u64_f64((u64)${word(1)} << 32 | ${word(0)})`;
+  }
+}
+
+function atomicExtreme(op: 'min' | 'max'): string {
+  const better = op === 'min' ? '<' : '>';
+  return (
+    `static inline u32 atomic_${op}(u32 *cell, u32 value) {\n` +
+    '  u32 seen = __atomic_load_n(cell, __ATOMIC_RELAXED);\n' +
+    `  while (value ${better} seen && !__atomic_compare_exchange_n(cell, &seen, value, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}\n` +
+    '  return seen;\n}'
+  );
+}

@@ -1,0 +1,113 @@
+import type { Block, Cell, Hoisted, Node, Place, Program, Statement } from '../ir.js';
+
+/** The IR as text, one statement a line: what the passes left, before any target. */
+export function renderIr(program: Program | Hoisted): string {
+  const names = new Map<Node, string>();
+  const cells = new Map<Cell, string>();
+  const lines: string[] = [`kernel ${program.name}`];
+  for (const field of program.job)
+    lines.push(`  job    ${field.name}: ${field.type}${field.array ? `[${field.length}]` : ''}`);
+  for (const field of program.chunk)
+    lines.push(`  chunk  ${field.name}: ${field.type}${field.array ? `[${field.length}]` : ''}`);
+  for (const buffer of program.buffers) lines.push(`  buffer ${buffer.name}: ${buffer.kind} ${buffer.type}`);
+  for (const table of program.tables) lines.push(`  table  t${table.id}: ${table.type}[${table.values.length}]`);
+  if ('params' in program) {
+    lines.push(
+      `  ${program.jobWords} job words, ${program.chunkWords} chunk words, ${program.host.length} nodes on the host`,
+    );
+  }
+
+  const text = (node: Node): string => {
+    const known = names.get(node);
+    if (known) return known;
+    switch (node.op) {
+      case 'const':
+        return node.type === 'u32' && Number(node.detail.value) > 999
+          ? `0x${Number(node.detail.value).toString(16)}`
+          : String(node.detail.value);
+      case 'job':
+      case 'chunk': {
+        const field = (node.op === 'job' ? program.job : program.chunk)[node.detail.field ?? -1];
+        return `${field?.name}${field?.array ? `[${node.detail.element}]` : ''}`;
+      }
+      case 'param':
+        return (
+          ('params' in program && program.params.find((param) => param.word === node.detail.word)?.name) ||
+          `param${node.detail.word}`
+        );
+      default:
+        return node.op;
+    }
+  };
+  const define = (node: Node): string => {
+    const name = `%${names.size}`;
+    names.set(node, name);
+    return `${name}: ${node.type}`;
+  };
+  const cell = (of: Cell): string => {
+    const name = cells.get(of) ?? `cell${cells.size}`;
+    cells.set(of, name);
+    return name;
+  };
+  const at = (place: Place) =>
+    `${place.buffer.name}[${place.base ? `4*${text(place.base)} + ` : ''}${text(place.index)}]`;
+  const operation = (node: Node): string => {
+    const extra =
+      node.op === 'lookup'
+        ? ` t${node.detail.table?.id}`
+        : node.op === 'logic3'
+          ? ` 0x${node.detail.truth?.toString(16)}`
+          : '';
+    return `${node.op}${extra} ${node.args.map(text).join(', ')}`;
+  };
+
+  const block = (statements: Block): string[] => statements.flatMap(one).map((line) => `  ${line}`);
+  const one = (statement: Statement): string[] => {
+    const quad = (values: readonly Node[]) => (values.length === 4 ? 'quad ' : '');
+    switch (statement.kind) {
+      case 'let': {
+        const made = operation(statement.node);
+        return [`${define(statement.node)} = ${made}`];
+      }
+      case 'cell':
+        return [`${cell(statement.cell)}: ${statement.cell.type} := ${text(statement.value)}`];
+      case 'set':
+        return [`${cell(statement.cell)} := ${text(statement.value)}`];
+      case 'get':
+        return [`${define(statement.result)} = ${cell(statement.cell)}`];
+      case 'load': {
+        const from = at(statement.place);
+        return [`${statement.results.map(define).join(', ')} = ${quad(statement.results)}${from}`];
+      }
+      case 'store':
+        return [`${quad(statement.values)}${at(statement.place)} := ${statement.values.map(text).join(', ')}`];
+      case 'prefetch':
+        return [`prefetch ${at(statement.place)}`];
+      case 'atomic': {
+        const what = `atomic ${statement.op} ${at(statement.place)}${statement.value ? `, ${text(statement.value)}` : ''}`;
+        return [statement.result ? `${define(statement.result)} = ${what}` : what];
+      }
+      case 'when': {
+        const lines = [`when ${text(statement.condition)}`, ...block(statement.body)];
+        return statement.otherwise.length === 0 ? lines : [...lines, 'otherwise', ...block(statement.otherwise)];
+      }
+      case 'loop': {
+        const count = text(statement.count);
+        return [`loop ${define(statement.index)} < ${count}`, ...block(statement.body)];
+      }
+      case 'while': {
+        const test = block(statement.test);
+        return ['while', ...test, `holds ${text(statement.condition)}`, ...block(statement.body)];
+      }
+      case 'break':
+        return [`break when ${text(statement.condition)}`];
+      case 'emit':
+        return [`emit ${statement.values.map(text).join(', ')}`];
+      case 'native': {
+        const args = statement.args.map(text).join(', ');
+        return [`${statement.results.map(define).join(', ')} = ${statement.body.name} ${args}`];
+      }
+    }
+  };
+  return `${[...lines, ...block(program.body)].join('\n')}\n`;
+}

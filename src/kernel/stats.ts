@@ -1,0 +1,137 @@
+import { type Block, innerBlocks, type Node, type Op, reads } from './ir.js';
+import type { Kernel } from './items.js';
+import { floatingProgram, type LowerOptions, lower } from './lower.js';
+import { place } from './passes/place.js';
+import { ternary } from './passes/ternary.js';
+import { isFloat, wordsOf } from './types.js';
+
+/** Classes of operations as processors have them. */
+export type OperationClass =
+  | 'additions'
+  | 'rotations'
+  | 'shifts'
+  | 'logic' // one instruction with three inputs where there is one
+  | 'multiplications'
+  | 'divisions'
+  | 'comparisons'
+  | 'selects'
+  | 'floats'
+  | 'lookups'
+  | 'memory'
+  | 'other';
+export type Counts = Readonly<Record<OperationClass, number>>;
+
+export interface KernelStats {
+  readonly name: string;
+  /** Done for every item, before the first test; and by those that pass it. Loops count once. */
+  readonly always: Counts;
+  readonly underTests: Counts;
+  /** Parameter words read for every item, and in all. */
+  readonly words: { readonly jobAlways: number; readonly job: number; readonly chunk: number };
+  /** Nodes evaluated on the host, once per job and once per launch. */
+  readonly host: { readonly job: number; readonly chunk: number };
+  readonly targets: readonly TargetStats[];
+}
+
+export interface TargetStats {
+  readonly target: string;
+  readonly lanes: number;
+  readonly statements: number;
+  readonly bytes: number;
+  /** A guess at the compiler's time, from what was measured: about a millisecond a statement, and as much again for each doubling of lanes past one. */
+  readonly compileSeconds: number;
+}
+
+/** What a kernel costs, counted on the program that all targets share. */
+export function kernelStats(kernel: Kernel, targets: readonly LowerOptions[] = []): KernelStats {
+  const program = place(ternary(floatingProgram(kernel.trace())));
+  const always = emptyCounts();
+  const underTests = emptyCounts();
+  const paramsAlways = new Set<Node>();
+  const walk = (block: Block, counts: Record<OperationClass, number>): void => {
+    for (const statement of block) {
+      if (statement.kind === 'let') counts[classOf(statement.node)]++;
+      if (statement.kind === 'load' || statement.kind === 'store' || statement.kind === 'atomic') counts.memory++;
+      if (counts === always) for (const node of reads(statement)) if (node.op === 'param') paramsAlways.add(node);
+      for (const inner of innerBlocks(statement)) walk(inner, statement.kind === 'when' ? underTests : counts);
+    }
+  };
+  walk(program.body, always);
+  const jobAlways = [...paramsAlways]
+    .filter((node) => (node.detail.word ?? 0) < program.jobWords)
+    .reduce((words, node) => words + wordsOf(node.type), 0);
+  const hostNodes = program.host.filter((node) => node.args.length > 0);
+  return {
+    name: kernel.name,
+    always,
+    underTests,
+    words: { jobAlways, job: program.jobWords, chunk: program.chunkWords },
+    host: {
+      job: hostNodes.filter((node) => node.stage <= 1).length,
+      chunk: hostNodes.filter((node) => node.stage > 1).length,
+    },
+    targets: targets.map((options) => {
+      const { statements, text, lanes } = lower(kernel, options);
+      return {
+        target: options.target,
+        lanes,
+        statements,
+        bytes: text.length,
+        compileSeconds: Math.round(statements * (1 + Math.log2(lanes) / 4) * 1.2) / 1000,
+      };
+    }),
+  };
+}
+
+const classes: Readonly<Partial<Record<Op, OperationClass>>> = {
+  add: 'additions',
+  sub: 'additions',
+  neg: 'additions',
+  carry: 'additions',
+  borrow: 'additions',
+  rotl: 'rotations',
+  rotr: 'rotations',
+  funnel: 'rotations',
+  shl: 'shifts',
+  shr: 'shifts',
+  and: 'logic',
+  or: 'logic',
+  xor: 'logic',
+  not: 'logic',
+  bitSelect: 'logic',
+  logic3: 'logic',
+  mul: 'multiplications',
+  mulHi: 'multiplications',
+  wmadHi: 'multiplications',
+  div: 'divisions',
+  rem: 'divisions',
+  eq: 'comparisons',
+  ne: 'comparisons',
+  lt: 'comparisons',
+  le: 'comparisons',
+  select: 'selects',
+  lookup: 'lookups',
+};
+
+function classOf(node: Node): OperationClass {
+  const type = node.args[0]?.type;
+  if (type && isFloat(type) && node.op !== 'bits') return 'floats';
+  return classes[node.op] ?? 'other';
+}
+
+function emptyCounts(): Record<OperationClass, number> {
+  return {
+    additions: 0,
+    rotations: 0,
+    shifts: 0,
+    logic: 0,
+    multiplications: 0,
+    divisions: 0,
+    comparisons: 0,
+    selects: 0,
+    floats: 0,
+    lookups: 0,
+    memory: 0,
+    other: 0,
+  };
+}

@@ -1,0 +1,108 @@
+import { type Expr, type In, operand } from '../expr.js';
+import { bitSelect } from '../operations.js';
+import { std } from '../std-function.js';
+import type { Scalar } from '../types.js';
+import { armBody, shaNiBody } from './sha256-native.js';
+
+type Word = Expr<'u32'>;
+
+/** SHA-256 (FIPS 180-4) over big-endian words. */
+export const sha256 = {
+  /** The initial state: fractional parts of the square roots of the first eight primes. */
+  iv: [
+    0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19,
+  ] as readonly number[],
+
+  /** One block of 16 words into the state. */
+  compress(state: readonly In<'u32'>[], block: readonly In<'u32'>[]): Word[] {
+    return compress(...[...state, ...block].map((word) => operand('u32', word))) as Word[];
+  },
+
+  /** The words that complete a message of `bits` bits, a multiple of 32: a one bit, zeros, the length. */
+  padding(bits: number): number[] {
+    const words = bits / 32;
+    const zeros = (16 - ((words + 3) % 16)) % 16;
+    return [0x80000000, ...Array<number>(zeros).fill(0), Math.floor(bits / 2 ** 32), bits >>> 0];
+  },
+
+  /** The digest of a message of whole words. */
+  hash(message: readonly In<'u32'>[]): Word[] {
+    const padded = [...message, ...sha256.padding(message.length * 32)];
+    let state: readonly In<'u32'>[] = sha256.iv;
+    for (let at = 0; at < padded.length; at += 16) state = sha256.compress(state, padded.slice(at, at + 16));
+    return state as Word[];
+  },
+
+  /** SHA-256 of the SHA-256. */
+  double(message: readonly In<'u32'>[]): Word[] {
+    return sha256.hash(sha256.hash(message));
+  },
+};
+
+/** Is the digest, read as Bitcoin does (byte 31 first), strictly below the target (most significant word first)? */
+export function belowTarget(digest: readonly Word[], target: readonly In<'u32'>[]): Expr<'bool'> {
+  // From the least significant word up: a word decides unless it is equal, then the ones below it do.
+  let below: Expr<'bool'> | undefined;
+  for (let i = 7; i >= 0; i--) {
+    const word = (digest[7 - i] as Word).byteSwap();
+    const limit = operand('u32', target[i] as In<'u32'>);
+    below = below ? word.lt(limit).or(word.eq(limit).and(below)) : word.lt(limit);
+  }
+  return below as Expr<'bool'>;
+}
+
+/** Fractional parts of the cube roots of the first 64 primes. */
+export const roundConstants: readonly number[] = cubeRootFractions(64);
+
+const compress = std({
+  name: 'sha256.compress',
+  results: () => Array<Scalar>(8).fill('u32'),
+  generic: (...args) => generic(args.slice(0, 8) as Word[], args.slice(8) as Word[]),
+  native: { 'c-neon-sha': armBody(roundConstants), 'c-shani': shaNiBody(roundConstants) },
+});
+
+function generic(state: readonly Word[], block: readonly Word[]): Word[] {
+  const w = [...block];
+  for (let t = 16; t < 64; t++) {
+    const at = (back: number) => w[t - back] as Word;
+    w.push(
+      smallSigma1(at(2))
+        .add(at(7))
+        .add(smallSigma0(at(15)))
+        .add(at(16)),
+    );
+  }
+  let [a, b, c, d, e, f, g, h] = state as [Word, Word, Word, Word, Word, Word, Word, Word];
+  for (let t = 0; t < 64; t++) {
+    const t1 = h
+      .add(bigSigma1(e))
+      .add(bitSelect(e, f, g))
+      .add(w[t] as Word)
+      .add(roundConstants[t] as number);
+    const t2 = bigSigma0(a).add(majority(a, b, c));
+    [h, g, f, e, d, c, b, a] = [g, f, e, d.add(t1), c, b, a, t1.add(t2)];
+  }
+  return [a, b, c, d, e, f, g, h].map((word, i) => word.add(state[i] as Word));
+}
+
+const bigSigma0 = (x: Word) => x.rotr(2).xor(x.rotr(13)).xor(x.rotr(22));
+const bigSigma1 = (x: Word) => x.rotr(6).xor(x.rotr(11)).xor(x.rotr(25));
+const smallSigma0 = (x: Word) => x.rotr(7).xor(x.rotr(18)).xor(x.shr(3));
+const smallSigma1 = (x: Word) => x.rotr(17).xor(x.rotr(19)).xor(x.shr(10));
+const majority = (a: Word, b: Word, c: Word) => a.and(b).or(c.and(a.or(b)));
+
+/** The first 32 fractional bits of the cube roots of the first `count` primes, by integer search. */
+function cubeRootFractions(count: number): number[] {
+  const primes: number[] = [];
+  for (let n = 2; primes.length < count; n++) if (primes.every((p) => n % p !== 0)) primes.push(n);
+  return primes.map((p) => {
+    const scaled = BigInt(p) << 96n;
+    let [low, high] = [0n, 1n << 36n];
+    while (high - low > 1n) {
+      const middle = (low + high) >> 1n;
+      if (middle ** 3n <= scaled) low = middle;
+      else high = middle;
+    }
+    return Number(low & 0xffff_ffffn);
+  });
+}

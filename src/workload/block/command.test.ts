@@ -1,0 +1,102 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { listDevices } from '../../device/registry.js';
+
+// `millrace block solve` on the native device, as a process: the files it writes, byte for byte.
+const main = fileURLToPath(new URL('../../../dist/cli/main.js', import.meta.url));
+const data = fileURLToPath(new URL('../../../test/data/block/', import.meta.url));
+const long = process.env.MILLRACE_LONG === '1';
+
+let folder = '';
+let noNative: string | undefined;
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'millrace-block-'));
+  noNative = (await listDevices()).absent.find(({ id }) => id === 'native') && 'no C compiler';
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+beforeEach((ctx) => {
+  if (noNative) ctx.skip(noNative);
+});
+
+describe('solves', () => {
+  // Nonces to try, ascending: 1, 283 thousand, 12 million; 0, 5 million, 163 million.
+  const files = ['synthetic/easy00', 'synthetic/easy01', 'synthetic/easy02'];
+  const mainnet = ['mainnet/regtest-0', 'mainnet/signet-0', 'mainnet/mainnet-1'];
+  // 853 million, 274 million, 414 million, 1.9 and 2.1 billion.
+  const big = [
+    'mainnet/mainnet-2',
+    'mainnet/mainnet-100000',
+    'mainnet/testnet3-0',
+    'mainnet/mainnet-170',
+    'mainnet/mainnet-0',
+  ];
+  it.each([...files, ...mainnet, ...(long ? big : [])])('%s', { timeout: long ? 1_800_000 : 120_000 }, async (name) => {
+    const out = join(folder, 'solved.out');
+    const { status, stdout, stderr } = await millrace('solve', join(data, `${name}.in`), out, '--device', 'native');
+    expect(stderr).toMatch(/\d+ blocks? solved in .* on native/);
+    expect({ status, stdout }).toEqual({ status: 0, stdout: '' });
+    expect(readFileSync(out, 'latin1')).toBe(readFileSync(join(data, `${name}.out`), 'latin1'));
+    expect(readdirSync(folder)).toEqual(['solved.out']);
+    rmSync(out);
+  });
+
+  it.skipIf(long)('the files that take minutes', (ctx) => ctx.skip('takes minutes: MILLRACE_LONG=1'));
+
+  it('with --any, a nonce that verifies', async () => {
+    const [input, out] = [join(data, 'synthetic/easy02.in'), join(folder, 'any.out')];
+    expect((await millrace('solve', input, out, '--any')).status).toBe(0);
+    expect((await millrace('verify', input, out)).status).toBe(0);
+    rmSync(out);
+  });
+
+  it('CRLF and upper case, and tells programs', async () => {
+    const text = readFileSync(join(data, 'synthetic/easy01.in'), 'latin1');
+    const [input, out] = [join(folder, 'odd.in'), join(folder, 'odd.out')];
+    writeFileSync(input, text.toUpperCase().replaceAll('\n', '\r\n'));
+    const { stdout, stderr } = await millrace('solve', input, out, '--json');
+    expect(stderr).toBe('');
+    const events = stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+    expect(events.map(({ event }) => event)).toEqual(['device', ...Array<string>(5).fill('block'), 'done']);
+    expect(events[1]).toMatchObject({ block: 1, blocks: 5, nonce: 187, written: 'bb000000' });
+    expect(readFileSync(out, 'latin1')).toBe(readFileSync(join(data, 'synthetic/easy01.out'), 'latin1'));
+  });
+});
+
+it('a block without a nonce: zeros, a warning, the next block, status 1', async () => {
+  const [input, out] = [join(data, 'synthetic/easy01.in'), join(folder, 'none.out')];
+  const { status, stdout, stderr } = await millrace('solve', input, out, '--nonces', '0:20000');
+  expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
+  expect(stderr).toContain('warning: block 2 of 5 has no valid nonce (20,000 tried); 00000000 stands in its place\n');
+  expect(stderr).toContain('3 blocks solved');
+  expect(readFileSync(out, 'latin1')).toBe('5\nbb000000\n00000000\n234a0000\n3e470000\n00000000\n');
+});
+
+it('Ctrl-C ends a long search with status 3, and nothing is written', async () => {
+  const out = join(folder, 'stopped.out');
+  const search = millrace('solve', join(data, 'mainnet/mainnet-0.in'), out, '--json');
+  // The device is open from the first event on; the search takes a minute.
+  search.child.stdout?.once('data', () => setTimeout(() => search.child.kill('SIGINT'), 300));
+  const { status, stdout } = await search;
+  expect(status).toBe(3);
+  expect(stdout).toMatch(/^{"event":"device",.*}\n{"event":"error","code":"aborted",.*}\n{"event":"done","exit":3}\n$/);
+  expect(readdirSync(folder).filter((name) => name.includes('stopped'))).toEqual([]);
+});
+
+function millrace(...args: string[]) {
+  const env = { ...process.env, MILLRACE_JSON: '', NO_COLOR: '1' };
+  let finish: (ending: { status: number | null; stdout: string; stderr: string }) => void;
+  const ending = new Promise<{ status: number | null; stdout: string; stderr: string }>((resolve) => {
+    finish = resolve;
+  });
+  const child = execFile(process.execPath, [main, 'block', ...args], { env }, (_error, stdout, stderr) =>
+    finish({ status: child.exitCode, stdout, stderr }),
+  );
+  return Object.assign(ending, { child });
+}

@@ -1,0 +1,28 @@
+import { expect, it } from 'vitest';
+import { EASY, GENESIS_NONCE, GENESIS_NONCES, genesis, genesisWindow } from './genesis.js';
+import { checkNonce, headerPrefix, targetOf } from './reference.js';
+
+const prefix = headerPrefix(genesis);
+
+it('its nonces are valid, and the first is the one on the chain', () => {
+  for (const nonce of GENESIS_NONCES) expect(checkNonce(prefix, targetOf(genesis.bits), nonce).valid).toBe(true);
+  expect(checkNonce(prefix, targetOf(genesis.bits), GENESIS_NONCE).hash).toBe(
+    '000000000019d6689c085ae165831e934ff763ae46a2a6c172b3f1b60a8ce26f',
+  );
+});
+
+it('a window holds the nonce and stays within 2^32', () => {
+  for (const count of [1, 2, 1000, 2 ** 24, 2 ** 31, 2 ** 32 - 1, 2 ** 32]) {
+    const { base } = genesisWindow(count);
+    expect(base).toBeGreaterThanOrEqual(0);
+    expect(base + count).toBeLessThanOrEqual(2 ** 32);
+    expect(GENESIS_NONCE - base).toBeGreaterThanOrEqual(0);
+    expect(GENESIS_NONCE - base).toBeLessThan(count);
+  }
+});
+
+it('the easy target has as many hits as is said', () => {
+  let hits = 0;
+  for (let nonce = 0; nonce < EASY.count; nonce += 1) if (checkNonce(prefix, EASY.target, nonce).valid) hits += 1;
+  expect(hits).toBe(EASY.hits);
+});

@@ -1,0 +1,278 @@
+import { describe, expect, it } from 'vitest';
+import type { BoundJob, Device, DeviceBuffer, DeviceProgram, Launch, Report, Stream } from '../../device/device.js';
+import { MillraceError } from '../../kernel/error.js';
+import { checkNonce } from './reference.js';
+import { jobValues, RING_HITS } from './scan.js';
+import { nextSize, Solver } from './solve.js';
+
+const prefix = Buffer.alloc(76, 7);
+/** Every hash is below it, so whatever the fake device reports is right. */
+const EASY = (1n << 256n) - 1n;
+
+describe('a search', () => {
+  it('gives the smallest nonce when chunks end in any order', async () => {
+    const device = fakeDevice({ hits: (nonce) => nonce >= 5000 && nonce % 777 === 0, shuffle: true });
+    const solution = await new Solver(device).solve({ prefix, target: EASY });
+    expect(solution).toMatchObject({ nonce: 5439, hash: checkNonce(prefix, EASY, 5439).hash });
+  });
+
+  it('gives the first one reported in mode any', async () => {
+    // The chunk from 256 never ends until the search is over; only its neighbours can answer.
+    const device = fakeDevice({ hits: (nonce) => nonce >= 256, stuck: (base) => base === 256 });
+    const solution = await new Solver(device).solve({ prefix, target: EASY, mode: 'any' });
+    expect(solution?.nonce).toBe(512);
+  });
+
+  it('says null when the range is exhausted, having tried each nonce once', async () => {
+    const device = fakeDevice({ hits: () => false });
+    const tried: number[] = [];
+    const range = { from: 2 ** 32 - 100_001, to: 2 ** 32 };
+    const onProgress = (count: number) => tried.push(count);
+    expect(await new Solver(device).solve({ prefix, target: EASY, ...range, onProgress })).toBeNull();
+    let next = range.from;
+    for (const { base, count } of device.launches) {
+      expect(base).toBe(next);
+      next += count;
+    }
+    expect(next).toBe(range.to);
+    expect(tried.at(-1)).toBe(100_001);
+  });
+
+  it('an empty range holds nothing', async () => {
+    const device = fakeDevice({ hits: () => true });
+    expect(await new Solver(device).solve({ prefix, target: EASY, from: 5, to: 5 })).toBeNull();
+    expect(device.launches).toEqual([]);
+  });
+
+  it('finds a solution at both ends of the range', async () => {
+    for (const nonce of [70_000, 79_999]) {
+      const device = fakeDevice({ hits: (n) => n === nonce });
+      const solution = await new Solver(device).solve({ prefix, target: EASY, from: 70_000, to: 80_000 });
+      expect(solution?.nonce).toBe(nonce);
+    }
+  });
+
+  it('scans a chunk again in smaller pieces when its ring overflows, and loses nothing', async () => {
+    const device = fakeDevice({ hits: (nonce) => nonce >= 40_000 });
+    expect((await new Solver(device).solve({ prefix, target: EASY }))?.nonce).toBe(40_000);
+    const overflowed = device.launches.find(({ base, count }) => base + count - 40_000 > RING_HITS);
+    const again = device.launches.filter(({ base }) => base === overflowed?.base);
+    expect(again.length).toBeGreaterThan(1);
+  });
+
+  it('uses the variant that its target allows', async () => {
+    const device = fakeDevice({ hits: (nonce) => nonce === 3 });
+    const solver = new Solver(device);
+    await solver.solve({ prefix, target: EASY });
+    await solver.solve({ prefix, target: EASY });
+    // Nonce 3 is no solution at difficulty 1: the check refuses it, but the kernel was compiled by then.
+    await solver.solve({ prefix, target: 1n << 223n }).catch(() => {});
+    expect(device.compiled).toBe(2);
+  });
+});
+
+describe('a device that is wrong', () => {
+  it.each([
+    ['a nonce that is no solution', { hits: (n: number) => n === 9 }, 1n << 200n, 'is not below the target'],
+    [
+      'a nonce outside its chunk',
+      { hits: (n: number) => n === 9, report: () => 5_000_000 },
+      EASY,
+      'reported nonce 5000000 for 0 to 256',
+    ],
+    ['more hits than nonces', { hits: () => true, extra: 5000 }, EASY, 'more than'],
+    ['a chunk cut short', { hits: () => false, complete: false }, EASY, 'before its end'],
+  ])('reports %s', async (_what, behaviour, target, message) => {
+    const device = fakeDevice(behaviour);
+    const failure = new Solver(device).solve({ prefix, target }).catch((error: unknown) => error);
+    expect(await failure).toBeInstanceOf(MillraceError);
+    expect(await failure).toMatchObject({ code: 'device-failed' });
+    expect(String(await failure)).toContain(message);
+    expect(String(await failure)).toContain('fake');
+  });
+
+  it('fails: its error reaches the caller, and no other is left unhandled', async () => {
+    const lost = new MillraceError({ code: 'device-failed', message: 'the driver is gone' });
+    const device = fakeDevice({ hits: () => false, failure: lost });
+    await expect(new Solver(device).solve({ prefix, target: EASY })).rejects.toBe(lost);
+  });
+});
+
+describe('a cancel', () => {
+  it('before the start does nothing at all', async () => {
+    const device = fakeDevice({ hits: () => true });
+    const signal = AbortSignal.abort();
+    await expect(new Solver(device).solve({ prefix, target: EASY, signal })).rejects.toMatchObject({
+      name: 'AbortError',
+    });
+    expect(device.launches).toEqual([]);
+  });
+
+  it('ends a search whose chunks never would, and leaves the solver usable', async () => {
+    const device = fakeDevice({ hits: (nonce) => nonce === 50_000, stuck: (base) => base > 4000 && base < 9000 });
+    const solver = new Solver(device);
+    const controller = new AbortController();
+    const search = solver.solve({ prefix, target: EASY, signal: controller.signal });
+    setTimeout(() => controller.abort(), 5);
+    await expect(search).rejects.toMatchObject({ name: 'AbortError' });
+    expect((await solver.solve({ prefix, target: EASY, from: 49_000 }))?.nonce).toBe(50_000);
+    await solver.close();
+    expect(device.freed).toBe(3);
+  });
+});
+
+describe('the size of the next chunk', () => {
+  it.each([
+    [1024, 0, 4096],
+    [1024, 1e-6, 4096],
+    [1 << 20, 0.05, 1 << 20],
+    [1 << 20, 0.04, 1310720],
+    [1 << 20, 1, 1 << 19],
+    [1024, 9, 512],
+    [256, 9, 256],
+    [2 ** 30, 1e-3, 2 ** 30],
+  ])('after %i nonces in %d s: %i', (count, seconds, next) => expect(nextSize(count, seconds)).toBe(next));
+
+  it('settles near 50 ms at any constant rate', () => {
+    for (const perSecond of [1e5, 2e7, 9e9]) {
+      let size = 256;
+      for (let step = 0; step < 40; step += 1) size = nextSize(size, size / perSecond);
+      expect(size / perSecond / 0.05).toBeGreaterThan(0.8);
+      expect(size / perSecond / 0.05).toBeLessThan(1.25);
+    }
+  });
+});
+
+it('words stand as the kernel reads them', () => {
+  const values = jobValues(Buffer.from(Array.from({ length: 76 }, (_, at) => at)), 0xffffn << 208n);
+  expect(values.header).toHaveLength(19);
+  expect(values.header.slice(0, 2)).toEqual([0x00010203, 0x04050607]);
+  expect(values.target).toEqual([0, 0xffff0000, 0, 0, 0, 0, 0, 0]);
+});
+
+interface Behaviour {
+  readonly hits: (nonce: number) => boolean;
+  /** What is written instead of a hit. */
+  readonly report?: (nonce: number) => number;
+  /** Added to the ring's count. */
+  readonly extra?: number;
+  readonly complete?: boolean;
+  readonly failure?: Error;
+  /** Launches that end only when cancelled. */
+  readonly stuck?: (base: number) => boolean;
+  /** Ends launches in an order of its own. */
+  readonly shuffle?: boolean;
+}
+
+/** The contract, by setTimeout. Each stream keeps its order only as far as the solver can see it: by completions. */
+function fakeDevice(behaviour: Behaviour) {
+  const launches: { base: number; count: number }[] = [];
+  const state = { compiled: 0, freed: 0 };
+  const rings = new Map<DeviceBuffer, Uint32Array>();
+  const device: Device & { launches: typeof launches; readonly compiled: number; readonly freed: number } = {
+    launches,
+    get compiled() {
+      return state.compiled;
+    },
+    get freed() {
+      return state.freed;
+    },
+    info: {
+      id: 'fake',
+      kind: 'native',
+      name: 'a fake device',
+      memoryBytes: 0,
+      units: 1,
+      capabilities: [],
+      limits: { bufferBytes: 0, lanes: 1 },
+      versions: {},
+    },
+    compile: async () => {
+      state.compiled += 1;
+      const program: DeviceProgram = {
+        ...({} as DeviceProgram),
+        device,
+        ring: { headerWords: 4, recordWords: 2 },
+        bind: (): BoundJob => ({ program }),
+      };
+      return program;
+    },
+    alloc: async (bytes) => {
+      const buffer: DeviceBuffer = {
+        bytes,
+        free: () => {
+          state.freed += 1;
+        },
+      };
+      rings.set(buffer, new Uint32Array(bytes / 4));
+      return buffer;
+    },
+    stream: () => fakeStream(behaviour, launches, rings),
+    close: async () => {},
+  };
+  return device;
+}
+
+function fakeStream(
+  behaviour: Behaviour,
+  launches: { base: number; count: number }[],
+  rings: Map<DeviceBuffer, Uint32Array>,
+): Stream {
+  const waiting = new Set<() => void>();
+  let queued: (() => void)[] = [];
+  let last = { base: 0, count: 0 };
+  return {
+    write: () => {},
+    copy: () => {},
+    wait: () => {},
+    close: () => {},
+    fill: (buffer, word, offset = 0, bytes = 0) => {
+      queued.push(() => rings.get(buffer)!.fill(word, offset / 4, (offset + bytes) / 4));
+    },
+    read: (buffer, into) => {
+      queued.push(() => (into as Uint32Array).set(rings.get(buffer)!));
+    },
+    launch: (launch: Launch) => {
+      last = { base: Number(launch.base), count: Number(launch.count) };
+      launches.push(last);
+      const { base, count } = last;
+      queued.push(() => emit(behaviour, rings.get(launch.ring!)!, base, count));
+    },
+    mark: () => {
+      const commands = queued;
+      queued = [];
+      const { base, count } = last;
+      const done = new Promise<Report>((resolve, reject) => {
+        const end = (complete: boolean) => {
+          waiting.delete(cancelled);
+          for (const command of commands) command();
+          if (behaviour.failure) reject(behaviour.failure);
+          else resolve({ startedNs: 0n, endedNs: BigInt(count), complete });
+        };
+        const cancelled = () => end(false);
+        if (behaviour.stuck?.(base)) waiting.add(cancelled);
+        else setTimeout(() => end(behaviour.complete ?? true), behaviour.shuffle ? 4 - (launches.length % 4) : 0);
+      });
+      return { done };
+    },
+    cancel: () => {
+      for (const end of [...waiting]) end();
+    },
+  };
+}
+
+function emit(
+  { hits, report = (nonce) => nonce, extra = 0 }: Behaviour,
+  ring: Uint32Array,
+  base: number,
+  count: number,
+) {
+  let found = 0;
+  // Backwards: a device stores hits in no order.
+  for (let item = count - 1; item >= 0; item -= 1) {
+    if (!hits(base + item)) continue;
+    if (found < RING_HITS) ring.set([item, report(base + item)], 4 + found * 2);
+    found += 1;
+  }
+  ring[0] = found + extra;
+}

@@ -1,0 +1,220 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+// The built command as its users meet it: a process with arguments, two streams and an exit status.
+const main = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url));
+const data = fileURLToPath(new URL('./data/block/', import.meta.url));
+const version = (JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string })
+  .version;
+
+let folder = '';
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'millrace-cli-'));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+describe('help and version', () => {
+  it.each([['--help'], ['-h'], []])('%s shows the commands on stdout', (...args) => {
+    const { status, stdout, stderr } = millrace(...args);
+    expect(status).toBe(0);
+    expect(stderr).toBe('');
+    for (const name of ['tour', 'devices', 'selftest', 'kernel', 'bench', 'block'])
+      expect(stdout).toContain(`  ${name} `);
+  });
+  it.each(['--version', '-V'])('%s', (flag) => {
+    expect(millrace(flag)).toEqual({ status: 0, stdout: `${version}\n`, stderr: '' });
+  });
+  it('a group of commands without one of them is a usage error that shows what there is', () => {
+    const { status, stdout, stderr } = millrace('block');
+    expect(status).toBe(64);
+    expect(stdout).toBe('');
+    expect(stderr).toContain('solve');
+  });
+});
+
+describe('command lines that make no sense', () => {
+  it.each([
+    [['frobnicate'], "unknown command 'frobnicate'"],
+    [['devces'], 'Did you mean devices'],
+    [['devices', '--frobnicate'], "unknown option '--frobnicate'"],
+    [['devices', 'too', 'many'], 'too many arguments'],
+    [['block', 'solve', 'only-one'], "missing required argument 'out'"],
+    [['block', 'solve', 'a', 'b', '--threads', 'x'], 'A whole number from 1 to 1024 is needed.'],
+    [['block', 'solve', 'a', 'b', '--nonces', '5:4'], 'FROM:TO'],
+    [['bench', 'block', '--runs', '4'], 'A whole number from 5 to 1000 is needed.'],
+    [['kernel', 'show', 'block', '--target', 'cobol'], 'Allowed choices are c, ir'],
+    [['kernel', 'show', 'frobnicate'], 'kernels are: block'],
+  ])('%j exits with 64', (args, message) => {
+    const { status, stdout, stderr } = millrace(...args);
+    expect(status).toBe(64);
+    expect(stdout).toBe('');
+    expect(stderr).toMatch(/^error: /);
+    expect(stderr).toContain(message);
+  });
+
+  it('tell programs too', () => {
+    const { status, stdout, stderr } = millrace('frobnicate', '--json');
+    expect(status).toBe(64);
+    expect(stderr).toBe('');
+    expect(events(stdout)).toMatchObject([
+      { event: 'error', code: 'usage', message: "unknown command 'frobnicate'" },
+      { event: 'done', exit: 64 },
+    ]);
+  });
+
+  it('come from the environment as well', () => {
+    const { status, stderr } = run(['block', 'solve', 'a', 'b'], { MILLRACE_THREADS: 'many' });
+    expect(status).toBe(64);
+    expect(stderr).toContain('MILLRACE_THREADS');
+  });
+});
+
+describe('devices', () => {
+  it('lists the interpreter wherever it runs', () => {
+    const { status, stdout, stderr } = millrace('devices');
+    expect(status).toBe(0);
+    expect(stderr).toBe('');
+    expect(stdout).toMatch(/^interpreter /m);
+  });
+  it('as JSON: one object, which is the end', () => {
+    const [done, ...more] = events(millrace('devices', '--json').stdout);
+    expect(more).toEqual([]);
+    expect(done).toMatchObject({ event: 'done', exit: 0, absent: expect.any(Array) as unknown });
+    expect(done?.devices).toContainEqual(expect.objectContaining({ id: 'interpreter', kind: 'interpreter' }));
+  });
+  it('says why native is absent where there is no compiler', () => {
+    const { stdout } = run(['devices', '--json'], { PATH: folder, CC: '' });
+    const [done] = events(stdout);
+    expect(done?.absent).toContainEqual({ id: 'native', reason: expect.stringMatching(/compiler/) as unknown });
+  });
+});
+
+describe('kernels', () => {
+  it('list, text and counts', () => {
+    expect(millrace('kernel', 'list')).toEqual({ status: 0, stdout: 'block\n', stderr: '' });
+    for (const target of ['c', 'ir']) {
+      const once = millrace('kernel', 'show', 'block', '--target', target);
+      expect(once.status).toBe(0);
+      expect(once.stdout.split('\n').length).toBeGreaterThan(100);
+      expect(millrace('kernel', 'show', 'block', '--target', target).stdout).toBe(once.stdout);
+    }
+    const [done] = events(millrace('kernel', 'stats', 'block', '--json').stdout);
+    expect(done).toMatchObject({ event: 'done', exit: 0, kernel: 'block' });
+  });
+  it('a reader that has seen enough is no failure', async () => {
+    const child = spawn(process.execPath, [main, 'kernel', 'show', 'block', '--target', 'c', '--lanes', '1']);
+    child.stdout.destroy();
+    const status = await new Promise((resolve) => child.on('close', resolve));
+    expect(status).toBe(0);
+  });
+});
+
+describe('selftest', () => {
+  it('runs the cases that are asked for', () => {
+    const { status, stdout } = millrace('selftest', '--device', 'interpreter', '--filter', 'add', '--json');
+    expect(status).toBe(0);
+    const all = events(stdout);
+    expect(all.filter(({ event }) => event === 'case').length).toBeGreaterThan(0);
+    expect(all.at(-2)).toMatchObject({ event: 'summary', device: 'interpreter', failed: 0 });
+    expect(all.at(-1)).toEqual({ event: 'done', exit: 0 });
+  });
+});
+
+describe('block: files that are not right', () => {
+  const genesis = join(data, 'mainnet/mainnet-0.in');
+  const out = () => join(folder, 'x.out');
+
+  it.each([
+    ['a missing file', () => [join(folder, 'none.in'), out()], 74, 'there is no such file or folder'],
+    ['a folder', () => [folder, out()], 74, 'it is a folder'],
+    [
+      'a malformed file',
+      () => [join(data, 'mainnet/mainnet-0.out'), out()],
+      74,
+      'line 3: expected the previous hash of block 1 of 1',
+    ],
+    ['a place that cannot be written', () => [genesis, join(folder, 'none', 'x.out')], 74, 'cannot write'],
+    ['one file for both', () => [copyOf(genesis), copyOf(genesis)], 64, 'the same file'],
+    ['an unknown device', () => [genesis, out(), '--device', 'abacus'], 64, 'no device called "abacus"'],
+  ])('%s', (_what, args, exit, message) => {
+    const people = millrace('block', 'solve', ...args());
+    expect(people).toMatchObject({ status: exit, stdout: '' });
+    expect(people.stderr).toContain(message);
+    expect(people.stderr.trimEnd().split('\n')).toHaveLength(3);
+    const programs = millrace('block', 'solve', ...args(), '--json');
+    expect(programs).toMatchObject({ status: exit, stderr: '' });
+    const told = events(programs.stdout);
+    expect(told.at(-2)).toMatchObject({ event: 'error', message: expect.stringContaining(message) as unknown });
+    expect(told.at(-1)).toEqual({ event: 'done', exit });
+    expect(readdirSync(folder).filter((name) => name.includes('.tmp') || name === 'x.out')).toEqual([]);
+  });
+
+  it('a device that is not here is 69', () => {
+    const { status, stderr } = run(['block', 'solve', genesis, out(), '--device', 'native'], { PATH: folder, CC: '' });
+    expect(status).toBe(69);
+    expect(stderr).toContain('compiler');
+  });
+
+  function copyOf(path: string): string {
+    writeFileSync(join(folder, 'same.in'), readFileSync(path));
+    return join(folder, 'same.in');
+  }
+});
+
+describe('block verify', () => {
+  const pair = (name: string) => [join(data, `${name}.in`), join(data, `${name}.out`)];
+
+  it('says correct for each block, the course files included', () => {
+    const { status, stdout, stderr } = millrace('block', 'verify', ...pair('course/case01'));
+    expect({ status, stdout, stderr }).toEqual({
+      status: 0,
+      stdout: 'block 1: correct\nblock 2: correct\nblock 3: correct\nblock 4: correct\n',
+      stderr: '',
+    });
+  });
+  it('says what is wrong, and exits with 1', () => {
+    const [input = '', right = ''] = pair('course/case01');
+    const wrong = join(folder, 'wrong.out');
+    // The second nonce as a number instead of bytes, the usual mistake.
+    writeFileSync(wrong, readFileSync(right, 'latin1').replace('1dac2b7c', '7c2bac1d'));
+    const { status, stdout } = millrace('block', 'verify', input, wrong);
+    expect(status).toBe(1);
+    expect(stdout).toMatch(
+      /^block 1: correct\nblock 2: wrong\n {2}hash {4}[0-9a-f]{64}\n {2}target {2}00000000ffff0{52}\n/,
+    );
+    const told = events(millrace('block', 'verify', input, wrong, '--json').stdout);
+    expect(told.map(({ correct }) => correct)).toEqual([true, false, true, true, undefined]);
+    expect(told.at(-1)).toEqual({ event: 'done', exit: 1 });
+  });
+  it('counts before it compares', () => {
+    const [input = ''] = pair('course/case01');
+    const { status, stdout } = millrace('block', 'verify', input, join(data, 'course/case00.out'));
+    expect(status).toBe(1);
+    expect(stdout).toContain('holds 4 blocks');
+  });
+});
+
+const millrace = (...args: string[]) => run(args, {});
+
+function run(args: readonly string[], env: NodeJS.ProcessEnv) {
+  const clean = Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !/^(MILLRACE_|NO_COLOR|FORCE_COLOR)/.test(name)),
+  );
+  const cache = process.env.MILLRACE_CACHE_DIR;
+  const { status, stdout, stderr } = spawnSync(process.execPath, [main, ...args], {
+    encoding: 'utf8',
+    env: { ...clean, ...(cache === undefined ? {} : { MILLRACE_CACHE_DIR: cache }), ...env },
+  });
+  return { status, stdout, stderr };
+}
+
+function events(stdout: string): Record<string, unknown>[] {
+  return stdout
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+}

@@ -1,0 +1,141 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join, posix, relative, resolve, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+/** A folder may import from itself and from folders before it. */
+const order = ['kernel', 'device', 'engine', 'store', 'console', 'bench', 'workload', 'cli'];
+
+describe('import direction', () => {
+  test('finds every form of import', () => {
+    const source = [
+      "import './a.js';",
+      "import x, { type Y } from './b.js';",
+      "import type {\n  Z,\n} from './c.js';",
+      "export * from './d.js';",
+      "const e = await import('./e.js');",
+      "type F = import('./f.js').F;",
+      "const worker = new URL('./g.js', import.meta.url);",
+      "// import './no.js'",
+      "/* export * from './no.js' */",
+    ].join('\n');
+    expect(specifiers(source)).toEqual(['./a.js', './b.js', './c.js', './d.js', './e.js', './f.js', './g.js']);
+  });
+
+  test('refuses an import from below and a package in the language', () => {
+    expect(fault('kernel/ir.ts', '../device/device.js')).toMatch('kernel may not import from device');
+    expect(fault('device/cuda/stream.ts', '../../cli/main.js')).toMatch('device may not import from cli');
+    expect(fault('kernel/fold.ts', 'node:fs')).toMatch('kernel imports nothing but itself');
+    expect(fault('kernel/fold.ts', 'koffi')).toMatch('kernel imports nothing but itself');
+    expect(fault('device/native/library.ts', 'koffi')).toBeUndefined();
+    expect(fault('workload/block/job.ts', '../../kernel/index.js')).toBeUndefined();
+    expect(fault('index.ts', './cli/main.js')).toBeUndefined();
+    expect(fault('cli/main.ts', '../index.js')).toMatch('no folder imports src/index.ts');
+    expect(fault('odd/new.ts', './other.js')).toMatch('odd is not in the list of folders');
+  });
+
+  test('holds in src', () => {
+    const faults = sources().flatMap(({ path, text }) =>
+      specifiers(text).flatMap((specifier) => fault(path, specifier) ?? []),
+    );
+    expect(faults).toEqual([]);
+  });
+});
+
+describe('repository', () => {
+  test('package-lock.json holds versions and digests, no download addresses', () => {
+    const text = readFileSync(join(root, 'package-lock.json'), 'utf8');
+    expect(text).not.toMatch(/"resolved"/);
+    expect(text).not.toMatch(/\.tgz"/);
+  });
+
+  test('package-lock.json has every optional platform package, so that npm ci works on every platform', () => {
+    const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as Lock;
+    const missing = Object.entries(lock.packages).flatMap(([path, entry]) =>
+      Object.keys(entry.optionalDependencies ?? {}).filter(
+        (name) => !lock.packages[`node_modules/${name}`] && !lock.packages[`${path}/node_modules/${name}`],
+      ),
+    );
+    expect(missing).toEqual([]);
+  });
+
+  test('no file holds a path of the machine it was written on', (ctx) => {
+    const files = trackedFiles();
+    if (!files) return ctx.skip('not a git checkout');
+    // Spelled so that this file does not match itself.
+    const folders = ['work', 'root', 'home', 'Users'];
+    const machinePath = new RegExp(`(?<![\\w.}-])/(?:${folders.join('|')})/[\\w.]`);
+    const found = files.flatMap((file) => {
+      const text = readFileSync(join(root, file), 'latin1');
+      if (text.includes('\0')) return [];
+      return text
+        .split('\n')
+        .flatMap((line, at) => (machinePath.test(line) ? `${file}:${at + 1}: ${line.trim()}` : []));
+    });
+    expect(found).toEqual([]);
+  });
+});
+
+interface Lock {
+  readonly packages: Record<string, { readonly optionalDependencies?: Record<string, string> }>;
+}
+
+/** What is wrong with `specifier` in the file `path` (relative to src), if anything. */
+function fault(path: string, specifier: string): string | undefined {
+  const from = folderOf(path);
+  if (from === undefined) return undefined;
+  if (!order.includes(from)) return `${path}: ${from} is not in the list of folders (test/structure.test.ts)`;
+  const isRelative = specifier.startsWith('.');
+  if (!isRelative) {
+    // Its tests may use tools; what runs in a browser may not.
+    const allowed = from !== 'kernel' || isTest(path);
+    return allowed ? undefined : `${path}: imports ${specifier}, but kernel imports nothing but itself`;
+  }
+  const target = posix.join(posix.dirname(path), specifier);
+  if (target.startsWith('..')) return isTest(path) ? undefined : `${path}: imports ${specifier}, which is outside src`;
+  const to = folderOf(target);
+  if (to === undefined) return `${path}: imports ${specifier}, but no folder imports src/index.ts`;
+  if (order.indexOf(to) <= order.indexOf(from)) return undefined;
+  return `${path}: imports ${specifier}, but ${from} may not import from ${to}`;
+}
+
+function folderOf(path: string): string | undefined {
+  const at = path.indexOf('/');
+  return at < 0 ? undefined : path.slice(0, at);
+}
+
+function isTest(path: string): boolean {
+  return /\.(test|test-d|bench)\.ts$/.test(path);
+}
+
+function specifiers(source: string): string[] {
+  const text = source.replace(/\/\*[\s\S]*?\*\//g, '').replace(/^\s*\/\/.*$/gm, '');
+  const pattern =
+    /(?:^|[;}\s])(?:import|export)\s(?:[^'"`;()=]*?\sfrom\s)?\s*(['"])([^'"\n]+)\1|\bimport\(\s*(['"])([^'"\n]+)\3|\bnew URL\(\s*(['"])([^'"\n]+)\5,\s*import\.meta\.url/g;
+  return [...text.matchAll(pattern)].map((match) => (match[2] ?? match[4] ?? match[6])!);
+}
+
+function sources(): { path: string; text: string }[] {
+  const folder = resolve(root, 'src');
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => ({
+      path: relative(folder, resolve(folder, name)).split(sep).join('/'),
+      text: readFileSync(resolve(folder, name), 'utf8'),
+    }));
+}
+
+/** Files that are in the repository or would be with the next commit. */
+function trackedFiles(): string[] | undefined {
+  try {
+    // The owner of a mounted folder may be another user; reading the list is harmless.
+    const command = ['-c', 'safe.directory=*', 'ls-files', '-z', '--cached', '--others', '--exclude-standard'];
+    const names = execFileSync('git', command, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
+    return names.split('\0').filter((name) => name !== '' && existsSync(join(root, name)));
+  } catch {
+    return undefined;
+  }
+}
