@@ -16,7 +16,8 @@ const formats: Readonly<Record<'f32' | 'f64', Format>> = {
 /** a·b + c with a single rounding. */
 export function fused(type: 'f32' | 'f64', a: number, b: number, c: number): number {
   // With an infinity, a NaN or a zero factor no rounding is involved, and plain arithmetic gives the right signs.
-  if (!Number.isFinite(a) || !Number.isFinite(b) || !Number.isFinite(c) || a === 0 || b === 0) return a * b + c;
+  if (!Number.isFinite(a) || !Number.isFinite(b) || a === 0 || b === 0) return a * b + c;
+  if (!Number.isFinite(c)) return c; // the exact product is finite, even where a · b by itself would overflow
   const x = split(a);
   const y = split(b);
   const product = { mantissa: x.mantissa * y.mantissa, exponent: x.exponent + y.exponent };

@@ -13,10 +13,19 @@ import type { Scalar } from './types.js';
 export type Fields = Readonly<Record<string, Scalar | readonly [Scalar, number]>>;
 export type Buffers = Readonly<Record<string, BufferSpec>>;
 
+/** A tuple of N where N is a small literal, else an array. */
+type Times<T, N extends number, Had extends readonly T[] = []> = number extends N
+  ? readonly T[]
+  : Had['length'] extends N
+    ? Had
+    : Had['length'] extends 64
+      ? readonly T[]
+      : Times<T, N, readonly [...Had, T]>;
+
 /** Traced values of declared fields. */
 export type Traced<F extends Fields> = {
-  readonly [K in keyof F]: F[K] extends readonly [infer T extends Scalar, number]
-    ? readonly Expr<T>[]
+  readonly [K in keyof F]: F[K] extends readonly [infer T extends Scalar, infer N extends number]
+    ? Times<Expr<T>, N>
     : F[K] extends Scalar
       ? Expr<F[K]>
       : never;

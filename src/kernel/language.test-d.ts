@@ -62,7 +62,7 @@ test('a signature types its kernel', () => {
     },
     ({ job, buffers, emit, index }) => {
       expectTypeOf(job.seed).toEqualTypeOf<Expr<'u32'>>();
-      expectTypeOf(job.key).toEqualTypeOf<readonly Expr<'u64'>[]>();
+      expectTypeOf(job.key).toEqualTypeOf<readonly [Expr<'u64'>, Expr<'u64'>]>();
       expectTypeOf(index).toEqualTypeOf<Expr<'u64'>>();
       expectTypeOf(buffers.x.at(0)).toEqualTypeOf<Expr<'f64'>>();
       expectTypeOf(buffers.text.at(0)).toEqualTypeOf<Expr<'u32'>>();

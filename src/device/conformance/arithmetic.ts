@@ -35,7 +35,10 @@ interface Result {
   operands(row: Row): Value[];
 }
 
-/** Where results go: per type a buffer in which an item has as many places as there are results of that type. */
+/**
+ * Where results go: per type a buffer in which an item has a place for each result of that type, rounded up to quads.
+ * They are stored as quads: in a gang each store is a loop over the lanes, and compilers take long over those.
+ */
 class Sheet {
   readonly #results = new Map<Scalar, Result[]>();
 
@@ -52,11 +55,23 @@ class Sheet {
   }
 
   width(type: Scalar): number {
-    return this.#results.get(memoryType(type))?.length ?? 0;
+    return Math.ceil((this.#results.get(memoryType(type))?.length ?? 0) / 4) * 4;
   }
 
   buffers(rows: number): Record<string, Data> {
-    return Object.fromEntries([...this.#results].map(([type, list]) => [`out-${type}`, zeros(type, rows * list.length)]));
+    return Object.fromEntries([...this.#results].map(([type, list]) => [`out-${type}`, zeros(type, rows * this.width(type))]));
+  }
+
+  /** Stores an item's results, made in the order in which they were placed. */
+  store(buffers: Buffers, row: Expr<'u32'>, build: (result: Result) => Expr<Scalar>): void {
+    for (const [type, list] of this.#results) {
+      const out = buffers[`out-${type}`] as RwBuffer<'u32'>;
+      const first = row.mul(this.width(type) / 4);
+      for (let at = 0; at < list.length; at += 4) {
+        const quad = list.slice(at, at + 4).map((result) => inMemory(build(result)) as Expr<'u32'>);
+        out.set4(first.add(at / 4), [0, 1, 2, 3].map((k) => quad[k] ?? (quad[0] as Expr<'u32'>)));
+      }
+    }
   }
 
   /** Compares all results of all rows with the model; one error that tells the first of each operation. */
@@ -71,7 +86,7 @@ class Sheet {
           const args = result.operands(row);
           if (!applies(operation, args)) return;
           const wanted = operation.model(args);
-          const raw = data?.[r * list.length + k];
+          const raw = data?.[r * this.width(type) + k];
           const got = operation.result === 'bool' ? raw === 1 || (raw === 0 ? false : undefined) : raw;
           if (alike(got, wanted)) return;
           wrong++;
@@ -89,11 +104,8 @@ class Sheet {
 const memoryType = (type: Scalar): Scalar => (type === 'bool' ? 'u32' : type);
 type Buffers = Readonly<Record<string, unknown>>;
 
-function store(buffers: Buffers, sheet: Sheet, row: Expr<'u32'>, result: Result, value: Expr<Scalar>): void {
-  const { type, at } = sheet.place(result);
-  const out = buffers[`out-${type}`] as RwBuffer<'u32'>;
-  out.set(row.mul(sheet.width(type)).add(at), (value.type === 'bool' ? value.to('u32') : value) as Expr<'u32'>);
-}
+/** A bool is a word in memory. */
+const inMemory = (value: Expr<Scalar>): Expr<Scalar> => (value.type === 'bool' ? value.to('u32') : value);
 
 const inputSpecs = (type: Scalar): Record<string, BufferSpec> =>
   Object.fromEntries(slots.map((slot) => [`in-${slot}`, read(memoryType(slotType(slot, type)) as 'u32')]));
@@ -117,7 +129,7 @@ async function runVarying(device: Device, type: Scalar, options: CompileOptions)
   for (const result of results) sheet.place(result);
   const kernel = items(`varying-${type}`, { buffers: { ...inputSpecs(type), ...sheet.specs } }, ({ item, buffers }) => {
     const values = inputs(type, buffers, item);
-    for (const result of results) store(buffers, sheet, item, result, result.operation.build(result.operation.uses.map((slot) => values[slot])));
+    sheet.store(buffers, item, ({ operation }) => operation.build(operation.uses.map((slot) => values[slot])));
   });
   await runAndCompare(device, kernel, sheet, rows, { ...inputData(type, rows), ...sheet.buffers(rows.length) }, options);
 }
@@ -137,7 +149,7 @@ async function runConstant(device: Device, type: Scalar): Promise<void> {
         const value = operation.build(operation.uses.map((slot) => lit(slotType(slot, type), row[slot])));
         const list = entries.get(place.type) ?? [];
         entries.set(place.type, list);
-        list[r * sheet.width(place.type) + place.at] = operation.result === 'bool' ? value.to('u32') : value;
+        list[r * sheet.width(place.type) + place.at] = inMemory(value);
       }
     });
     for (const [of, list] of entries) {
@@ -148,29 +160,33 @@ async function runConstant(device: Device, type: Scalar): Promise<void> {
   await runAndCompare(device, kernel, sheet, rows, sheet.buffers(rows.length), {}, 1);
 }
 
+interface Variant {
+  readonly fixed: Slot;
+  readonly constant: Row;
+}
+
 /** Each operand in turn a constant. Compilers take long over hundreds of stores in a gang, so it gets fewer constants. */
 async function runHalfConstant(device: Device, type: Scalar, options: CompileOptions): Promise<void> {
   const rows = someRows(type, 48);
   const constants = someRows(type, options.lanes === 1 ? 28 : 4);
   const sheet = new Sheet();
-  const variants = operationsOn(type).flatMap((operation) =>
-    operation.uses.length < 2
-      ? []
-      : constants.flatMap((constant, k) => {
-          const fixed = operation.uses[k % operation.uses.length] as Slot;
-          const form = `with constant ${fixed}`;
-          const result: Result = { operation, form, operands: (row) => argsOf(operation, { ...row, [fixed]: constant[fixed] }) };
-          sheet.place(result);
-          return [{ result, fixed, constant }];
-        }),
-  );
+  const variants = new Map<Result, Variant>();
+  for (const operation of operationsOn(type).filter(({ uses }) => uses.length > 1)) {
+    constants.forEach((constant, k) => {
+      const fixed = operation.uses[k % operation.uses.length] as Slot;
+      const operands = (row: Row) => argsOf(operation, { ...row, [fixed]: constant[fixed] });
+      const result: Result = { operation, form: `with constant ${fixed}`, operands };
+      sheet.place(result);
+      variants.set(result, { fixed, constant });
+    });
+  }
   const kernel = items(`half-constant-${type}`, { buffers: { ...inputSpecs(type), ...sheet.specs } }, ({ item, buffers }) => {
     const values = inputs(type, buffers, item);
-    for (const { result, fixed, constant } of variants) {
+    sheet.store(buffers, item, (result) => {
       const { operation } = result;
-      const args = operation.uses.map((slot) => (slot === fixed ? lit(slotType(slot, type), constant[slot]) : values[slot]));
-      store(buffers, sheet, item, result, operation.build(args));
-    }
+      const { fixed, constant } = variants.get(result) as Variant;
+      return operation.build(operation.uses.map((slot) => (slot === fixed ? lit(slotType(slot, type), constant[slot]) : values[slot])));
+    });
   });
   await runAndCompare(device, kernel, sheet, rows, { ...inputData(type, rows), ...sheet.buffers(rows.length) }, options);
 }
@@ -198,10 +214,7 @@ async function runUniform(device: Device, type: Scalar, options: CompileOptions)
     const kernel = items(`uniform-${type}`, signature, ({ item, job, chunk, buffers }) => {
       const varying = inputs(type, buffers, item);
       const early = { ...job, ...chunk } as Record<Slot, Expr<Scalar>>;
-      for (const result of results) {
-        const { operation } = result;
-        store(buffers, sheet, item, result, operation.build(operation.uses.map((slot) => (isUniform(slot, operation) ? early : varying)[slot])));
-      }
+      sheet.store(buffers, item, ({ operation }) => operation.build(operation.uses.map((slot) => (isUniform(slot, operation) ? early : varying)[slot])));
     });
     const some = form === 'all known early' ? rows.slice(0, 2) : rows;
     await Rig.with(device, async (rig) => {

@@ -61,7 +61,8 @@ function quotient(kind: Kind, a: number, b: number): number {
 }
 
 function fused(kind: Kind, a: number, b: number, c: number): number {
-  if (!finite(a, b, c)) return a * b + c;
+  if (!finite(a, b)) return a * b + c;
+  if (!finite(c)) return c; // the exact product is finite, whatever its size
   const exact = add(multiply(exactly(a), exactly(b)), exactly(c));
   if (exact.top !== 0n) return nearest(kind, exact);
   const minusProduct = negative(a) !== negative(b);

@@ -104,7 +104,7 @@ describe('hoist', () => {
     'early',
     { job: { key: [u32, 4] }, chunk: { step: u32 }, buffers: { out: rw(u32) } },
     ({ job, chunk, item, index, buffers }) => {
-      const [a, b, c, d] = job.key as [typeof item, typeof item, typeof item, typeof item];
+      const [a, b, c, d] = job.key;
       const mixed = a.mul(b).xor(c.rotl(3)).add(d);
       buffers.out.set(item, item.add(mixed).mul(chunk.step.add(mixed)).xor(index.hi));
     },

@@ -145,7 +145,8 @@ export class Helpers {
     need(scalar);
     const vector = (type: Scalar) => (type === 'bool' ? 'i32v' : `${type}v`);
     const args = shape.args.map((type, i) => `${vector(type)} ${'abcd'[i]}`).join(', ');
-    const lanes = shape.args.map((_, i) => `${'abcd'[i]}[l]`).join(', ');
+    // A lane that holds is all ones; scalar functions take 0 or 1.
+    const lanes = shape.args.map((type, i) => `${'abcd'[i]}[l]${type === 'bool' ? ' & 1' : ''}`).join(', ');
     const value = `${scalar}(${lanes})`;
     return `static inline ${vector(shape.result)} ${scalar}_v(${args}) { ${vector(shape.result)} r; for (int l = 0; l < LANES; l++) r[l] = ${shape.result === 'bool' ? `-(${value})` : value}; return r; }`;
   }

@@ -98,6 +98,16 @@ export class CStyle {
     return { text: this.#dialect.leaf(node), varying, node };
   }
 
+  /** A value that effects reach lane by lane: with a name, or each lane would compute it for all lanes. */
+  #named(node: Node): Operand {
+    const inline = this.#inline.get(node);
+    if (inline && this.#dialect.isVarying(node)) {
+      this.#inline.delete(node);
+      this.#declare(node, inline.text, node.origin);
+    }
+    return this.#operand(node);
+  }
+
   /** A value where a statement takes it whole. */
   #whole(node: Node, varying: boolean): string {
     const inline = this.#inline.get(node);
@@ -191,7 +201,7 @@ export class CStyle {
       case 'emit':
         throw new TypeError('emit is lowered by the harness before printing');
       default: {
-        const names: EffectNames = { value: (node) => this.#operand(node), define: (node) => this.#define(node), mask };
+        const names: EffectNames = { value: (node) => this.#named(node), define: (node) => this.#define(node), mask };
         for (const text of this.#dialect.effect(statement, names)) this.line(text, origin);
         this.statements++;
       }

@@ -5,6 +5,8 @@ import type { Scalar } from '../types.js';
 import { armBody, shaNiBody } from './sha256-native.js';
 
 type Word = Expr<'u32'>;
+/** Eight words, the most significant first. */
+export type Digest = readonly [Word, Word, Word, Word, Word, Word, Word, Word];
 
 /** SHA-256 (FIPS 180-4) over big-endian words. */
 export const sha256 = {
@@ -14,8 +16,8 @@ export const sha256 = {
   ] as readonly number[],
 
   /** One block of 16 words into the state. */
-  compress(state: readonly In<'u32'>[], block: readonly In<'u32'>[]): Word[] {
-    return compress(...[...state, ...block].map((word) => operand('u32', word))) as Word[];
+  compress(state: readonly In<'u32'>[], block: readonly In<'u32'>[]): Digest {
+    return compress(...[...state, ...block].map((word) => operand('u32', word))) as unknown as Digest;
   },
 
   /** The words that complete a message of `bits` bits, a multiple of 32: a one bit, zeros, the length. */
@@ -26,21 +28,21 @@ export const sha256 = {
   },
 
   /** The digest of a message of whole words. */
-  hash(message: readonly In<'u32'>[]): Word[] {
+  hash(message: readonly In<'u32'>[]): Digest {
     const padded = [...message, ...sha256.padding(message.length * 32)];
     let state: readonly In<'u32'>[] = sha256.iv;
     for (let at = 0; at < padded.length; at += 16) state = sha256.compress(state, padded.slice(at, at + 16));
-    return state as Word[];
+    return state as Digest;
   },
 
   /** SHA-256 of the SHA-256. */
-  double(message: readonly In<'u32'>[]): Word[] {
+  double(message: readonly In<'u32'>[]): Digest {
     return sha256.hash(sha256.hash(message));
   },
 };
 
 /** Is the digest, read as Bitcoin does (byte 31 first), strictly below the target (most significant word first)? */
-export function belowTarget(digest: readonly Word[], target: readonly In<'u32'>[]): Expr<'bool'> {
+export function belowTarget(digest: Digest, target: readonly In<'u32'>[]): Expr<'bool'> {
   // From the least significant word up: a word decides unless it is equal, then the ones below it do.
   let below: Expr<'bool'> | undefined;
   for (let i = 7; i >= 0; i--) {

@@ -16,8 +16,8 @@ export const headerScan = (spec: { readonly topWordZero: boolean }): Kernel =>
     ({ job, index, emit }) => {
       const nonce = index.lo;
       const digest = sha256.double([...job.header, nonce.byteSwap()]);
-      const top = digest[7] as (typeof digest)[number];
-      const maybe = spec.topWordZero ? top.eq(0) : top.byteSwap().le(job.target[0] as (typeof digest)[number]);
+      const top = digest[7];
+      const maybe = spec.topWordZero ? top.eq(0) : top.byteSwap().le(job.target[0]);
       when(maybe, () => when(belowTarget(digest, job.target), () => emit({ nonce })));
     },
   );
