@@ -35,7 +35,7 @@ export type BufferOf<D> =
         : never;
 
 /** A view of a buffer from some quad (four elements) on; the whole buffer starts at none. */
-class View {
+export class View {
   readonly decl: BufferDecl;
   readonly base: Expr<'u64'> | undefined;
 
@@ -58,7 +58,8 @@ class View {
       firstQuad instanceof Expr && firstQuad.type === 'u32'
         ? (firstQuad as Expr<'u32'>).to('u64')
         : operand('u64', firstQuad as In<'u64'>);
-    return this.base ? this.base.add(quad) : quad;
+    // A cell is read here and now: the view stays where it began when the cell is set afterwards.
+    return this.base ? this.base.add(quad) : new Expr('u64', quad.node);
   }
 }
 
@@ -117,6 +118,7 @@ export class RwBuffer<T extends Numeric> extends TypedView<T> {
     const trace = currentTrace();
     const nodes = values.map((value) => operand(this.type, value).node);
     for (const node of nodes) trace.use(node);
+    trace.effect('a store');
     trace.add({ kind: 'store', place: this.place(index), values: nodes });
   }
 }
@@ -167,6 +169,7 @@ export class AtomicBuffer extends View {
     const trace = currentTrace();
     const node = operand('u32', value).node;
     trace.use(node);
+    trace.effect('an atomic store');
     trace.add({ kind: 'atomic', op: 'store', place: this.place(index), value: node });
   }
 
@@ -174,6 +177,7 @@ export class AtomicBuffer extends View {
     const trace = currentTrace();
     const node = operand('u32', value).node;
     trace.use(node);
+    trace.effect('an atomic update');
     const place = this.place(index);
     const result = trace.local('u32');
     trace.add({ kind: 'atomic', op, place, value: node, result });

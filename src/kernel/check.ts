@@ -1,5 +1,18 @@
 import { MillraceError } from './error.js';
-import { type Block, defines, type Node, type Op, type Program, reads, Stage, type Statement } from './ir.js';
+import {
+  type Block,
+  type BufferDecl,
+  defines,
+  indexOf,
+  innerBlocks,
+  type Node,
+  type Op,
+  type Program,
+  readAtEnd,
+  reads,
+  Stage,
+  type Statement,
+} from './ir.js';
 import { isFloat, isInteger, type Scalar } from './types.js';
 
 /**
@@ -24,57 +37,32 @@ export function checkProgram(program: Program): void {
     if (!free && !defined.has(node)) fail(statement, `${node.op} (node ${node.id}) is used before it is computed`);
   };
 
-  const walk = (block: Block, inLoop: boolean): void => {
+  const walk = (block: Block, inLoop: boolean, atEnd?: () => void): void => {
     const here: Node[] = [];
-    const define = (node: Node) => {
-      defined.add(node);
-      here.push(node);
-    };
     for (const statement of block) {
       for (const node of reads(statement)) mustBeKnown(statement, node);
       const problem = typeProblem(statement);
       if (problem) fail(statement, problem);
       if (statement.kind === 'cell') cells.add(statement.cell);
-      if ((statement.kind === 'get' || statement.kind === 'set') && !cells.has(statement.cell))
+      if ((statement.kind === 'get' || statement.kind === 'set') && !cells.has(statement.cell)) {
         fail(statement, 'a cell is used before it is made');
-      if (statement.kind === 'break' && !inLoop) fail(statement, 'a break stands outside a loop');
-      switch (statement.kind) {
-        case 'when':
-          walk(statement.body, inLoop);
-          walk(statement.otherwise, inLoop);
-          break;
-        case 'loop':
-          defined.add(statement.index);
-          walk(statement.body, true);
-          defined.delete(statement.index);
-          break;
-        case 'while': {
-          // The condition and what the test computes are visible in the round's body.
-          const testNodes = statement.test.flatMap(defines);
-          walkOpen(statement.test);
-          mustBeKnown(statement, statement.condition);
-          walk(statement.body, true);
-          for (const node of testNodes) defined.delete(node);
-          break;
-        }
-        default:
       }
-      for (const node of defines(statement)) define(node);
+      if (statement.kind === 'break' && !inLoop) fail(statement, 'a break stands outside a loop');
+      const index = indexOf(statement);
+      if (index) defined.add(index);
+      const last = readAtEnd(statement);
+      for (const inner of innerBlocks(statement)) {
+        const breaks = statement.kind === 'when' ? inLoop : statement.kind === 'loop' || inner !== last?.block;
+        walk(inner, breaks, () => last?.block === inner && mustBeKnown(statement, last.node));
+      }
+      if (index) defined.delete(index);
+      for (const node of defines(statement)) {
+        defined.add(node);
+        here.push(node);
+      }
     }
+    atEnd?.();
     for (const node of here) defined.delete(node);
-  };
-
-  /** Like `walk`, but leaves its definitions standing. */
-  const walkOpen = (block: Block): void => {
-    for (const statement of block) {
-      for (const node of reads(statement)) mustBeKnown(statement, node);
-      for (const inner of [
-        statement.kind === 'when' ? statement.body : [],
-        statement.kind === 'when' ? statement.otherwise : [],
-      ])
-        walk(inner, false);
-      for (const node of defines(statement)) defined.add(node);
-    }
   };
 
   walk(program.body, false);
@@ -90,13 +78,13 @@ function typeProblem(statement: Statement): string | undefined {
         ? undefined
         : `a ${statement.value.type} is put into a cell of ${statement.cell.type}`;
     case 'store':
-      if (statement.place.buffer.kind !== 'rw')
+      if (statement.place.buffer.kind !== 'rw' && statement.place.buffer.kind !== 'near')
         return `a store to the ${statement.place.buffer.kind} buffer ${statement.place.buffer.name}`;
       return statement.values.every((node) => node.type === statement.place.buffer.type)
         ? undefined
         : 'a stored value has another type than its buffer';
     case 'atomic':
-      return statement.place.buffer.kind === 'atomic'
+      return statement.place.buffer.kind === 'atomic' || isNearWords(statement.place.buffer)
         ? undefined
         : `atomic access to the ${statement.place.buffer.kind} buffer ${statement.place.buffer.name}`;
     case 'load':
@@ -108,11 +96,18 @@ function typeProblem(statement: Statement): string | undefined {
     case 'while':
       return statement.condition.type === 'bool' ? undefined : 'a condition is not a bool';
     case 'loop':
+    case 'each':
       return statement.count.type === 'u32' ? undefined : 'a loop count is not a u32';
+    case 'sum':
+      return statement.value.type === statement.result.type ? undefined : 'a sum has another type than its terms';
+    case 'scan':
+      return isNearWords(statement.near) ? undefined : 'a scan of something else than near words';
     default:
       return undefined;
   }
 }
+
+const isNearWords = (buffer: BufferDecl) => buffer.kind === 'near' && buffer.type === 'u32';
 
 /** How many operands an operation has, which type it works on, and how its result follows. */
 interface Rule {

@@ -28,7 +28,7 @@ export class Cell<T extends Scalar> extends Expr<T> {
   set(value: In<T>): void {
     const trace = currentTrace();
     const node = operand(this.type, value).node;
-    trace.useCell(this.#cell);
+    trace.useCell(this.#cell, 'set');
     trace.use(node);
     trace.add({ kind: 'set', cell: this.#cell, value: node });
   }
@@ -67,7 +67,9 @@ export function when(condition: Expr<'bool'>, body: () => void): Otherwise {
           'chain it directly: when(…).otherwise(…)',
         );
       }
-      trace.replaceLast({ ...statement, otherwise: trace.block('when', other) });
+      // Taken back first: what the branch knows early is added to the outermost block, which may be this one.
+      trace.takeLast();
+      trace.add({ ...statement, otherwise: trace.block('when', other) });
     },
   };
 }

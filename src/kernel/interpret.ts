@@ -1,8 +1,18 @@
 import { evaluate, evaluateNodes, outOfBounds } from './evaluate.js';
 import { RING_HEADER_WORDS, ringCapacity, ringLayout } from './harness.js';
-import type { Block, BufferDecl, Cell, Hoisted, Node, Place, Program, Statement } from './ir.js';
+import {
+  type Block,
+  type BufferDecl,
+  type Cell,
+  type Hoisted,
+  type Node,
+  type Place,
+  type Program,
+  type Statement,
+  SUM_PARTIALS,
+} from './ir.js';
 import { type Values, valuesOf } from './params.js';
-import { type Scalar, toWords, type Value } from './types.js';
+import { bytesOf, type Scalar, toWords, type Value } from './types.js';
 
 export interface Run {
   readonly job: Values;
@@ -79,6 +89,9 @@ class Machine {
 
   item(item: number): void {
     this.#item = item;
+    // A tile finds its arrays as the last one left them: undefined, so something that is easily noticed.
+    for (const decl of this.#program.near)
+      this.#memory.set(decl, memoryOf(decl.type, new Uint8Array((decl.length ?? 0) * bytesOf[decl.type]).fill(0xa5)));
     this.#leaving = false;
     this.#block(this.#program.body);
   }
@@ -160,9 +173,53 @@ class Machine {
       case 'emit':
         this.#emit(statement.values);
         return;
+      case 'each': {
+        const count = this.#number(statement.count);
+        for (let i = 0; i < count; i++) {
+          this.#values.set(statement.index, i);
+          this.#block(statement.body);
+        }
+        return;
+      }
+      case 'sum':
+        this.#sum(statement);
+        return;
+      case 'scan': {
+        const memory = this.#memory.get(statement.near) as Uint32Array;
+        let total = 0;
+        for (let i = 0; i < statement.length; i++) {
+          const count = memory[i] as number;
+          memory[i] = total;
+          total = (total + count) >>> 0;
+        }
+        this.#values.set(statement.result, total);
+        return;
+      }
+      case 'once':
+        this.#block(statement.body);
+        return;
       case 'native':
         throw new TypeError('native bodies are for compiled targets; trace without them to interpret');
     }
+  }
+
+  /** In the order that the language fixes: partials by index, then halves. */
+  #sum(statement: Extract<Statement, { kind: 'sum' }>): void {
+    const { type } = statement.result;
+    const add = { op: 'add', type, args: [statement.result, statement.result], detail: {} } as unknown as Node;
+    const zero: Value = type === 'u64' ? 0n : 0;
+    const partials = Array<Value>(SUM_PARTIALS).fill(zero);
+    const count = this.#number(statement.count);
+    for (let i = 0; i < count; i++) {
+      this.#values.set(statement.index, i);
+      this.#block(statement.body);
+      const at = i % SUM_PARTIALS;
+      partials[at] = evaluate(add, [partials[at] as Value, this.#value(statement.value)]);
+    }
+    for (let half = SUM_PARTIALS / 2; half >= 1; half /= 2) {
+      for (let i = 0; i < half; i++) partials[i] = evaluate(add, [partials[i] as Value, partials[i + half] as Value]);
+    }
+    this.#values.set(statement.result, partials[0] as Value);
   }
 
   #pure(node: Node): Value {

@@ -98,14 +98,16 @@ export interface Table {
   readonly word?: number;
 }
 
-export type BufferKind = 'read' | 'rw' | 'atomic';
+export type BufferKind = 'read' | 'rw' | 'atomic' | 'near';
 
 export interface BufferDecl {
   readonly name: string;
   readonly kind: BufferKind;
   readonly type: Exclude<Scalar, 'bool'>;
-  /** Position among the program's bindings. */
+  /** Position among the program's bindings; of a near array, among those. */
   readonly slot: number;
+  /** Elements of a near array, which belongs to a tile. */
+  readonly length?: number;
 }
 
 export interface Cell {
@@ -132,6 +134,8 @@ export interface NativeBody {
   readonly name: string;
   /** Text that must stand once before the function, keyed so that it stands once. */
   readonly prelude?: string;
+  /** The size of gang it is best in; 4 unless told. */
+  readonly lanes?: number | 'widest';
   text(shape: NativeShape): string;
 }
 
@@ -164,6 +168,21 @@ export type Statement = StatementBase &
     /** Leaves the nearest loop. */
     | { readonly kind: 'break'; readonly condition: Node }
     | { readonly kind: 'emit'; readonly values: readonly Node[] }
+    /** Tiles: `body` for all indices below `count`, in parallel. Everybody sees its stores afterwards. */
+    | { readonly kind: 'each'; readonly count: Node; readonly index: Node; readonly body: Block }
+    /** Tiles: the sum of `value` over all indices, in the order that `SUM_PARTIALS` says. */
+    | {
+        readonly kind: 'sum';
+        readonly count: Node;
+        readonly index: Node;
+        readonly body: Block;
+        readonly value: Node;
+        readonly result: Node;
+      }
+    /** Tiles: the first `length` words of a near array become the sums before them; `result` is the total. */
+    | { readonly kind: 'scan'; readonly near: BufferDecl; readonly length: number; readonly result: Node }
+    /** Tiles: `body` once, whoever does it. */
+    | { readonly kind: 'once'; readonly body: Block }
     | {
         readonly kind: 'native';
         readonly body: NativeBody;
@@ -173,6 +192,12 @@ export type Statement = StatementBase &
   );
 
 export type Block = readonly Statement[];
+
+/**
+ * A sum over a tile has one order on every device: element i goes to partial i mod 256, each partial starts at zero and
+ * adds its elements as i grows; then the upper half of the partials is added to the lower half until one is left.
+ */
+export const SUM_PARTIALS = 256;
 
 /** A named value, or `length` of them, in a signature. */
 export interface Field {
@@ -185,12 +210,16 @@ export interface Field {
 
 export interface Program {
   readonly name: string;
+  /** `items`: each index by itself. `tiles`: each index is a workgroup's, and `item` is the tile's number. */
+  readonly kind: 'items' | 'tiles';
   readonly job: readonly Field[];
   /** The implicit fields of every launch come first: see `harness.ts`. */
   readonly chunk: readonly Field[];
   readonly hit: readonly Field[];
   readonly buffers: readonly BufferDecl[];
   readonly tables: readonly Table[];
+  /** Arrays that belong to a tile. */
+  readonly near: readonly BufferDecl[];
   readonly body: Block;
 }
 
@@ -217,6 +246,9 @@ export function innerBlocks(statement: Statement): readonly Block[] {
     case 'when':
       return [statement.body, statement.otherwise];
     case 'loop':
+    case 'each':
+    case 'sum':
+    case 'once':
       return [statement.body];
     case 'while':
       return [statement.test, statement.body];
@@ -252,7 +284,12 @@ function ownReads(statement: Statement): readonly Node[] {
     case 'break':
       return [statement.condition];
     case 'loop':
-      return [statement.count];
+    case 'each':
+    case 'sum':
+      return [statement.count]; // a sum's value is read at the end of its body
+    case 'scan':
+    case 'once':
+      return [];
     case 'while':
       return []; // its condition is read at the end of `test`
     case 'emit':
@@ -274,7 +311,30 @@ export function defines(statement: Statement): readonly Node[] {
       return statement.results;
     case 'atomic':
       return statement.result ? [statement.result] : [];
+    case 'sum':
+    case 'scan':
+      return [statement.result];
     default:
       return [];
   }
+}
+
+/** What is read at the end of an inner block: a loop's condition, a sum's value. */
+export function readAtEnd(statement: Statement): { readonly block: Block; readonly node: Node } | undefined {
+  if (statement.kind === 'while') return { block: statement.test, node: statement.condition };
+  return statement.kind === 'sum' ? { block: statement.body, node: statement.value } : undefined;
+}
+
+/** A loop's or region's index, which belongs to its body. */
+export function indexOf(statement: Statement): Node | undefined {
+  return statement.kind === 'loop' || statement.kind === 'each' || statement.kind === 'sum'
+    ? statement.index
+    : undefined;
+}
+
+/** Does its body run more than once? */
+export function repeats(statement: Statement): boolean {
+  return (
+    statement.kind === 'loop' || statement.kind === 'while' || statement.kind === 'each' || statement.kind === 'sum'
+  );
 }

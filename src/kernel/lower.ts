@@ -1,6 +1,5 @@
 import { withRing } from './harness.js';
-import type { Hoisted, Program } from './ir.js';
-import type { Kernel } from './items.js';
+import { type Hoisted, innerBlocks, type NativeBody, type Program } from './ir.js';
 import type { Origin } from './origin.js';
 import { fold } from './passes/fold.js';
 import { gang } from './passes/gang.js';
@@ -9,6 +8,7 @@ import { place } from './passes/place.js';
 import { ternary } from './passes/ternary.js';
 import { renderC } from './render/c.js';
 import { renderIr } from './render/ir.js';
+import type { Kernel } from './signature.js';
 
 /** What the generated code may count on. */
 export interface CpuFeatures {
@@ -56,9 +56,10 @@ export function floatingProgram(program: Program, compute = true): Hoisted {
 /** Items that one core of this kind best works on at once. */
 export function bestLanes(kernel: Kernel, cpu: CpuFeatures): number {
   const natives = nativeKeys(cpu);
-  const usesNative = natives.size > 0 && hasNative(kernel.trace({ natives }).body);
-  if (usesNative) return 4;
-  return vectorLanes(cpu);
+  const widest = vectorLanes(cpu);
+  if (natives.size === 0) return widest;
+  const asked = nativeBodies(kernel.trace({ natives }).body).map(({ lanes = 4 }) => lanes);
+  return Math.min(widest, ...asked.filter((lanes) => lanes !== 'widest'));
 }
 
 /** Lanes of 32 bits in the widest registers. */
@@ -74,11 +75,17 @@ function nativeKeys({ arch, features }: CpuFeatures): Set<string> {
   if (arch === 'arm' && features.has('sha2')) keys.add('c-neon-sha');
   if (arch === 'x86' && features.has('sha_ni') && features.has('sse4_1') && !features.has('avx512f'))
     keys.add('c-shani');
+  if (arch === 'arm' && features.has('aes')) keys.add('c-neon-aes');
+  if (arch === 'x86' && features.has('aes') && features.has('sse4_1')) keys.add('c-aesni');
+  if (arch === 'x86' && features.has('vaes') && (features.has('avx512f') || features.has('avx2'))) keys.add('c-vaes');
+  if (arch !== 'other') keys.add('c-int128');
   return keys;
 }
 
-function hasNative(block: Program['body']): boolean {
-  return block.some((statement) => statement.kind === 'native');
+function nativeBodies(block: Program['body']): NativeBody[] {
+  return block.flatMap((statement) =>
+    statement.kind === 'native' ? [statement.body] : innerBlocks(statement).flatMap(nativeBodies),
+  );
 }
 
 /** A processor of which nothing is known. */

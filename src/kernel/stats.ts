@@ -1,8 +1,8 @@
 import { type Block, innerBlocks, type Node, type Op, reads } from './ir.js';
-import type { Kernel } from './items.js';
 import { floatingProgram, type LowerOptions, lower } from './lower.js';
 import { place } from './passes/place.js';
 import { ternary } from './passes/ternary.js';
+import type { Kernel } from './signature.js';
 import { isFloat, wordsOf } from './types.js';
 
 /** Classes of operations as processors have them. */

@@ -8,6 +8,8 @@ import type { Scalar } from './types.js';
 export interface NativeText {
   /** Declarations that must stand once before the kernel's function. */
   readonly prelude?: string;
+  /** The size of gang it is best in; 4 unless told. */
+  readonly lanes?: number | 'widest';
   text(shape: NativeShape): string;
 }
 
@@ -37,6 +39,7 @@ export function std(definition: StdFunction): (...args: Expr<Scalar>[]) => Expr<
       name: `${definition.name} (${key})`,
       text: (shape: NativeShape) => native.text(shape),
       ...(native.prelude === undefined ? {} : { prelude: native.prelude }),
+      ...(native.lanes === undefined ? {} : { lanes: native.lanes }),
     };
     return trace.native(body, nodes, definition.results(args)).map((node) => new Expr(node.type, node));
   };

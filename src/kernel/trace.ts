@@ -1,11 +1,13 @@
 import { type ErrorCode, MillraceError } from './error.js';
 import {
   type Block,
+  type BufferDecl,
   type Cell,
   type Detail,
   type NativeBody,
   type Node,
   type Op,
+  type Program,
   Stage,
   type Statement,
   type Table,
@@ -20,7 +22,9 @@ import type { Scalar, Value } from './types.js';
  */
 export class Trace {
   readonly kernel: string;
+  readonly kind: Program['kind'];
   readonly tables: Table[] = [];
+  readonly near: BufferDecl[] = [];
   /** Native bodies that the target offers, by their key. */
   readonly natives: ReadonlySet<string>;
   readonly #constants = new Map<string, Node>();
@@ -30,8 +34,9 @@ export class Trace {
   #nodes = 0;
   #cells = 0;
 
-  constructor(kernel: string, natives: ReadonlySet<string>) {
+  constructor(kernel: string, kind: Program['kind'], natives: ReadonlySet<string>) {
     this.kernel = kernel;
+    this.kind = kind;
     this.natives = natives;
   }
 
@@ -85,8 +90,55 @@ export class Trace {
     return cell;
   }
 
-  useCell(cell: Cell): void {
-    this.#mustBeOpen(this.#cellHomes.get(cell), () => 'a cell');
+  useCell(cell: Cell, how: 'get' | 'set' = 'get'): void {
+    const home = this.#cellHomes.get(cell);
+    this.#mustBeOpen(home, () => 'a cell');
+    const region = this.#region();
+    if (how === 'set' && region && home && this.#scopes.indexOf(home) < this.#scopes.indexOf(region)) {
+      throw this.fail(
+        'kernel-scope',
+        `a cell from outside is set in ${region.kind}()`,
+        'values leave a region through near arrays, buffers or its result',
+      );
+    }
+  }
+
+  /** An array that belongs to a tile. */
+  nearArray(type: BufferDecl['type'], length: number): BufferDecl {
+    const decl: BufferDecl = { name: `near${this.near.length}`, kind: 'near', type, slot: this.near.length, length };
+    this.near.push(decl);
+    return decl;
+  }
+
+  /** Traces the body of a parallel region; regions do not nest. */
+  region(kind: 'each' | 'sum' | 'once', body: () => void): Block {
+    const outer = this.#region();
+    if (outer)
+      throw this.fail(
+        'kernel-control',
+        `${kind}() stands inside ${outer.kind}()`,
+        'regions follow each other, they do not nest',
+      );
+    return this.block(kind, body);
+  }
+
+  /** An effect is about to be added: in a tile it belongs to a region, or every thread would do it. */
+  effect(what: string): void {
+    const region = this.#region();
+    if (this.kind === 'tiles' && !region) {
+      throw this.fail(
+        'kernel-control',
+        `${what} stands outside each() and once()`,
+        'put it into once() if it is to happen once per tile',
+      );
+    }
+    if (region?.kind === 'sum') {
+      throw this.fail('kernel-control', `${what} stands inside sum()`, 'a sum only computes; write in each()');
+    }
+  }
+
+  #region(): Scope | undefined {
+    return this.#scopes.find((scope) => scope.kind === 'each' || scope.kind === 'sum' || scope.kind === 'once');
   }
 
   table(type: Scalar, values: readonly Node[]): Table {
@@ -122,13 +174,15 @@ export class Trace {
     return statements[statements.length - 1];
   }
 
-  replaceLast(statement: StatementWithoutOrigin): void {
-    const last = this.#scope().statements.pop();
-    this.#scope().statements.push({ ...statement, origin: last?.origin ?? Origin.here() } as Statement);
+  /** Takes the latest statement back, to be added again in another form. */
+  takeLast(): void {
+    this.#scope().statements.pop();
   }
 
+  /** Is there a loop to leave, inside the region if there is one? */
   get inLoop(): boolean {
-    return this.#scopes.some((scope) => scope.kind === 'loop');
+    const region = this.#region();
+    return this.#scopes.slice(region ? this.#scopes.indexOf(region) : 0).some((scope) => scope.kind === 'loop');
   }
 
   /** A value is about to be used here: it must belong to this trace and to an open block. */
@@ -215,7 +269,7 @@ export class Trace {
 }
 
 interface Scope {
-  readonly kind: 'kernel' | 'when' | 'loop' | 'test';
+  readonly kind: 'kernel' | 'when' | 'loop' | 'test' | 'each' | 'sum' | 'once';
   readonly statements: Statement[];
   open: boolean;
 }

@@ -153,7 +153,8 @@ async function runConstant(device: Device, type: Scalar): Promise<void> {
       }
     });
     for (const [of, list] of entries) {
-      const constants = table(of as 'u32', list as Expr<'u32'>[]);
+      const filled = Array.from(list, (value) => value ?? (list[0] as Expr<Scalar>)); // quads may have room left
+      const constants = table(of as 'u32', filled as Expr<'u32'>[]);
       loop(list.length, (i) => (buffers[`out-${of}`] as unknown as RwBuffer<'u32'>).set(i, constants.at(i)));
     }
   });

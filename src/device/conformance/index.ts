@@ -1,11 +1,33 @@
 import type { Device } from '../device.js';
 import { arithmetic } from './arithmetic.js';
+import { atomics } from './atomics.js';
+import { bounds } from './bounds.js';
 import { type Case, type CaseResult, runCase, type Totals } from './case.js';
+import { cellCases } from './cells.js';
+import { control } from './control.js';
+import { hashing } from './hashing.js';
+import { hits } from './hits.js';
+import { memory } from './memory.js';
+import { ranges } from './ranges.js';
+import { streams } from './streams.js';
+import { tables } from './tables.js';
 
 export { type Case, type CaseResult, runCase, Skip, type Totals } from './case.js';
 
 /** Everything that a device must do, by name. A new device gets all of it. */
-export const conformanceCases: readonly Case[] = [...arithmetic];
+export const conformanceCases: readonly Case[] = [
+  ...arithmetic,
+  ...control,
+  ...cellCases,
+  ...memory,
+  ...tables,
+  ...atomics,
+  ...hits,
+  ...ranges,
+  ...bounds,
+  ...hashing,
+  ...streams,
+];
 
 export interface ConformanceOptions {
   /** Only cases whose name holds this text. */

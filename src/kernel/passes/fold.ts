@@ -102,7 +102,10 @@ function rebuild(program: Program): Program {
           break;
         }
         case 'loop':
-        case 'while': {
+        case 'while':
+        case 'each':
+        case 'sum':
+        case 'once': {
           const changed = innerBlocks(statement).flatMap((inner) => [...(setIn.get(inner) ?? [])]);
           for (const cell of changed) known.delete(cell);
           out.push(
@@ -182,11 +185,23 @@ function withoutUnused(program: Program): Program {
         need(statement.condition);
         return { ...statement, body, otherwise };
       }
-      case 'loop': {
+      case 'loop':
+      case 'each': {
         const body = sweep(statement.body);
         if (body.length === 0) return undefined;
         need(statement.count);
         return { ...statement, body };
+      }
+      case 'sum': {
+        if (!used.has(statement.result)) return undefined;
+        need(statement.count, statement.value);
+        return { ...statement, body: sweep(statement.body) };
+      }
+      case 'scan':
+        return statement; // its effect is on the array
+      case 'once': {
+        const body = sweep(statement.body);
+        return body.length === 0 ? undefined : { ...statement, body };
       }
       case 'while': {
         need(statement.condition);

@@ -20,21 +20,45 @@ export interface Gang {
   readonly lanes: number;
   readonly varying: ReadonlySet<Node>;
   readonly varyingCells: ReadonlySet<Cell>;
+  /** Values that grow by one from lane to lane: memory indexed by them is one piece. */
+  readonly consecutive: ReadonlySet<Node>;
 }
 
 /**
  * Turns control flow that differs between lanes into masks. Each effect says for which lanes it is (`mask`); a branch is
- * skipped when no lane takes it; a loop goes on while some lane does. With one lane the program stays as it is.
+ * skipped when no lane takes it; a loop goes on while some lane does. Of a tile, the indices of a region are the lanes;
+ * what stands between regions is done once. With one lane the program stays as it is.
  */
 export function gang(program: Hoisted, lanes: number): Gang {
-  if (lanes === 1) return { program, lanes, varying: new Set(), varyingCells: new Set() };
-  const variance = analyse(program.body);
+  if (lanes === 1) return { program, lanes, varying: new Set(), varyingCells: new Set(), consecutive: new Set() };
+  const variance = analyse(program);
+  const consecutive = consecutiveIn(program, variance.nodes);
   return {
-    program: { ...program, body: new Masker(variance).body(program.body) },
+    program: { ...program, body: new Masker(variance).body(program) },
     lanes,
     varying: variance.nodes,
     varyingCells: variance.cells,
+    consecutive,
   };
+}
+
+/** The item or a region's index, and what is a fixed distance from it. */
+function consecutiveIn(program: Hoisted, varying: ReadonlySet<Node>): Set<Node> {
+  const found = new Set<Node>();
+  const walk = (block: Block): void => {
+    for (const statement of block) {
+      for (const node of reads(statement)) if (node.op === 'item' && varying.has(node)) found.add(node);
+      const index = statement.kind === 'each' || statement.kind === 'sum' ? statement.index : undefined;
+      if (index) found.add(index);
+      if (statement.kind === 'let' && statement.node.op === 'add') {
+        const [a, b] = statement.node.args as [Node, Node];
+        if ((found.has(a) && !varying.has(b)) || (found.has(b) && !varying.has(a))) found.add(statement.node);
+      }
+      for (const inner of innerBlocks(statement)) walk(inner);
+    }
+  };
+  walk(program.body);
+  return found;
 }
 
 interface Variance {
@@ -44,23 +68,22 @@ interface Variance {
   readonly loops: Set<Statement>;
 }
 
-/** Grows the sets until nothing changes: what may differ between lanes, starting from the item's number. */
-function analyse(body: Block): Variance {
+/** Grows the sets until nothing changes: what may differ between lanes, starting from the item's or region's number. */
+function analyse({ body, kind }: Hoisted): Variance {
   const nodes = new Set<Node>();
   const cells = new Set<Cell>();
   const loops = new Set<Statement>();
-  const varies = (node: Node) => nodes.has(node) || node.op === 'item' || node.op === 'active';
+  const varies = (node: Node) => nodes.has(node) || (node.op === 'item' && kind === 'items');
   const mark = (list: readonly Node[]) => {
     for (const node of list) nodes.add(node);
   };
 
   /** `masks` counts the varying conditions around; `home` remembers it for each cell, `loop` is the nearest one. */
   const home = new Map<Cell, number>();
-  const walk = (block: Block, masks: number, loop: { statement: Statement; masks: number } | undefined): void => {
+  const walk = (block: Block, masks: number, loop: Leaving | undefined, parallel: boolean): void => {
     for (const statement of block) {
       const differs = reads(statement).some(varies);
-      if (reads(statement).some((node) => node.op === 'item'))
-        mark(reads(statement).filter((node) => node.op === 'item'));
+      if (kind === 'items') mark(reads(statement).filter((node) => node.op === 'item'));
       switch (statement.kind) {
         case 'let':
           if (differs && statement.node.op !== 'any') nodes.add(statement.node);
@@ -79,29 +102,36 @@ function analyse(body: Block): Variance {
           if (differs) mark(statement.results);
           break;
         case 'atomic':
-          if (statement.result) nodes.add(statement.result);
+          if (statement.result && parallel) nodes.add(statement.result);
           break;
         case 'native':
-          mark(statement.results);
+          if (parallel) mark(statement.results);
+          break;
+        case 'each':
+        case 'sum':
+          nodes.add(statement.index);
+          walk(statement.body, masks, undefined, true);
+          break;
+        case 'once':
+          walk(statement.body, masks, undefined, false);
           break;
         case 'when': {
           const inside = masks + (differs ? 1 : 0);
-          walk(statement.body, inside, loop);
-          walk(statement.otherwise, inside, loop);
+          walk(statement.body, inside, loop, parallel);
+          walk(statement.otherwise, inside, loop, parallel);
           break;
         }
-        case 'loop':
+        case 'loop': {
           if (differs) loops.add(statement);
-          walk(statement.body, masks + (loops.has(statement) ? 1 : 0), {
-            statement,
-            masks: masks + (loops.has(statement) ? 1 : 0),
-          });
+          const inside = masks + (loops.has(statement) ? 1 : 0);
+          walk(statement.body, inside, { statement, masks: inside }, parallel);
           break;
+        }
         case 'while': {
           if (varies(statement.condition)) loops.add(statement);
           const inside = masks + (loops.has(statement) ? 1 : 0);
-          walk(statement.test, inside, undefined);
-          walk(statement.body, inside, { statement, masks: inside });
+          walk(statement.test, inside, undefined, parallel);
+          walk(statement.body, inside, { statement, masks: inside }, parallel);
           break;
         }
         case 'break':
@@ -113,20 +143,26 @@ function analyse(body: Block): Variance {
   };
   for (let before = -1; before !== nodes.size + cells.size + loops.size; ) {
     before = nodes.size + cells.size + loops.size;
-    walk(body, 0, undefined);
+    walk(body, 0, undefined, kind === 'items');
   }
   return { nodes, cells, loops };
 }
 
-/** Where the walk is: the lanes that are here, and the varying loop that a break would leave. */
+/** The loop that a break would leave, and how many masks were around it. */
+interface Leaving {
+  readonly statement: Statement;
+  readonly masks: number;
+}
+
+/** Where the walk is: the lanes that are here (none between regions), and the varying loop that a break would leave. */
 interface Context {
-  readonly mask: Node;
+  readonly mask: Node | undefined;
   readonly loop: { readonly alive: Cell } | 'uniform' | undefined;
 }
 
 class Masker {
   readonly #variance: Variance;
-  readonly #cellMasks = new Map<Cell, Node>();
+  readonly #cellMasks = new Map<Cell, Node | undefined>();
   #nextNode = 1 << 28; // beyond every id that tracing gives
   #nextCell = 1 << 20;
 
@@ -134,21 +170,27 @@ class Masker {
     this.#variance = variance;
   }
 
-  body(block: Block): Block {
+  body({ body, kind }: Hoisted): Block {
+    return kind === 'items' ? this.#parallel(body) : this.#block(body, { mask: undefined, loop: undefined }).out;
+  }
+
+  /** A block that all lanes enter but those past the end. */
+  #parallel(block: Block): Statement[] {
     const active: Node = this.#node('active', [], block[0]?.origin as Origin);
     return this.#block(block, { mask: active, loop: undefined }).out;
   }
 
   /** The block under a mask, and the mask that is left at its end (smaller where lanes have left a loop). */
-  #block(block: Block, context: Context): { out: Statement[]; mask: Node } {
+  #block(block: Block, context: Context): { out: Statement[]; mask: Node | undefined } {
     const out: Statement[] = [];
     let { mask } = context;
     for (const statement of block) mask = this.#statement(statement, { ...context, mask }, out);
     return { out, mask };
   }
 
-  #statement(statement: Statement, context: Context, out: Statement[]): Node {
+  #statement(statement: Statement, context: Context, out: Statement[]): Node | undefined {
     const { mask } = context;
+    const masked = (one: Statement): Statement => (mask ? { ...one, mask } : one);
     switch (statement.kind) {
       case 'cell':
         this.#cellMasks.set(statement.cell, mask);
@@ -159,17 +201,24 @@ class Masker {
         out.push(
           !this.#variance.cells.has(statement.cell) || this.#cellMasks.get(statement.cell) === mask
             ? statement
-            : { ...statement, mask },
+            : masked(statement),
         );
         return mask;
       case 'let':
-        out.push(isAnchored(statement.node) ? { ...statement, mask } : statement);
+        out.push(isAnchored(statement.node) ? masked(statement) : statement);
         return mask;
       case 'load':
       case 'store':
       case 'atomic':
       case 'prefetch':
-        out.push({ ...statement, mask });
+        out.push(masked(statement));
+        return mask;
+      case 'each':
+      case 'sum':
+        out.push({ ...statement, body: this.#parallel(statement.body) });
+        return mask;
+      case 'once':
+        out.push({ ...statement, body: this.#block(statement.body, context).out });
         return mask;
       case 'when':
         return this.#when(statement, context, out);
@@ -185,7 +234,7 @@ class Masker {
     }
   }
 
-  #when(statement: Extract<Statement, { kind: 'when' }>, context: Context, out: Statement[]): Node {
+  #when(statement: Extract<Statement, { kind: 'when' }>, context: Context, out: Statement[]): Node | undefined {
     const { condition, origin } = statement;
     if (!this.#variance.nodes.has(condition)) {
       const body = this.#block(statement.body, context);
@@ -195,7 +244,7 @@ class Masker {
     }
     const branch = (lanes: Node, block: Block): void => {
       if (block.length === 0) return;
-      const inside = this.#let('and', [context.mask, lanes], origin, out);
+      const inside = this.#let('and', [maskOf(context), lanes], origin, out);
       const some = this.#let('any', [inside], origin, out);
       out.push({
         kind: 'when',
@@ -211,11 +260,11 @@ class Masker {
   }
 
   /** After a branch in which lanes may have left the loop, only those still alive go on. */
-  #survivors(statement: Statement, context: Context, out: Statement[]): Node {
+  #survivors(statement: Statement, context: Context, out: Statement[]): Node | undefined {
     if (typeof context.loop !== 'object' || !innerBlocks(statement).some(hasBreak)) return context.mask;
     return this.#let(
       'and',
-      [context.mask, this.#get(context.loop.alive, statement.origin, out)],
+      [maskOf(context), this.#get(context.loop.alive, statement.origin, out)],
       statement.origin,
       out,
     );
@@ -233,7 +282,7 @@ class Masker {
       return;
     }
     const { origin } = statement;
-    const alive = this.#cell('bool', context.mask, origin, out);
+    const alive = this.#cell('bool', maskOf(context), origin, out);
     const inside = (body: Block, before: Statement[]): Statement[] => {
       const mask = this.#get(alive, origin, before);
       return [...before, ...this.#block(body, { mask, loop: { alive } }).out];
@@ -260,16 +309,16 @@ class Masker {
     out.push({ kind: 'while', test, condition: some, body, origin });
   }
 
-  #break(statement: Extract<Statement, { kind: 'break' }>, context: Context, out: Statement[]): Node {
+  #break(statement: Extract<Statement, { kind: 'break' }>, context: Context, out: Statement[]): Node | undefined {
     if (typeof context.loop !== 'object') {
       out.push(statement);
       return context.mask;
     }
     const { origin } = statement;
-    const stay = this.#let('not', [this.#let('and', [context.mask, statement.condition], origin, out)], origin, out);
+    const stay = this.#let('not', [this.#let('and', [maskOf(context), statement.condition], origin, out)], origin, out);
     const alive = this.#get(context.loop.alive, origin, out);
     out.push({ kind: 'set', cell: context.loop.alive, value: this.#let('and', [alive, stay], origin, out), origin });
-    return this.#let('and', [context.mask, stay], origin, out);
+    return this.#let('and', [maskOf(context), stay], origin, out);
   }
 
   #shrink(alive: Cell, mask: Node, condition: Node, origin: Origin, out: Statement[]): void {
@@ -326,6 +375,12 @@ class Masker {
 }
 
 const same = (node: Node): Node => node;
+
+/** Lanes only part ways where there are lanes. */
+function maskOf({ mask }: Context): Node {
+  if (!mask) throw new TypeError('control that varies stands between regions');
+  return mask;
+}
 
 /** A break that leaves the loop around this block (not one inside it). */
 function hasBreak(block: Block): boolean {

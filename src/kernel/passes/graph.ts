@@ -1,4 +1,4 @@
-import { type Detail, type Node, type Op, Stage } from '../ir.js';
+import { type Block, type Detail, innerBlocks, type Node, type Op, readAtEnd, reads, Stage } from '../ir.js';
 import type { Origin } from '../origin.js';
 import type { Scalar, Value } from '../types.js';
 
@@ -101,4 +101,13 @@ export function inOrder(roots: Iterable<Node>, skip: (node: Node) => boolean = (
     }
   }
   return list;
+}
+
+/** Everything that the statements of a block, and of blocks inside it, read. */
+export function rootsOf(block: Block): Node[] {
+  return block.flatMap((statement) => {
+    const last = readAtEnd(statement);
+    const own = statement.kind === 'let' ? [statement.node] : reads(statement);
+    return [...own, ...(last ? [last.node] : []), ...innerBlocks(statement).flatMap(rootsOf)];
+  });
 }

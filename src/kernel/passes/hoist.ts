@@ -1,17 +1,6 @@
-import {
-  type Block,
-  type Hoisted,
-  innerBlocks,
-  type Node,
-  type Param,
-  type Program,
-  reads,
-  Stage,
-  type Statement,
-  type Table,
-} from '../ir.js';
+import { type Block, type Hoisted, type Node, type Param, type Program, Stage, type Table } from '../ir.js';
 import { wordsOf } from '../types.js';
-import { inOrder } from './graph.js';
+import { inOrder, rootsOf } from './graph.js';
 import { rewriteStatement } from './rewrite.js';
 
 /**
@@ -69,14 +58,6 @@ export function hoist(program: Program, compute = true): Hoisted {
     jobWords,
     chunkWords: word - jobWords,
   };
-}
-
-function rootsOf(block: Block): Node[] {
-  return block.flatMap((statement: Statement) => [
-    ...(statement.kind === 'let' ? [statement.node] : reads(statement)),
-    ...(statement.kind === 'while' ? [statement.condition] : []),
-    ...innerBlocks(statement).flatMap(rootsOf),
-  ]);
 }
 
 function nameOf(program: Program, node: Node, word: number): string {

@@ -1,4 +1,15 @@
-import { type Block, defines, type Node, type Program, reads, type Statement } from '../ir.js';
+import {
+  type Block,
+  defines,
+  indexOf,
+  innerBlocks,
+  type Node,
+  type Program,
+  readAtEnd,
+  reads,
+  repeats,
+  type Statement,
+} from '../ir.js';
 import { inOrder, isAnchored } from './graph.js';
 import { rewriteStatement } from './rewrite.js';
 
@@ -14,29 +25,20 @@ export function place<P extends Program>(program: P): P {
 
   const survey = (block: Block, region: Region): void => {
     regions.set(block, region);
-    const below = (loops: number): Region => ({ parent: region, depth: region.depth + 1, loops: region.loops + loops });
     for (const statement of block) {
       for (const node of reads(statement)) uses.push({ node, region });
       for (const node of defines(statement)) definedIn.set(node, region);
-      switch (statement.kind) {
-        case 'when':
-          survey(statement.body, below(0));
-          survey(statement.otherwise, below(0));
-          break;
-        case 'loop': {
-          const inside = below(1);
-          definedIn.set(statement.index, inside);
-          survey(statement.body, inside);
-          break;
-        }
-        case 'while': {
-          const test = below(1);
-          survey(statement.test, test);
-          uses.push({ node: statement.condition, region: test });
-          survey(statement.body, below(1));
-          break;
-        }
-        default:
+      const last = readAtEnd(statement);
+      for (const inner of innerBlocks(statement)) {
+        const inside: Region = {
+          parent: region,
+          depth: region.depth + 1,
+          loops: region.loops + (repeats(statement) ? 1 : 0),
+        };
+        const index = indexOf(statement);
+        if (index) definedIn.set(index, inside);
+        survey(inner, inside);
+        if (last?.block === inner) uses.push({ node: last.node, region: inside });
       }
     }
   };
@@ -75,24 +77,23 @@ export function place<P extends Program>(program: P): P {
       outputs.get(home.get(node) ?? root)?.push({ kind: 'let', node, origin: node.origin });
     }
   };
-  const write = (block: Block, last?: Node): Block => {
+  const write = (block: Block, readLast?: Node): Block => {
     const region = regions.get(block) ?? root;
     const out: Statement[] = [];
     outputs.set(region, out);
     for (const statement of block) {
       need(reads(statement));
-      const same = (node: Node) => node;
-      out.push(
-        statement.kind === 'while'
-          ? { ...statement, test: write(statement.test, statement.condition), body: write(statement.body) }
-          : rewriteStatement(statement, { read: same, define: same, block: (inner) => write(inner) }),
-      );
+      const last = readAtEnd(statement);
+      const inside = (inner: Block) => write(inner, last?.block === inner ? last.node : undefined);
+      out.push(rewriteStatement(statement, { read: same, define: same, block: inside }));
     }
-    if (last) need([last]);
+    if (readLast) need([readLast]);
     return out;
   };
   return { ...program, body: write(program.body) };
 }
+
+const same = (node: Node): Node => node;
 
 /** A block's place in the tree; `loops` counts the loops around it. */
 interface Region {

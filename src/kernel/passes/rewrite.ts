@@ -42,6 +42,7 @@ export function rewriteStatement(statement: Statement, { read, define, block }: 
         body: block(statement.body),
         otherwise: block(statement.otherwise),
       };
+    case 'each':
     case 'loop': {
       const count = read(statement.count);
       return { ...statement, count, index: define(statement.index), body: block(statement.body) };
@@ -52,6 +53,16 @@ export function rewriteStatement(statement: Statement, { read, define, block }: 
     }
     case 'break':
       return { ...statement, condition: read(statement.condition) };
+    case 'sum': {
+      const count = read(statement.count);
+      const index = define(statement.index);
+      const body = block(statement.body);
+      return { ...statement, count, index, body, value: read(statement.value), result: define(statement.result) };
+    }
+    case 'scan':
+      return { ...statement, result: define(statement.result) };
+    case 'once':
+      return { ...statement, body: block(statement.body) };
     case 'emit':
       return { ...statement, values: statement.values.map(read) };
     case 'native':

@@ -1,4 +1,15 @@
-import { type Block, defines, innerBlocks, type Node, type Program, reads, Stage } from '../ir.js';
+import {
+  type Block,
+  defines,
+  indexOf,
+  innerBlocks,
+  type Node,
+  type Program,
+  readAtEnd,
+  reads,
+  repeats,
+  Stage,
+} from '../ir.js';
 import { isInteger } from '../types.js';
 import { inOrder } from './graph.js';
 import { rewriteStatement } from './rewrite.js';
@@ -15,9 +26,11 @@ export function regroupSums(program: Program): Program {
     for (const statement of block) {
       roots.push(...reads(statement));
       for (const node of defines(statement)) loopsAround.set(node, loops);
-      if (statement.kind === 'while') roots.push(statement.condition);
-      if (statement.kind === 'loop') loopsAround.set(statement.index, loops + 1);
-      const inside = loops + (statement.kind === 'loop' || statement.kind === 'while' ? 1 : 0);
+      const last = readAtEnd(statement);
+      if (last) roots.push(last.node);
+      const index = indexOf(statement);
+      if (index) loopsAround.set(index, loops + 1);
+      const inside = loops + (repeats(statement) ? 1 : 0);
       for (const inner of innerBlocks(statement)) collect(inner, inside);
     }
   };

@@ -1,6 +1,6 @@
-import { type Block, innerBlocks, type Node, type Op, type Program, reads, Stage } from '../ir.js';
+import { type Block, type Node, type Op, type Program, Stage } from '../ir.js';
 import { isFloat } from '../types.js';
-import { inOrder } from './graph.js';
+import { inOrder, rootsOf } from './graph.js';
 import { rewriteStatement } from './rewrite.js';
 
 const logical: ReadonlySet<Op> = new Set(['and', 'or', 'xor', 'not', 'bitSelect']);
@@ -37,14 +37,6 @@ export function ternary<P extends Program>(program: P): P {
   const block = (old: Block): Block =>
     old.map((statement) => rewriteStatement(statement, { read: of, define: of, block }));
   return { ...program, body: block(program.body) };
-}
-
-function rootsOf(block: Block): Node[] {
-  return block.flatMap((statement) => [
-    ...(statement.kind === 'let' ? [statement.node] : reads(statement)),
-    ...(statement.kind === 'while' ? [statement.condition] : []),
-    ...innerBlocks(statement).flatMap(rootsOf),
-  ]);
 }
 
 /**

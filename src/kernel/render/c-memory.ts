@@ -38,7 +38,11 @@ export class CMemory {
   }
 
   bindings(program: Hoisted): string[] {
-    return program.buffers.flatMap((decl) => {
+    const near = program.near.flatMap((decl) => [
+      `${decl.type} *const ${bufferName(decl.name)} = ${decl.name}_storage;`,
+      ...(this.#checked ? [`const u64 ${bufferName(decl.name)}_length = ${decl.length};`] : []),
+    ]);
+    const bound = program.buffers.flatMap((decl) => {
       const constness = decl.kind === 'read' ? 'const ' : '';
       const lines = [
         `${constness}${decl.type} *const ${bufferName(decl.name)} = (${constness}${decl.type} *)launch[${3 + 2 * decl.slot}];`,
@@ -47,6 +51,14 @@ export class CMemory {
         lines.push(`const u64 ${bufferName(decl.name)}_length = launch[${4 + 2 * decl.slot}] / sizeof(${decl.type});`);
       return lines;
     });
+    return [...bound, ...near];
+  }
+
+  /** A tile's arrays are its thread's. */
+  nearArrays(program: Hoisted): string[] {
+    return program.near.map(
+      (decl) => `static _Thread_local ${decl.type} ${decl.name}_storage[${decl.length}] __attribute__((aligned(64)));`,
+    );
   }
 
   constantTable(table: Table): string[] {
@@ -71,7 +83,11 @@ export class CMemory {
     if (table.type === 'f32' && table.word !== undefined) this.#helpers.use('bits_u32_f32');
     if (table.type === 'f64' && table.word !== undefined) this.#helpers.use('bits_u64_f64');
     if (!varying) return guarded(index.text);
-    return `({ const u32v index = ${index.text}; ${vectorType(table.type, true)} r; for (int l = 0; l < LANES; l++) r[l] = ${mask}[l] ? ${guarded('index[l]')} : (${table.type})0; r; })`;
+    // Where no lane can be out of bounds the mask does not matter, and compilers make a gather of the loop.
+    const entry = isBelow(index.node, table.values.length)
+      ? element('index[l]')
+      : `${mask}[l] ? ${guarded('index[l]')} : (${table.type})0`;
+    return `({ const u32v index = ${index.text}; ${vectorType(table.type, true)} r; for (int l = 0; l < LANES; l++) r[l] = ${entry}; r; })`;
   }
 
   effect(statement: EffectStatement, names: EffectNames): string[] {
@@ -103,23 +119,56 @@ export class CMemory {
       ];
     }
     const defined = results.map((node) => names.define(node));
+    const one = (address: string) => defined.map((name, k) => `${name}[l] = ${read(k, address)};`).join(' ');
+    const piece = (address: string): string => {
+      if (defined.length === 1)
+        return `__builtin_memcpy(&${defined[0]}, &${element(place, address, 0)}, sizeof ${defined[0]});`;
+      const parts = defined.map((name, k) => `${name}[l] = p[4 * l + ${k}];`).join(' ');
+      return `{ const ${type} *const p = &${element(place, address, 0)}; for (int l = 0; l < LANES; l++) { ${parts} } }`;
+    };
     const vector = vectorType(type, true);
-    const loads = (address: string) => defined.map((name, k) => `${name}[l] = ${read(k, address)};`).join(' ');
-    return [...defined.map((name) => `${vector} ${name} = {0};`), this.#eachLane(names, at('[l]'), loads)];
+    return [...defined.map((name) => `${vector} ${name} = {0};`), ...this.#allLanes(names, place, at, one, piece)];
   }
 
   #store(statement: Extract<EffectStatement, { kind: 'store' }>, names: EffectNames): string[] {
     const { place, values } = statement;
+    const type = place.buffer.type;
     const at = this.#address(place, names, values.length, statement.origin);
     const texts = values.map((node) => names.value(node));
-    const write = (lane: string) => (address: string) =>
+    const one = (lane: string) => (address: string) =>
       texts.map((value, k) => `${element(place, address, k)} = ${laneOf(value, lane)};`).join(' ');
-    return [this.#gang.lanes === 1 ? this.#guarded(at(''), write('')) : this.#eachLane(names, at('[l]'), write('[l]'))];
+    if (!names.mask) return [this.#guarded(at(''), one(''))];
+    const piece = (address: string): string => {
+      const [value] = texts as [Operand];
+      if (texts.length === 1) {
+        const all = value.varying ? value.text : `splat_${type}(${value.text})`;
+        return `{ const ${vectorType(type, true)} all = ${all}; __builtin_memcpy(&${element(place, address, 0)}, &all, sizeof all); }`;
+      }
+      const parts = texts.map((part, k) => `p[4 * l + ${k}] = ${laneOf(part, '[l]')};`).join(' ');
+      return `{ ${type} *const p = &${element(place, address, 0)}; for (int l = 0; l < LANES; l++) { ${parts} } }`;
+    };
+    return this.#allLanes(names, place, at, one('[l]'), piece);
   }
 
-  /** One lane after the other, those of the mask. */
-  #eachLane(names: EffectNames, address: string, act: (address: string) => string): string {
-    return `for (int l = 0; l < LANES; l++) if (${names.mask}[l]) { ${this.#guarded(address, act)} }`;
+  /**
+   * How a gang reaches memory: as one piece where all lanes are there and are neighbours, else one lane after the other.
+   * An index that wraps at 2^32 between two lanes is no piece.
+   */
+  #allLanes(
+    names: EffectNames,
+    place: Place,
+    at: (lane: string) => string,
+    one: (address: string) => string,
+    piece: (address: string) => string,
+  ): string[] {
+    const masked = `for (int l = 0; l < LANES; l++) if (${names.mask}[l]) { ${this.#guarded(at('[l]'), one)} }`;
+    if (names.mask !== 'active' || this.#checked) return [masked];
+    const neighbours = this.#gang.consecutive.has(place.index) && !(place.base && this.#gang.varying.has(place.base));
+    const lastStart = (2 ** 32 - this.#gang.lanes).toString(16);
+    const fast = neighbours
+      ? `if (whole && ${names.value(place.index).text}[0] <= 0x${lastStart}u) ${piece(at('[0]'))}`
+      : `if (whole) for (int l = 0; l < LANES; l++) { ${one(at('[l]'))} }`;
+    return [fast, `else ${masked}`];
   }
 
   /** In a checked build an access outside is noted and not made. */
@@ -132,7 +181,7 @@ export class CMemory {
     const { place } = statement;
     const buffer = bufferName(place.buffer.name);
     const at = this.#plainAddress(place, names, 4);
-    if (this.#gang.lanes === 1) return [`__builtin_prefetch(&${buffer}[${at('')}]);`];
+    if (!names.mask) return [`__builtin_prefetch(&${buffer}[${at('')}]);`];
     return [`for (int l = 0; l < LANES; l++) if (${names.mask}[l]) __builtin_prefetch(&${buffer}[${at('[l]')}]);`];
   }
 
@@ -146,10 +195,11 @@ export class CMemory {
       const call = this.#atomicCall(op, operand ? `${cell}, ${laneOf(operand, lane)}` : cell);
       return name ? `${name}${lane} = ${call};` : `${call};`;
     };
-    const declared = name ? [`u32${this.#gang.lanes === 1 ? '' : 'v'} ${name} = {0};`] : [];
+    const declared = name ? [`u32${names.mask ? 'v' : ''} ${name} = {0};`] : [];
+    if (!names.mask) return [...declared, this.#guarded(at(''), act(''))];
     return [
       ...declared,
-      this.#gang.lanes === 1 ? this.#guarded(at(''), act('')) : this.#eachLane(names, at('[l]'), act('[l]')),
+      `for (int l = 0; l < LANES; l++) if (${names.mask}[l]) { ${this.#guarded(at('[l]'), act('[l]'))} }`,
     ];
   }
 
@@ -171,7 +221,7 @@ export class CMemory {
 
   /** A native body is given plain names: of scalars, or of vectors that hold all lanes. */
   #native(statement: Extract<EffectStatement, { kind: 'native' }>, names: EffectNames): string[] {
-    const { lanes } = this.#gang;
+    const lanes = this.#gang.varying.has(statement.results[0] as Node) ? this.#gang.lanes : 1;
     if (statement.body.prelude) this.#preludes.add(statement.body.prelude);
     const lines: string[] = [];
     const args = statement.args.map((node) => {
@@ -218,6 +268,13 @@ export class CMemory {
   #temporary(): string {
     return `t${this.#temporaries++}`;
   }
+}
+
+/** Is a u32 smaller than `length` whatever its operands are? True for a masked byte, and for the top bits of a word. */
+function isBelow({ op, args: [, by] }: Node, length: number): boolean {
+  if (by?.op !== 'const') return false;
+  const amount = Number(by.detail.value);
+  return op === 'and' ? amount < length : op === 'shr' && 2 ** (32 - (amount % 32)) <= length;
 }
 
 /** The k-th element of an access. */

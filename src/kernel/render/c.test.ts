@@ -35,7 +35,8 @@ const collatz = items(
 describe('C text', () => {
   it('is plain C with one lane', () => {
     expect(body(kernelText(collatz, { target: 'c', lanes: 1 }))).toMatchInlineSnapshot(`
-      "    const u32 v0 = b_x[item];
+      "    if (((first - begin) & 1023) == 0 && __atomic_load_n(control, __ATOMIC_RELAXED) != epoch) return first - begin;
+          const u32 v0 = b_x[item];
           u32 c0 = v0;
           u32 c1 = 0u;
           for (u32 v1 = 0; v1 < 100u; v1++) {
@@ -68,8 +69,10 @@ describe('C text', () => {
 
   it('has masks where lanes part ways', () => {
     expect(body(kernelText(collatz, { target: 'c', lanes: 4 }))).toMatchInlineSnapshot(`
-      "    u32v v0 = {0};
-          for (int l = 0; l < LANES; l++) if (active[l]) { v0[l] = b_x[item[l]]; }
+      "    if (((first - begin) & 1023) == 0 && __atomic_load_n(control, __ATOMIC_RELAXED) != epoch) return first - begin;
+          u32v v0 = {0};
+          if (whole && item[0] <= 0xfffffffcu) __builtin_memcpy(&v0, &b_x[item[0]], sizeof v0);
+          else for (int l = 0; l < LANES; l++) if (active[l]) { v0[l] = b_x[item[l]]; }
           u32v c0 = v0;
           u32v c1 = splat_u32(0u);
           for (u32 v1 = 0; v1 < 100u; v1++) {
@@ -90,7 +93,8 @@ describe('C text', () => {
             }
           }
           const u32v v8 = c1;
-          for (int l = 0; l < LANES; l++) if (active[l]) { b_out[item[l]] = v8[l]; }
+          if (whole && item[0] <= 0xfffffffcu) { const u32v all = v8; __builtin_memcpy(&b_out[item[0]], &all, sizeof all); }
+          else for (int l = 0; l < LANES; l++) if (active[l]) { b_out[item[l]] = v8[l]; }
           for (int l = 0; l < LANES; l++) if (active[l]) { __atomic_fetch_add(&b_seen[0u], 1u, __ATOMIC_RELAXED); }
           const i32v v9 = active & ((i32v)(p_least <= v8));
           if (any(v9)) {
@@ -99,8 +103,10 @@ describe('C text', () => {
             const i32v v11 = v9 & ((i32v)(v10 < p_ringCapacity));
             if (any(v11)) {
               const u32v v12 = v10 << 1;
-              for (int l = 0; l < LANES; l++) if (v11[l]) { __atomic_store_n(&b_ring[(v12 + 4u)[l]], item[l], __ATOMIC_RELAXED); }
-              for (int l = 0; l < LANES; l++) if (v11[l]) { __atomic_store_n(&b_ring[(v12 + 5u)[l]], v8[l], __ATOMIC_RELAXED); }
+              const u32v v13 = v12 + 4u;
+              for (int l = 0; l < LANES; l++) if (v11[l]) { __atomic_store_n(&b_ring[v13[l]], item[l], __ATOMIC_RELAXED); }
+              const u32v v14 = v12 + 5u;
+              for (int l = 0; l < LANES; l++) if (v11[l]) { __atomic_store_n(&b_ring[v14[l]], v8[l], __ATOMIC_RELAXED); }
             }
           }"
     `);

@@ -5,6 +5,7 @@ import type { Gang } from '../passes/gang.js';
 import { type Scalar, toWords, type Value } from '../types.js';
 import { Helpers } from './c-helpers.js';
 import { CMemory } from './c-memory.js';
+import { CRegions, laneLoop } from './c-regions.js';
 import { CStyle, type Dialect, type Operand } from './cstyle.js';
 
 export interface CText {
@@ -34,6 +35,7 @@ export function renderC(gang: Gang, options: COptions): CText {
     `/* kernel ${program.name}, ${lanes} lane${lanes === 1 ? '' : 's'} */`,
     ...helpers.prelude(),
     ...memory.prelude(),
+    ...memory.nearArrays(program),
     ...program.tables.flatMap((table) => memory.constantTable(table)),
     '',
   ];
@@ -50,7 +52,9 @@ export function renderC(gang: Gang, options: COptions): CText {
  * trapped. launch[0] parameters, [1] control words (cancel epoch; trap flag, its site, index and length), [2] this
  * launch's epoch, then address and size in bytes of each binding.
  */
-function entry(program: Hoisted, lanes: number, body: CStyle, memory: CMemory): void {
+function entry(program: Hoisted, gangLanes: number, body: CStyle, memory: CMemory): void {
+  const lanes = program.kind === 'items' ? gangLanes : 1; // a tile's lanes are inside its regions
+  const cancelEvery = program.kind === 'items' ? CANCEL_EVERY : 1;
   body.braces('uint64_t millrace_run(const uint64_t *launch, uint64_t begin, uint64_t end)', () => {
     body.line('const u32 *const params = (const u32 *)launch[0];');
     body.line('u32 *const control = (u32 *)launch[1];');
@@ -58,18 +62,10 @@ function entry(program: Hoisted, lanes: number, body: CStyle, memory: CMemory): 
     for (const text of memory.bindings(program)) body.line(text);
     for (const { node, word, name } of program.params)
       body.line(`const ${node.type} p_${name} = ${paramText(node.type, word)};`);
-    body.braces(`for (uint64_t first = begin; first < end; first += ${lanes})`, () => {
+    laneLoop(body, lanes, 'first', 'begin', 'end', 'item', () => {
       body.line(
-        `if (((first - begin) & ${CANCEL_EVERY - 1}) == 0 && __atomic_load_n(control, __ATOMIC_RELAXED) != epoch) return first - begin;`,
+        `if (((first - begin) & ${cancelEvery - 1}) == 0 && __atomic_load_n(control, __ATOMIC_RELAXED) != epoch) return first - begin;`,
       );
-      if (lanes === 1) {
-        body.line('const u32 item = (u32)first;');
-      } else {
-        body.line('const u32v item = splat_u32((u32)first) + lane_numbers;');
-        body.line(
-          'const i32v active = (end - first >= LANES) ? splat_bool(1) : (i32v)(lane_numbers < (u32)(end - first));',
-        );
-      }
       body.block(program.body);
       for (const text of memory.afterItem()) body.line(text);
     });
@@ -100,12 +96,14 @@ class CDialect implements Dialect {
   readonly #gang: Gang;
   readonly #helpers: Helpers;
   readonly #memory: CMemory;
+  readonly #regions: CRegions;
   readonly #paramNames: ReadonlyMap<number, string>;
 
   constructor(gang: Gang, helpers: Helpers, memory: CMemory) {
     this.#gang = gang;
     this.#helpers = helpers;
     this.#memory = memory;
+    this.#regions = new CRegions(gang.lanes, helpers);
     this.#paramNames = new Map(gang.program.params.map((param) => [param.word, `p_${param.name}`]));
     for (const { node } of gang.program.params) {
       if (node.type === 'f32') helpers.use('bits_u32_f32');
@@ -139,6 +137,9 @@ class CDialect implements Dialect {
   operation(node: Node, args: readonly Operand[], varying: boolean, mask: string | undefined): string {
     if (node.op === 'lookup') return this.#memory.lookup(node, args[0] as Operand, varying, mask);
     return this.#helpers.operation(node, args, varying);
+  }
+  region(...[statement, printer]: Parameters<Dialect['region']>): void {
+    this.#regions.print(statement, printer);
   }
   effect(...[statement, names]: Parameters<Dialect['effect']>): string[] {
     return this.#memory.effect(statement, names);

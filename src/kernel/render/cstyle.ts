@@ -1,4 +1,13 @@
-import { type Block, type Cell, innerBlocks, type Node, type Program, reads, type Statement } from '../ir.js';
+import {
+  type Block,
+  type Cell,
+  innerBlocks,
+  type Node,
+  type Program,
+  readAtEnd,
+  reads,
+  type Statement,
+} from '../ir.js';
 import type { Origin } from '../origin.js';
 import type { Scalar, Value } from '../types.js';
 
@@ -14,6 +23,8 @@ export interface Dialect {
   splat(type: Scalar, text: string): string;
   /** Lines of a statement that reaches memory or native text. */
   effect(statement: EffectStatement, names: EffectNames): string[];
+  /** A parallel region of a tile. */
+  region(statement: RegionStatement, printer: RegionPrinter): void;
   /** `target = value` for the lanes of the mask only. */
   maskedSet(cell: string, type: Scalar, value: string, mask: string): string;
   isVarying(node: Node): boolean;
@@ -27,6 +38,20 @@ export interface Operand {
 }
 
 export type EffectStatement = Extract<Statement, { kind: 'load' | 'store' | 'prefetch' | 'atomic' | 'native' }>;
+
+export type RegionStatement = Extract<Statement, { kind: 'each' | 'sum' | 'scan' }>;
+
+/** What a region needs to print itself. */
+export interface RegionPrinter {
+  /** Text of a value that is the same for the whole tile. */
+  uniform(node: Node): string;
+  /** Text of a value with one for each lane. */
+  varying(node: Node): string;
+  define(node: Node): string;
+  body(): void;
+  line(text: string): void;
+  braces(head: string, inner: () => void): void;
+}
 
 export interface EffectNames {
   /** Text of a value that is read. */
@@ -198,6 +223,22 @@ export class CStyle {
       case 'break':
         this.line(`if (${this.#whole(statement.condition, false)}) break;`, origin);
         return;
+      case 'each':
+      case 'sum':
+      case 'scan':
+        this.#dialect.region(statement, {
+          uniform: (node) => this.#whole(node, false),
+          varying: (node) => this.#whole(node, true),
+          define: (node) => this.#define(node),
+          body: () => this.block(statement.kind === 'scan' ? [] : statement.body),
+          line: (text) => this.line(text, origin),
+          braces: (head, inner) => this.braces(head, inner, origin),
+        });
+        this.statements++;
+        return;
+      case 'once':
+        this.braces('/* once */', () => this.block(statement.body), origin);
+        return;
       case 'emit':
         throw new TypeError('emit is lowered by the harness before printing');
       default: {
@@ -225,7 +266,8 @@ function usedOnceInTheirBlock(body: Block): Set<Node> {
     for (const statement of block) {
       if (statement.kind === 'let') homes.set(statement.node, block);
       for (const node of reads(statement)) use(node, block);
-      if (statement.kind === 'while') use(statement.condition, statement.test);
+      const last = readAtEnd(statement);
+      if (last) use(last.node, last.block);
       for (const inner of innerBlocks(statement)) walk(inner);
     }
   };

@@ -10,6 +10,7 @@ export function renderIr(program: Program | Hoisted): string {
   for (const field of program.chunk)
     lines.push(`  chunk  ${field.name}: ${field.type}${field.array ? `[${field.length}]` : ''}`);
   for (const buffer of program.buffers) lines.push(`  buffer ${buffer.name}: ${buffer.kind} ${buffer.type}`);
+  for (const near of program.near) lines.push(`  near   ${near.name}: ${near.type}[${near.length}]`);
   for (const table of program.tables) lines.push(`  table  t${table.id}: ${table.type}[${table.values.length}]`);
   if ('params' in program) {
     lines.push(
@@ -101,6 +102,19 @@ export function renderIr(program: Program | Hoisted): string {
       }
       case 'break':
         return [`break when ${text(statement.condition)}`];
+      case 'each':
+      case 'sum': {
+        const count = text(statement.count);
+        const head = `${define(statement.index)} < ${count}`;
+        if (statement.kind === 'each') return [`each ${head}`, ...block(statement.body)];
+        const body = block(statement.body);
+        const value = text(statement.value);
+        return [`${define(statement.result)} = sum ${head}`, ...body, `  of ${value}`];
+      }
+      case 'scan':
+        return [`${define(statement.result)} = scan ${statement.near.name}, ${statement.length}`];
+      case 'once':
+        return ['once', ...block(statement.body)];
       case 'emit':
         return [`emit ${statement.values.map(text).join(', ')}`];
       case 'native': {

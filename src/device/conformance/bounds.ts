@@ -1,0 +1,98 @@
+import { atomic, type Expr, items, type Kernel, loop, read, rw, table, when } from '../../kernel/index.js';
+import type { CompileOptions, Device } from '../device.js';
+import { distinct } from './behaviour.js';
+import { type Case, check, refused } from './case.js';
+import { equalData, Rig } from './rig.js';
+
+/** Ten words each: the last quad is cut off in the middle. */
+const WORDS = 10;
+const signature = { job: { at: 'u32', far: 'u64', entries: ['u32', 3] }, buffers: { from: read('u32'), to: rw('u32'), words: atomic(), out: rw('u32') } } as const;
+type Body = Parameters<typeof items<typeof signature.job, Record<never, never>, typeof signature.buffers>>[2];
+type Access = (context: Parameters<Body>[0], at: Expr<'u32'>) => void;
+
+let guiltyLine = '';
+/** Notes the line that the call of this stands on: the guilty access stands on the same. */
+function guilty(): void {
+  const frames = (new Error().stack ?? '').split('\n').flatMap((frame) => /bounds\.[jt]s:\d+/.exec(frame) ?? []);
+  guiltyLine = frames[1] ?? 'no line'; // the first is this function's own
+}
+
+const accesses: Readonly<Record<string, Access>> = {
+  'a load': ({ buffers, item }, at) => buffers.out.set(item, (guilty(), buffers.from.at(at))),
+  'a store': ({ buffers, item }, at) => (guilty(), buffers.to.set(at, item)),
+  'an atomic': ({ buffers }, at) => void (guilty(), buffers.words.add(at, 1)),
+  'a quad, cut off': ({ buffers, item }, at) => buffers.out.set(item, (guilty(), buffers.from.at4(at.sub(8)))[0]),
+  'a stored quad, cut off': ({ buffers, item }, at) => (guilty(), buffers.to.set4(at.sub(8), [item, item, item, item])),
+  'a look-up': ({ buffers, item }, at) => buffers.out.set(item, (guilty(), table('u32', [1, 2, 3]).at(at))),
+  'a look-up in job values': ({ buffers, item, job }, at) => buffers.out.set(item, (guilty(), table('u32', job.entries).at(at))),
+  'a slice': ({ buffers, item }, at) => buffers.out.set(item, (guilty(), buffers.from.slice(at).at(0))),
+  'a slice so far that its address wraps': ({ buffers, item, job }, at) => buffers.out.set(item, (guilty(), buffers.from.slice(job.far.add(at.to('u64')).sub(10)).at(0))),
+};
+
+/** Varying: only item 20 goes wrong. Uniform: all do. In a loop: in the round that reaches the end. */
+const reaches: Readonly<Record<string, (access: Access) => Body>> = {
+  varying: (access) => (context) => when(context.item.eq(20), () => access(context, context.item.sub(10))),
+  uniform: (access) => (context) => when(context.item.ge(0), () => access(context, context.job.at)),
+  'in a loop': (access) => (context) => loop(context.item.and(1).add(11), (i) => when(i.eq(10), () => access(context, i))),
+};
+
+const options: readonly CompileOptions[] = [
+  { checked: true, lanes: 1 },
+  { checked: true },
+];
+
+const outside: readonly Case[] = Object.entries(accesses).map(([what, access]) => ({
+  name: `bounds/${what} outside is an error that names the line`,
+  run: async (device: Device) => {
+    for (const [how, reach] of Object.entries(reaches)) {
+      if (how === 'uniform' && what.startsWith('a look-up')) continue; // known before the launch: see 'tables'
+      const kernel = items('outside', signature, reach(access));
+      for (const one of distinct(device, options)) await mustTrap(device, kernel, `${what}, ${how}, ${JSON.stringify(one)}`, one);
+    }
+  },
+}));
+
+async function mustTrap(device: Device, kernel: Kernel, what: string, one: CompileOptions): Promise<void> {
+  await Rig.with(device, async (rig) => {
+    const program = await device.compile(kernel, one);
+    const held = { from: await rig.alloc(WORDS * 4), to: await rig.alloc(WORDS * 4), words: await rig.alloc(WORDS * 4), out: await rig.alloc(64 * 4) };
+    const job = program.bind({ at: 10, far: 1n << 62n, entries: [1, 2, 3] });
+    rig.stream.launch({ job, count: 37, buffers: held });
+    const failed = rig.stream.mark();
+    const next = rig.stream.mark();
+    const error = await refused('kernel-bounds', what, () => failed.done);
+    check(error.message.includes('kernel outside'), `${what}: the kernel is not named in ${error.message}`);
+    check(error.message.includes(guiltyLine), `${what}: ${guiltyLine} is not named in ${error.message}`);
+    check((await next.done).complete, `${what}: the error reached the next mark`);
+    const to = await rig.contents(held.to, new Uint32Array(WORDS));
+    check(what.startsWith('a stored quad') || to.every((word) => word === 0), `${what}: something was written`);
+  });
+}
+
+const inside: Case = {
+  name: 'bounds/what is guarded or never reached is no error',
+  run: async (device) => {
+    const kernel = items('inside', signature, ({ item, job, buffers }) => {
+      when(item.lt(WORDS), () => buffers.out.set(item, buffers.from.at(item)));
+      when(item.lt(2), () => buffers.out.set(item, buffers.from.at4(item)[3]));
+      when(item.lt(3), () => buffers.out.set(item.add(20), table('u32', [5, 6, 7]).at(item).add(table('u32', job.entries).at(item))));
+      when(job.at.lt(WORDS), () => buffers.out.set(item, buffers.from.at(job.at)));
+      when(item.ge(64), () => buffers.to.set(item, 1));
+      buffers.from.prefetch4(item.mul(1_000_000)); // a hint may name anything
+      loop(WORDS, (i) => buffers.words.add(i, 1));
+    });
+    const from = Uint32Array.from({ length: WORDS }, (_, i) => 100 + i);
+    for (const one of distinct(device, options)) {
+      await Rig.with(device, async (rig) => {
+        const given = { from, to: new Uint32Array(WORDS), words: new Uint32Array(WORDS), out: new Uint32Array(64) };
+        const { buffers } = await rig.run(await device.compile(kernel, one), { job: { at: 10, far: 0n, entries: [1, 2, 3] }, count: 37, buffers: given });
+        const wanted = Array.from({ length: 64 }, (_, i) => (i < 2 ? 100 + 4 * i + 3 : i < WORDS ? 100 + i : i >= 20 && i < 23 ? i - 20 + 5 + i - 20 + 1 : 0));
+        equalData('results', buffers['out'], wanted);
+        equalData('untouched', buffers['to'], new Uint32Array(WORDS));
+        equalData('atomics', buffers['words'], new Uint32Array(WORDS).fill(37));
+      });
+    }
+  },
+};
+
+export const bounds: readonly Case[] = [...outside, inside];
