@@ -18,13 +18,20 @@ import { type Scalar, wordsOf } from './types.js';
  * looks every so often whether it was cancelled. `queue` (a resident grid fed with ranges) will stand here too.
  */
 
-/** Fields that every launch has. `base` is the index of item 0 as two words, `ringCapacity` counts records. */
+/** Fields that every launch has: the index of item 0 as two words, the ring's capacity in records, and 1 (see `pipes`). */
 export const implicitChunk = [
   { name: 'base', type: 'u32', length: 2, array: true },
   { name: 'ringCapacity', type: 'u32', length: 1, array: false },
+  { name: 'one', type: 'u32', length: 1, array: false },
 ] as const satisfies readonly Field[];
 
 const RING_CAPACITY_FIELD = 1;
+export const ONE_FIELD = 2;
+
+/** Values of those fields for a launch. */
+export function implicitValues(base: bigint, capacity: number): { base: number[]; ringCapacity: number; one: number } {
+  return { base: [Number(base & 0xffff_ffffn), Number(base >> 32n)], ringCapacity: capacity, one: 1 };
+}
 
 /** Word 0 counts hits; three are spare, so that records start on 16 bytes. */
 export const RING_HEADER_WORDS = 4;

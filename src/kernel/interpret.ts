@@ -1,5 +1,5 @@
 import { evaluate, evaluateNodes, outOfBounds } from './evaluate.js';
-import { RING_HEADER_WORDS, ringCapacity, ringLayout } from './harness.js';
+import { implicitValues, RING_HEADER_WORDS, ringCapacity, ringLayout } from './harness.js';
 import {
   type Block,
   type BufferDecl,
@@ -12,7 +12,7 @@ import {
   SUM_PARTIALS,
 } from './ir.js';
 import { type Values, valuesOf } from './params.js';
-import { bytesOf, type Scalar, toWords, type Value } from './types.js';
+import { bytesOf, fromWords, type Scalar, toWords, type Value } from './types.js';
 
 export interface Run {
   readonly job: Values;
@@ -54,10 +54,7 @@ class Machine {
   constructor(program: Program, run: Run) {
     this.#program = program;
     this.#ring = run.ring && new Uint32Array(run.ring.buffer, run.ring.byteOffset, run.ring.byteLength >> 2);
-    const implicit = {
-      base: [Number((run.base ?? 0n) & 0xffff_ffffn), Number((run.base ?? 0n) >> 32n)],
-      ringCapacity: ringCapacity(program, run.ring?.byteLength ?? 0),
-    };
+    const implicit = implicitValues(run.base ?? 0n, ringCapacity(program, run.ring?.byteLength ?? 0));
     const job = valuesOf(program.name, 'job', program.job, run.job);
     const chunk = valuesOf(program.name, 'chunk', program.chunk, { ...run.chunk, ...implicit });
     this.#leaves = (node) => {
@@ -79,13 +76,14 @@ class Machine {
   #bindParams(program: Hoisted): void {
     const known = new Map<Node, Value>();
     evaluateNodes(program.host, this.#leaves, known);
-    const words = new Map<number, Value>();
-    for (const param of program.params)
-      words.set(param.word, known.get(param.node) ?? (param.node.detail.value as Value));
+    this.#params = new Uint32Array(program.jobWords + program.chunkWords);
+    for (const { node, word } of program.params) {
+      const value = known.get(node) ?? (node.detail.value as Value);
+      this.#params.set(toWords(node.type, value), word);
+    }
     for (const [node, value] of known) this.#values.set(node, value);
-    this.#params = words;
   }
-  #params: ReadonlyMap<number, Value> = new Map();
+  #params = new Uint32Array();
 
   item(item: number): void {
     this.#item = item;
@@ -98,7 +96,7 @@ class Machine {
 
   #value(node: Node): Value {
     if (node.op === 'const') return node.detail.value as Value;
-    if (node.op === 'param') return this.#params.get(node.detail.word ?? -1) as Value;
+    if (node.op === 'param') return fromWords(node.type, this.#params, node.detail.word);
     if (node.args.length === 0 && node.op !== 'local') return this.#leaves(node);
     const value = this.#values.get(node);
     if (value === undefined) throw new TypeError(`node ${node.id} (${node.op}) has no value yet`);
@@ -230,7 +228,7 @@ class Machine {
   #find(statement: Statement, place: Place, width: number): { memory: Memory; at: number } {
     const memory = this.#memory.get(place.buffer);
     if (!memory) throw new TypeError(`no memory for buffer ${place.buffer.name}`);
-    const base = place.base ? (this.#value(place.base) as bigint) * 4n : 0n;
+    const base = place.base ? BigInt(this.#value(place.base)) * 4n : 0n; // one word after `wide`
     const at = base + BigInt(this.#number(place.index)) * BigInt(width);
     if (at + BigInt(width) > BigInt(memory.length)) {
       throw outOfBounds(statement, `buffer ${place.buffer.name} of ${memory.length} elements`, at);

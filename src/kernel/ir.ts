@@ -71,6 +71,8 @@ export interface Detail {
   readonly field?: number;
   readonly element?: number;
   readonly word?: number;
+  /** Of a parameter: what the text calls it. */
+  readonly name?: string;
   readonly table?: Table;
   /** logic3: bit (a<<2 | b<<1 | c) of this byte is the result. */
   readonly truth?: number;

@@ -4,8 +4,10 @@ import type { Origin } from './origin.js';
 import { fold } from './passes/fold.js';
 import { gang } from './passes/gang.js';
 import { hoist } from './passes/hoist.js';
+import { pipes } from './passes/pipes.js';
 import { place } from './passes/place.js';
 import { ternary } from './passes/ternary.js';
+import { wide } from './passes/wide.js';
 import { renderC } from './render/c.js';
 import { renderIr } from './render/ir.js';
 import type { Kernel } from './signature.js';
@@ -24,6 +26,10 @@ export interface LowerOptions {
   readonly checked: boolean;
   readonly cpu: CpuFeatures;
   readonly nativeBodies: boolean;
+  /** Forces the 32-bit forms of u64, as targets without it get them: for tests. */
+  readonly wide?: boolean;
+  /** The share of additions written as multiply-adds, 0 to 1. */
+  readonly pipes?: number;
 }
 
 export interface Lowered {
@@ -41,9 +47,10 @@ export interface Lowered {
 export function lower(kernel: Kernel, options: LowerOptions): Lowered {
   const natives = options.nativeBodies ? nativeKeys(options.cpu) : new Set<string>();
   const ternaryLogic = options.cpu.features.has('avx512f') && options.lanes === 16;
-  const floating = floatingProgram(kernel.trace({ natives }), options.hoist);
-  const program = place(ternaryLogic ? ternary(floating) : floating);
-  const ganged = gang(program, options.lanes);
+  // Parameters are the host's, which has 64 bits: what `wide` changes is the body alone.
+  const program = pipes(floatingProgram(kernel.trace({ natives }), options.hoist), options.pipes ?? 0);
+  const narrow = options.wide ? wide(program) : program;
+  const ganged = gang(place(ternaryLogic ? ternary(narrow) : narrow), options.lanes);
   const text = renderC(ganged, { checked: options.checked, ternaryLogic });
   return { program, lanes: options.lanes, ...text };
 }

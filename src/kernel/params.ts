@@ -1,5 +1,6 @@
 import { MillraceError } from './error.js';
 import { evaluateNodes } from './evaluate.js';
+import { implicitValues } from './harness.js';
 import { type Field, type Hoisted, type Node, type Param, Stage } from './ir.js';
 import { literal, toWords, type Value } from './types.js';
 
@@ -39,7 +40,7 @@ export class JobParameters {
 
   /** All parameter words of one launch, in a fresh array. */
   words(base: bigint, ringCapacity: number, chunk: Values = {}): Uint32Array {
-    const implicit = { base: [Number(base & 0xffff_ffffn), Number(base >> 32n)], ringCapacity };
+    const implicit = implicitValues(base, ringCapacity);
     const values = valuesOf(this.#program.name, 'chunk', this.#program.chunk, { ...chunk, ...implicit });
     const known = new Map<Node, Value>();
     evaluateNodes(this.#chunkNodes, (node) => field(values, node), known, this.#jobValues);

@@ -169,7 +169,7 @@ interface Variant {
 /** Each operand in turn a constant. Compilers take long over hundreds of stores in a gang, so it gets fewer constants. */
 async function runHalfConstant(device: Device, type: Scalar, options: CompileOptions): Promise<void> {
   const rows = someRows(type, 48);
-  const constants = someRows(type, options.lanes === 1 ? 28 : 4);
+  const constants = someRows(type, options.lanes === 1 ? 28 : 3);
   const sheet = new Sheet();
   const variants = new Map<Result, Variant>();
   for (const operation of operationsOn(type).filter(({ uses }) => uses.length > 1)) {

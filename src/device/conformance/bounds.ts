@@ -8,32 +8,32 @@ import { equalData, Rig } from './rig.js';
 const WORDS = 10;
 const signature = { job: { at: 'u32', far: 'u64', entries: ['u32', 3] }, buffers: { from: read('u32'), to: rw('u32'), words: atomic(), out: rw('u32') } } as const;
 type Body = Parameters<typeof items<typeof signature.job, Record<never, never>, typeof signature.buffers>>[2];
-type Access = (context: Parameters<Body>[0], at: Expr<'u32'>) => void;
+type Access = (context: Parameters<Body>[0], at: Expr<'u32'>, lines: string[]) => void;
 
-let guiltyLine = '';
-/** Notes the line that the call of this stands on: the guilty access stands on the same. */
-function guilty(): void {
+/** Says on which line the guilty access stands: the line of the call. */
+function guilty(lines: string[]): void {
   const frames = (new Error().stack ?? '').split('\n').flatMap((frame) => /bounds\.[jt]s:\d+/.exec(frame) ?? []);
-  guiltyLine = frames[1] ?? 'no line'; // the first is this function's own
+  lines.push(frames[1] ?? 'no line'); // the first is this function's own
 }
 
 const accesses: Readonly<Record<string, Access>> = {
-  'a load': ({ buffers, item }, at) => buffers.out.set(item, (guilty(), buffers.from.at(at))),
-  'a store': ({ buffers, item }, at) => (guilty(), buffers.to.set(at, item)),
-  'an atomic': ({ buffers }, at) => void (guilty(), buffers.words.add(at, 1)),
-  'a quad, cut off': ({ buffers, item }, at) => buffers.out.set(item, (guilty(), buffers.from.at4(at.sub(8)))[0]),
-  'a stored quad, cut off': ({ buffers, item }, at) => (guilty(), buffers.to.set4(at.sub(8), [item, item, item, item])),
-  'a look-up': ({ buffers, item }, at) => buffers.out.set(item, (guilty(), table('u32', [1, 2, 3]).at(at))),
-  'a look-up in job values': ({ buffers, item, job }, at) => buffers.out.set(item, (guilty(), table('u32', job.entries).at(at))),
-  'a slice': ({ buffers, item }, at) => buffers.out.set(item, (guilty(), buffers.from.slice(at).at(0))),
-  'a slice so far that its address wraps': ({ buffers, item, job }, at) => buffers.out.set(item, (guilty(), buffers.from.slice(job.far.add(at.to('u64')).sub(10)).at(0))),
+  'a load': ({ buffers, item }, at, lines) => buffers.out.set(item, (guilty(lines), buffers.from.at(at))),
+  'a store': ({ buffers, item }, at, lines) => (guilty(lines), buffers.to.set(at, item)),
+  'an atomic': ({ buffers }, at, lines) => void (guilty(lines), buffers.words.add(at, 1)),
+  'a quad, cut off': ({ buffers, item }, at, lines) => buffers.out.set(item, (guilty(lines), buffers.from.at4(at.sub(8)))[0]),
+  'a stored quad, cut off': ({ buffers, item }, at, lines) => (guilty(lines), buffers.to.set4(at.sub(8), [item, item, item, item])),
+  'a look-up': ({ buffers, item }, at, lines) => buffers.out.set(item, (guilty(lines), table('u32', [1, 2, 3]).at(at))),
+  'a look-up in job values': ({ buffers, item, job }, at, lines) => buffers.out.set(item, (guilty(lines), table('u32', job.entries).at(at))),
+  'a slice': ({ buffers, item }, at, lines) => buffers.out.set(item, (guilty(lines), buffers.from.slice(at).at(0))),
+  'a slice so far that its address wraps': ({ buffers, item, job }, at, lines) => buffers.out.set(item, (guilty(lines), buffers.from.slice(job.far.add(at.to('u64')).sub(10)).at(0))),
 };
 
 /** Varying: only item 20 goes wrong. Uniform: all do. In a loop: in the round that reaches the end. */
-const reaches: Readonly<Record<string, (access: Access) => Body>> = {
-  varying: (access) => (context) => when(context.item.eq(20), () => access(context, context.item.sub(10))),
-  uniform: (access) => (context) => when(context.item.ge(0), () => access(context, context.job.at)),
-  'in a loop': (access) => (context) => loop(context.item.and(1).add(11), (i) => when(i.eq(10), () => access(context, i))),
+const reaches: Readonly<Record<string, (access: Access, lines: string[]) => Body>> = {
+  varying: (access, lines) => (context) => when(context.item.eq(20), () => access(context, context.item.sub(10), lines)),
+  uniform: (access, lines) => (context) => when(context.item.ge(0), () => access(context, context.job.at, lines)),
+  'in a loop': (access, lines) => (context) =>
+    loop(context.item.and(1).add(11), (i) => when(i.eq(10), () => access(context, i, lines))),
 };
 
 const options: readonly CompileOptions[] = [
@@ -46,13 +46,14 @@ const outside: readonly Case[] = Object.entries(accesses).map(([what, access]) =
   run: async (device: Device) => {
     for (const [how, reach] of Object.entries(reaches)) {
       if (how === 'uniform' && what.startsWith('a look-up')) continue; // known before the launch: see 'tables'
-      const kernel = items('outside', signature, reach(access));
-      for (const one of distinct(device, options)) await mustTrap(device, kernel, `${what}, ${how}, ${JSON.stringify(one)}`, one);
+      const lines: string[] = [];
+      const kernel = items('outside', signature, reach(access, lines));
+      for (const one of distinct(device, options)) await mustTrap(device, kernel, lines, `${what}, ${how}, ${JSON.stringify(one)}`, one);
     }
   },
 }));
 
-async function mustTrap(device: Device, kernel: Kernel, what: string, one: CompileOptions): Promise<void> {
+async function mustTrap(device: Device, kernel: Kernel, lines: readonly string[], what: string, one: CompileOptions): Promise<void> {
   await Rig.with(device, async (rig) => {
     const program = await device.compile(kernel, one);
     const held = { from: await rig.alloc(WORDS * 4), to: await rig.alloc(WORDS * 4), words: await rig.alloc(WORDS * 4), out: await rig.alloc(64 * 4) };
@@ -62,7 +63,8 @@ async function mustTrap(device: Device, kernel: Kernel, what: string, one: Compi
     const next = rig.stream.mark();
     const error = await refused('kernel-bounds', what, () => failed.done);
     check(error.message.includes('kernel outside'), `${what}: the kernel is not named in ${error.message}`);
-    check(error.message.includes(guiltyLine), `${what}: ${guiltyLine} is not named in ${error.message}`);
+    const line = lines[0] ?? 'no line';
+    check(error.message.includes(line), `${what}: ${line} is not named in ${error.message}`);
     check((await next.done).complete, `${what}: the error reached the next mark`);
     const to = await rig.contents(held.to, new Uint32Array(WORDS));
     check(what.startsWith('a stored quad') || to.every((word) => word === 0), `${what}: something was written`);

@@ -46,10 +46,9 @@ const forms: readonly CompileOptions[] = [
   { nativeBodies: false, lanes: 1 },
 ];
 const COUNT = 67;
-const HEADER = 20;
 
 const hashes: Case = {
-  name: 'std/sha256: compress, hash and double, native bodies and generic ones',
+  name: 'std/sha256: compress and double hash, native bodies and generic ones',
   run: async (device) => {
     const random = new Random(256);
     const words = Uint32Array.from({ length: COUNT * 24 }, () => random.u32());
@@ -58,18 +57,17 @@ const hashes: Case = {
       const all = Array.from({ length: 24 }, (_, k) => buffers.words.at(from.add(k)));
       const results = [
         sha256.compress(all.slice(0, 8), all.slice(8)),
-        sha256.hash([...job.first, ...all.slice(0, 2)]), // one block, partly of the job
-        sha256.double(all.slice(0, HEADER)), // three compressions, as for a block header
+        sha256.double([...job.first, ...all.slice(0, 9)]), // partly of the job
       ];
-      results.flat().forEach((word, k) => buffers.out.set(item.mul(24).add(k), word));
+      results.flat().forEach((word, k) => buffers.out.set(item.mul(16).add(k), word));
     });
     const wanted = Array.from({ length: COUNT }, (_, i) => {
       const all = [...words.slice(24 * i, 24 * i + 24)];
-      return [compress(all.slice(0, 8), all.slice(8)), digest([1, 2, 3, ...all.slice(0, 2)]), digest(digest(all.slice(0, HEADER)))].flat();
+      return [compress(all.slice(0, 8), all.slice(8)), digest(digest([1, 2, 3, ...all.slice(0, 9)]))].flat();
     }).flat();
     for (const options of distinct(device, forms)) {
       await Rig.with(device, async (rig) => {
-        const { buffers } = await rig.run(await device.compile(kernel, options), { job: { first: [1, 2, 3] }, count: COUNT, buffers: { words, out: new Uint32Array(COUNT * 24) } });
+        const { buffers } = await rig.run(await device.compile(kernel, options), { job: { first: [1, 2, 3] }, count: COUNT, buffers: { words, out: new Uint32Array(COUNT * 16) } });
         equalData(`digests with ${JSON.stringify(options)}`, buffers['out'], wanted);
       });
     }

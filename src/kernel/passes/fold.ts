@@ -141,7 +141,7 @@ function cellsSet(body: Block): Map<Block, Set<Cell>> {
 }
 
 /** Drops what has no effect: cells never read, loads, look-ups and native bodies whose results nobody uses. */
-function withoutUnused(program: Program): Program {
+export function withoutUnused<P extends Program>(program: P): P {
   const used = new Set<Node>();
   const readCells = new Set<Cell>();
   const need = (...nodes: readonly Node[]) => {

@@ -171,21 +171,31 @@ class Masker {
   }
 
   body({ body, kind }: Hoisted): Block {
-    return kind === 'items' ? this.#parallel(body) : this.#block(body, { mask: undefined, loop: undefined }).out;
+    return kind === 'items' ? this.#parallel(body) : this.#block(body, { mask: undefined, loop: undefined });
   }
 
   /** A block that all lanes enter but those past the end. */
   #parallel(block: Block): Statement[] {
     const active: Node = this.#node('active', [], block[0]?.origin as Origin);
-    return this.#block(block, { mask: active, loop: undefined }).out;
+    return this.#block(block, { mask: active, loop: undefined });
   }
 
-  /** The block under a mask, and the mask that is left at its end (smaller where lanes have left a loop). */
-  #block(block: Block, context: Context): { out: Statement[]; mask: Node | undefined } {
+  /**
+   * The block under a mask. Where lanes have left the loop, the rest is for those that are left and is skipped when none
+   * is: an index that all lanes share is read without a mask, and may be out of bounds once they have all left.
+   */
+  #block(block: Block, context: Context): Statement[] {
     const out: Statement[] = [];
-    let { mask } = context;
-    for (const statement of block) mask = this.#statement(statement, { ...context, mask }, out);
-    return { out, mask };
+    for (const [i, statement] of block.entries()) {
+      const mask = this.#statement(statement, context, out);
+      if (mask === undefined || mask === context.mask || i === block.length - 1) continue;
+      const { origin } = statement;
+      const some = this.#let('any', [mask], origin, out);
+      const rest = this.#block(block.slice(i + 1), { ...context, mask });
+      out.push({ kind: 'when', condition: some, body: rest, otherwise: [], origin });
+      break;
+    }
+    return out;
   }
 
   #statement(statement: Statement, context: Context, out: Statement[]): Node | undefined {
@@ -218,7 +228,7 @@ class Masker {
         out.push({ ...statement, body: this.#parallel(statement.body) });
         return mask;
       case 'once':
-        out.push({ ...statement, body: this.#block(statement.body, context).out });
+        out.push({ ...statement, body: this.#block(statement.body, context) });
         return mask;
       case 'when':
         return this.#when(statement, context, out);
@@ -239,7 +249,7 @@ class Masker {
     if (!this.#variance.nodes.has(condition)) {
       const body = this.#block(statement.body, context);
       const otherwise = this.#block(statement.otherwise, context);
-      out.push({ ...statement, body: body.out, otherwise: otherwise.out });
+      out.push({ ...statement, body, otherwise });
       return this.#survivors(statement, context, out);
     }
     const branch = (lanes: Node, block: Block): void => {
@@ -249,7 +259,7 @@ class Masker {
       out.push({
         kind: 'when',
         condition: some,
-        body: this.#block(block, { ...context, mask: inside }).out,
+        body: this.#block(block, { ...context, mask: inside }),
         otherwise: [],
         origin,
       });
@@ -276,7 +286,7 @@ class Masker {
         rewriteStatement(statement, {
           read: same,
           define: same,
-          block: (block) => this.#block(block, { ...context, loop: 'uniform' }).out,
+          block: (block) => this.#block(block, { ...context, loop: 'uniform' }),
         }),
       );
       return;
@@ -285,15 +295,19 @@ class Masker {
     const alive = this.#cell('bool', maskOf(context), origin, out);
     const inside = (body: Block, before: Statement[]): Statement[] => {
       const mask = this.#get(alive, origin, before);
-      return [...before, ...this.#block(body, { mask, loop: { alive } }).out];
+      return [...before, ...this.#block(body, { mask, loop: { alive } })];
     };
     const test: Statement[] = [];
     if (statement.kind === 'while') {
-      const mask = this.#get(alive, origin, test);
-      test.push(...this.#block(statement.test, { mask, loop: undefined }).out);
-      this.#shrink(alive, mask, statement.condition, origin, test);
+      // The condition's own work is a part of the round, so that it is not done when every lane has left.
+      const round: Statement[] = [];
+      const mask = this.#get(alive, origin, round);
+      round.push(...this.#block(statement.test, { mask, loop: undefined }));
+      this.#shrink(alive, mask, statement.condition, origin, round);
+      const go = this.#let('any', [this.#get(alive, origin, round)], origin, round);
+      round.push({ kind: 'when', condition: go, body: inside(statement.body, []), otherwise: [], origin });
       const some = this.#let('any', [this.#get(alive, origin, test)], origin, test);
-      out.push({ kind: 'while', test, condition: some, body: inside(statement.body, []), origin });
+      out.push({ kind: 'while', test, condition: some, body: round, origin });
       return;
     }
     // Lanes share the counter; each leaves when it has done its own count.

@@ -37,8 +37,8 @@ export function hoist(program: Program, compute = true): Hoisted {
   const ofChunk = place([...frontier].filter((node) => node.stage === Stage.chunk));
 
   const replaced = new Map<Node, Node>();
-  for (const { node, word: at } of [...ofJob, ...ofChunk]) {
-    replaced.set(node, { ...node, op: 'param', args: [], detail: { word: at } });
+  for (const { node, word: at, name } of [...ofJob, ...ofChunk]) {
+    replaced.set(node, { ...node, op: 'param', args: [], detail: { word: at, name } });
   }
   const of = (node: Node): Node => replaced.get(node) ?? node;
   for (const node of nodes) {

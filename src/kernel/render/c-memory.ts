@@ -25,8 +25,8 @@ export class CMemory {
 
   prelude(): string[] {
     const trap =
-      'static u64 checked_index(u64 index, u64 length, u32 *control, u32 site) {\n' +
-      '  if (index < length) return index;\n' +
+      'static u64 checked_index(u64 index, u64 width, u64 length, u32 *control, u32 site) {\n' +
+      '  if (width <= length && index <= length - width) return index;\n' +
       '  u32 none = 0;\n' +
       '  if (__atomic_compare_exchange_n(&control[1], &none, 1u, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {\n' +
       '    control[2] = site; control[3] = (u32)index; control[4] = (u32)(index >> 32);\n' +
@@ -78,7 +78,7 @@ export class CMemory {
     const guarded = (at: string): string => {
       if (!this.#checked) return element(at);
       const site = this.#site(node.origin);
-      return `({ const u64 at = checked_index(${at}, ${table.values.length}, control, ${site}); at == ~0ull ? (${table.type})0 : ${element('at')}; })`;
+      return `({ const u64 at = checked_index(${at}, 1, ${table.values.length}, control, ${site}); at == ~0ull ? (${table.type})0 : ${element('at')}; })`;
     };
     if (table.type === 'f32' && table.word !== undefined) this.#helpers.use('bits_u32_f32');
     if (table.type === 'f64' && table.word !== undefined) this.#helpers.use('bits_u64_f64');
@@ -243,11 +243,11 @@ export class CMemory {
     if (!this.#checked) return plain;
     const site = this.#site(origin);
     const length = `${bufferName(place.buffer.name)}_length`;
-    // The last element of the access must be inside; index and result are those of the first.
-    return (lane) =>
-      width === 1
-        ? `checked_index(${plain(lane)}, ${length}, control, ${site})`
-        : `checked_index(${plain(lane)}, ${length} < ${width} ? 0 : ${length} - ${width - 1}, control, ${site})`;
+    const base = place.base && names.value(place.base);
+    // The last element of the access must be inside; index and result are those of the first. A base so large that the
+    // address would wrap is outside too.
+    const whole = (lane: string) => (base ? `(${laneOf(base, lane)} >> 60 ? ~0ull : ${plain(lane)})` : plain(lane));
+    return (lane) => `checked_index(${whole(lane)}, ${width}, ${length}, control, ${site})`;
   }
 
   #plainAddress(place: Place, names: EffectNames, width: number): (lane: string) => string {

@@ -1,7 +1,8 @@
 import { CANCEL_EVERY } from '../harness.js';
-import type { Hoisted, Node } from '../ir.js';
+import type { Block, Hoisted, Node } from '../ir.js';
 import type { Origin } from '../origin.js';
 import type { Gang } from '../passes/gang.js';
+import { inOrder, rootsOf } from '../passes/graph.js';
 import { type Scalar, toWords, type Value } from '../types.js';
 import { Helpers } from './c-helpers.js';
 import { CMemory } from './c-memory.js';
@@ -60,8 +61,9 @@ function entry(program: Hoisted, gangLanes: number, body: CStyle, memory: CMemor
     body.line('u32 *const control = (u32 *)launch[1];');
     body.line('const u32 epoch = (u32)launch[2];');
     for (const text of memory.bindings(program)) body.line(text);
-    for (const { node, word, name } of program.params)
-      body.line(`const ${node.type} p_${name} = ${paramText(node.type, word)};`);
+    for (const { type, detail } of paramsOf(program.body)) {
+      body.line(`const ${type} p_${detail.name} = ${paramText(type, detail.word ?? 0)};`);
+    }
     laneLoop(body, lanes, 'first', 'begin', 'end', 'item', () => {
       body.line(
         `if (((first - begin) & ${cancelEvery - 1}) == 0 && __atomic_load_n(control, __ATOMIC_RELAXED) != epoch) return first - begin;`,
@@ -71,6 +73,14 @@ function entry(program: Hoisted, gangLanes: number, body: CStyle, memory: CMemor
     });
     body.line('return end - begin;');
   });
+}
+
+/** The parameters that a body reads, in word order. */
+function paramsOf(body: Block): Node[] {
+  const byWord = new Map(
+    inOrder(rootsOf(body)).flatMap((node) => (node.op === 'param' ? [[node.detail.word, node] as const] : [])),
+  );
+  return [...byWord.values()].sort((a, b) => (a.detail.word ?? 0) - (b.detail.word ?? 0));
 }
 
 function paramText(type: Scalar, word: number): string {
@@ -97,17 +107,15 @@ class CDialect implements Dialect {
   readonly #helpers: Helpers;
   readonly #memory: CMemory;
   readonly #regions: CRegions;
-  readonly #paramNames: ReadonlyMap<number, string>;
 
   constructor(gang: Gang, helpers: Helpers, memory: CMemory) {
     this.#gang = gang;
     this.#helpers = helpers;
     this.#memory = memory;
     this.#regions = new CRegions(gang.lanes, helpers);
-    this.#paramNames = new Map(gang.program.params.map((param) => [param.word, `p_${param.name}`]));
-    for (const { node } of gang.program.params) {
-      if (node.type === 'f32') helpers.use('bits_u32_f32');
-      if (node.type === 'f64') helpers.use('bits_u64_f64');
+    for (const { type } of paramsOf(gang.program.body)) {
+      if (type === 'f32') helpers.use('bits_u32_f32');
+      if (type === 'f64') helpers.use('bits_u64_f64');
     }
   }
 
@@ -124,7 +132,7 @@ class CDialect implements Dialect {
     return cLiteral(type, value);
   }
   leaf(node: Node): string {
-    if (node.op === 'param') return this.#paramNames.get(node.detail.word ?? -1) ?? 'missing_parameter';
+    if (node.op === 'param') return `p_${node.detail.name}`;
     if (node.op === 'item' || node.op === 'active') return node.op;
     throw new TypeError(`no text for ${node.op} (node ${node.id})`);
   }

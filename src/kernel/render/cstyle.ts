@@ -201,7 +201,7 @@ export class CStyle {
       case 'loop': {
         const index = this.#define(statement.index);
         const type = this.#dialect.typeName('u32', false);
-        const count = this.#whole(statement.count, false);
+        const count = this.#operand(statement.count).text;
         this.braces(
           `for (${type} ${index} = 0; ${index} < ${count}; ${index}++)`,
           () => this.block(statement.body),

@@ -32,10 +32,7 @@ export function renderIr(program: Program | Hoisted): string {
         return `${field?.name}${field?.array ? `[${node.detail.element}]` : ''}`;
       }
       case 'param':
-        return (
-          ('params' in program && program.params.find((param) => param.word === node.detail.word)?.name) ||
-          `param${node.detail.word}`
-        );
+        return node.detail.name ?? `param${node.detail.word}`;
       default:
         return node.op;
     }

@@ -1,0 +1,211 @@
+import {
+  type AtomicBuffer,
+  atomic,
+  breakWhen,
+  type Cell,
+  cell,
+  choose,
+  type Expr,
+  items,
+  type Kernel,
+  lit,
+  loop,
+  min,
+  type Numeric,
+  type ReadBuffer,
+  type RwBuffer,
+  read,
+  rw,
+  type Scalar,
+  select,
+  type Table,
+  table,
+  type Value,
+  when,
+  whileTrue,
+} from '../../../kernel/index.js';
+import { type Operation, operations, slotType } from '../operations.js';
+import { hitTypes, INPUTS, numeric, type Operand, type Recipe, SHARED, type Step } from './recipe.js';
+
+const scalars: readonly Scalar[] = [...numeric, 'bool'];
+const byName = new Map(operations.map((operation) => [operation.name, operation]));
+
+/** The kernel that a recipe describes. */
+export function build(recipe: Recipe, name = 'fuzz'): Kernel {
+  return items(name, { job: jobFields, chunk: chunkFields, buffers: bufferSpecs, hit: hitTypes }, (context) => {
+    new Builder(recipe, context as unknown as Context).run();
+  });
+}
+
+/** `job-u32` has two values, `chunk-u32` one, and so on for all types. */
+export const jobFields = Object.fromEntries(scalars.map((type) => [`job-${type}`, [type, 2] as const]));
+export const chunkFields = Object.fromEntries(scalars.map((type) => [`chunk-${type}`, type]));
+const bufferSpecs = {
+  ...Object.fromEntries(numeric.map((type) => [`in-${type}`, read(type)])),
+  bytes: read('u8'),
+  ...Object.fromEntries(numeric.map((type) => [`own-${type}`, rw(type)])),
+  tally: atomic(),
+};
+
+interface Context {
+  readonly job: Readonly<Record<string, readonly Expr<Scalar>[]>>;
+  readonly chunk: Readonly<Record<string, Expr<Scalar>>>;
+  readonly buffers: Readonly<Record<string, unknown>>;
+  readonly item: Expr<'u32'>;
+  readonly index: Expr<'u64'>;
+  emit(hit: Readonly<Record<string, Expr<Scalar>>>): void;
+}
+
+interface Names {
+  readonly values: Map<number, Expr<Scalar>>;
+  readonly cells: Map<number, Cell<Scalar>>;
+}
+
+class Builder {
+  readonly #recipe: Recipe;
+  readonly #context: Context;
+  readonly #tables: Table<Numeric>[];
+
+  constructor(recipe: Recipe, context: Context) {
+    this.#recipe = recipe;
+    this.#context = context;
+    const none: Names = { values: new Map(), cells: new Map() };
+    this.#tables = recipe.tables.map(({ type, entries, plus }) => {
+      const values = entries.map((entry) => this.#operand(type, entry, none) as Expr<Numeric>);
+      return table(type, plus === undefined ? values : values.map((value) => value.add(lit(type, plus) as Expr<Numeric>)));
+    });
+  }
+
+  run(): void {
+    this.#block(this.#recipe.steps, { values: new Map(), cells: new Map() });
+  }
+
+  #block(steps: readonly Step[], outer: Names): void {
+    const names: Names = { values: new Map(outer.values), cells: new Map(outer.cells) };
+    for (const step of steps) this.#step(step, names);
+  }
+
+  #step(step: Step, names: Names): void {
+    const of = <T extends Scalar>(type: T, operand: Operand): Expr<T> => this.#operand(type, operand, names) as Expr<T>;
+    const define = (id: number, value: Expr<Scalar>) => names.values.set(id, value);
+    const { item, buffers } = this.#context;
+    const input = (type: Numeric) => buffers[`in-${type}`] as ReadBuffer<Numeric>;
+    const own = (type: Numeric) => buffers[`own-${type}`] as RwBuffer<Numeric>;
+    const tally = buffers['tally'] as AtomicBuffer;
+    switch (step.kind) {
+      case 'operation':
+        return void define(step.id, this.#operation(byName.get(step.name) as Operation, step.args, names));
+      case 'load':
+        return void define(step.id, guarded(step.type, of('u32', step.index), INPUTS, step.guard, (at) => input(step.type).at(at)));
+      case 'loadQuad': {
+        const view = input(step.type).slice(of('u64', step.base).and(7n));
+        return void define(step.id, view.at4(of('u32', step.index).and(7))[step.which] as Expr<Scalar>);
+      }
+      case 'byte':
+        return void define(step.id, (buffers['bytes'] as { at(index: Expr<'u32'>): Expr<'u32'> }).at(of('u32', step.index).rem(INPUTS)));
+      case 'lookup': {
+        const from = this.#tables[step.table];
+        if (from) define(step.id, guarded(from.type, of('u32', step.index), from.length, step.guard, (at) => from.at(at)));
+        return;
+      }
+      case 'own':
+        return void define(step.id, own(step.type).at(item.mul(4).add(step.slot)));
+      case 'store':
+        return own(step.type).set(item.mul(4).add(step.slot), of(step.type, step.value));
+      case 'storeQuad':
+        return own(step.type).set4(item, step.values.map((value) => of(step.type, value)));
+      case 'cell':
+        return void names.cells.set(step.id, cell<Scalar>(step.type, of(step.type, step.value)));
+      case 'get':
+        return void define(step.id, names.cells.get(step.cell)?.get() ?? this.#missing(step.type));
+      case 'set':
+        return names.cells.get(step.cell)?.set(of(step.type, step.value));
+      case 'tally':
+        return void tally[step.op](SHARED.indexOf(step.op), of('u32', step.value));
+      case 'atomic': {
+        const at = item.mul(2).add(SHARED.length + step.word);
+        if (step.op === 'load') return void define(step.id, tally.load(at));
+        if (step.op === 'store') return tally.store(at, of('u32', step.value));
+        return void define(step.id, tally[step.op](at, of('u32', step.value)));
+      }
+      case 'emit':
+        return this.#context.emit(Object.fromEntries(Object.entries(hitTypes).map(([field, type], i) => [field, of(type, step.values[i] as Operand)])));
+      default:
+        return this.#control(step, names);
+    }
+  }
+
+  #control(step: Extract<Step, { kind: 'when' | 'choose' | 'loop' | 'while' | 'break' }>, names: Names): void {
+    const of = <T extends Scalar>(type: T, operand: Operand): Expr<T> => this.#operand(type, operand, names) as Expr<T>;
+    switch (step.kind) {
+      case 'when': {
+        const branch = when(of('bool', step.condition), () => this.#block(step.body, names));
+        if (step.otherwise.length > 0) branch.otherwise(() => this.#block(step.otherwise, names));
+        return;
+      }
+      case 'choose':
+        return choose(of('u32', step.which), step.cases.map((steps) => () => this.#block(steps, names)));
+      case 'loop':
+        return loop(min(of('u32', step.rounds), step.most), (i) => {
+          const inside: Names = { ...names, values: new Map(names.values).set(step.id, i) };
+          this.#block(step.body, inside);
+        });
+      case 'while': {
+        const rounds = cell('u32', 0);
+        return whileTrue(
+          () => {
+            const inside: Names = { values: new Map(names.values), cells: names.cells };
+            for (const inner of step.test) this.#step(inner, inside);
+            return rounds.lt(step.most).and(this.#operand('bool', step.condition, inside) as Expr<'bool'>);
+          },
+          () => {
+            rounds.set(rounds.add(1));
+            this.#block(step.body, names);
+          },
+        );
+      }
+      case 'break':
+        return breakWhen(of('bool', step.condition));
+    }
+  }
+
+  #operation(operation: Operation, args: readonly Operand[], names: Names): Expr<Scalar> {
+    const given = operation.uses.map((slot, i) => this.#operand(slotType(slot, operation.on), args[i] as Operand, names));
+    if (!operation.name.startsWith('bits.')) return operation.build(given);
+    const [x] = given as [Expr<Scalar>];
+    if (x.type !== 'f32' && x.type !== 'f64') return operation.build(given);
+    return operation.build([select(x.ne(x), lit(x.type, 0), x)]); // a NaN's bits are nobody's business
+  }
+
+  #operand(type: Scalar, operand: Operand, names: Names): Expr<Scalar> {
+    const { job, chunk, item, index } = this.#context;
+    const ofJob = (at: number) => job[`job-${type}`]?.[at] ?? this.#missing(type);
+    switch (operand.kind) {
+      case 'value': {
+        const value = names.values.get(operand.id);
+        return value && value.type === type ? value : this.#missing(type);
+      }
+      case 'literal':
+        return lit(type, operand.value as Value);
+      case 'item':
+        return type === 'u32' ? item : type === 'u64' ? index : type === 'bool' ? item.and(1).eq(1) : item.to(type);
+      case 'job':
+        return ofJob(operand.at);
+      case 'chunk':
+        return chunk[`chunk-${type}`] ?? this.#missing(type);
+    }
+  }
+
+  /** What stands for a value that was taken out of the recipe. */
+  #missing(type: Scalar): Expr<Scalar> {
+    return lit(type, type === 'bool' ? true : 1);
+  }
+}
+
+/** `access` within bounds: by wrapping the index, or only where it is inside. */
+function guarded<T extends Scalar>(type: T, index: Expr<'u32'>, length: number, guard: boolean, access: (at: Expr<'u32'>) => Expr<Scalar>): Expr<Scalar> {
+  if (!guard) return access(index.rem(length));
+  const result = cell<Scalar>(type, 1);
+  when(index.lt(length), () => result.set(access(index)));
+  return result.get();
+}

@@ -1,0 +1,235 @@
+import type { Scalar, Value } from '../../../kernel/index.js';
+import { anyValue, counts, edges } from '../edges.js';
+import { type Operation, operations, slotType } from '../operations.js';
+import type { Random } from '../random.js';
+import { hitTypes, numeric, type Operand, type OwnAtomic, type Recipe, SHARED, type Step, type TableRecipe } from './recipe.js';
+
+/** A random recipe. The same generator state gives the same recipe. */
+export function generate(random: Random): Recipe {
+  return new Generator(random).recipe();
+}
+
+interface Named {
+  readonly id: number;
+  readonly type: Scalar;
+}
+
+/** What can be used where a step stands. */
+interface Scope {
+  readonly values: readonly Named[];
+  readonly cells: readonly Named[];
+  readonly inLoop: boolean;
+  readonly depth: number;
+}
+
+const ownAtomics: readonly OwnAtomic[] = ['add', 'or', 'min', 'max', 'exchange', 'load', 'store'];
+/** Rounds of loops, by how deep they stand: bounds the work of an item. */
+const roundsAt = [6, 4, 2, 2];
+const comparisons = operations.filter(({ result, uses }) => result === 'bool' && uses.length === 2);
+const byType = new Map(['u32', 'i32', 'u64', 'f32', 'f64', 'bool'].map((type) => [type, operations.filter(({ on }) => on === type)]));
+
+class Generator {
+  readonly #random: Random;
+  readonly #tables: TableRecipe[];
+  /** A kernel favours some types: all of them at once seldom meet in one expression. */
+  readonly #types: readonly Scalar[];
+  #next = 1;
+  #budget: number;
+
+  constructor(random: Random) {
+    this.#random = random;
+    this.#budget = 8 + random.below(random.chance(0.2) ? 120 : 50);
+    const all: Scalar[] = ['u32', 'i32', 'u64', 'f32', 'f64', 'bool'];
+    const favourites = Array.from({ length: 1 + random.below(3) }, () => random.pick(all));
+    this.#types = random.chance(0.3) ? all : ['u32', ...favourites];
+    this.#tables = Array.from({ length: random.below(3) }, () => this.#table());
+  }
+
+  recipe(): Recipe {
+    const steps = this.#block({ values: [], cells: [], inLoop: false, depth: 0 }, this.#budget);
+    return { tables: this.#tables, steps: [...steps, ...this.#tail(steps)] };
+  }
+
+  #table(): TableRecipe {
+    const random = this.#random;
+    const type = random.pick(numeric);
+    const job = random.chance(0.5);
+    const entries = Array.from({ length: 1 + random.below(8) }, (): Operand => (job && random.chance(0.6) ? { kind: 'job', at: random.chance(0.5) ? 1 : 0 } : this.#literal(type)));
+    return { type, entries, plus: random.chance(0.3) ? this.#value(type) : undefined };
+  }
+
+  /** Stores what the top level made, or most of it would be dropped as unused. */
+  #tail(steps: readonly Step[]): Step[] {
+    const random = this.#random;
+    const tail: Step[] = [];
+    const made = this.#visible(steps);
+    for (const { id, type } of made.cells) {
+      const read = this.#next++;
+      tail.push({ kind: 'get', id: read, cell: id, type });
+      made.values.push({ id: read, type });
+    }
+    for (const { id, type } of made.values.slice(-16)) {
+      if (type === 'bool') {
+        tail.push({ kind: 'when', condition: { kind: 'value', id }, body: [{ kind: 'tally', op: 'add', value: this.#literal('u32') }], otherwise: [] });
+      } else tail.push({ kind: 'store', type, slot: random.below(4), value: { kind: 'value', id } });
+    }
+    return tail;
+  }
+
+  #visible(steps: readonly Step[]): { values: Named[]; cells: Named[] } {
+    const values: Named[] = [];
+    const cells: Named[] = [];
+    for (const step of steps) {
+      const made = definition(step, this.#tables);
+      if (made) (step.kind === 'cell' ? cells : values).push(made);
+    }
+    return { values, cells };
+  }
+
+  #block(outer: Scope, budget: number): Step[] {
+    const steps: Step[] = [];
+    let scope = outer;
+    const end = Math.max(0, this.#budget - budget);
+    const add = (step: Step) => {
+      steps.push(step);
+      this.#budget--;
+      const made = definition(step, this.#tables);
+      if (!made) return;
+      scope = step.kind === 'cell' ? { ...scope, cells: [...scope.cells, made] } : { ...scope, values: [...scope.values, made] };
+    };
+    while (this.#budget > end) this.#step(() => scope, add);
+    return steps;
+  }
+
+  #step(scope: () => Scope, add: (step: Step) => void): void {
+    const random = this.#random;
+    const dice = random.below(100);
+    const { depth, inLoop, cells } = scope();
+    const type = random.pick(this.#types);
+    const memory = numeric.includes(type as 'u32') ? (type as 'u32') : 'u32';
+    const of = (wanted: Scalar) => this.#operand(wanted, scope());
+    if (dice < 50) return add(this.#operation(random.pick(byType.get(type) ?? operations), scope()));
+    if (dice < 54) return add({ kind: 'load', id: this.#next++, type: memory, index: of('u32'), guard: random.chance(0.3) });
+    if (dice < 56) return add({ kind: 'loadQuad', id: this.#next++, type: memory, base: of('u64'), index: of('u32'), which: random.below(4) });
+    if (dice < 57) return add({ kind: 'byte', id: this.#next++, index: of('u32') });
+    if (dice < 60 && this.#tables.length > 0) return add({ kind: 'lookup', id: this.#next++, table: random.below(this.#tables.length), index: of('u32'), guard: random.chance(0.3) });
+    if (dice < 62) return add({ kind: 'own', id: this.#next++, type: memory, slot: random.below(4) });
+    if (dice < 66) return add({ kind: 'store', type: memory, slot: random.below(4), value: of(memory) });
+    if (dice < 67) return add({ kind: 'storeQuad', type: memory, values: [0, 1, 2, 3].map(() => of(memory)) });
+    if (dice < 70) return add({ kind: 'cell', id: this.#next++, type, value: of(type) });
+    if (dice < 80 && cells.length > 0) {
+      const cell = random.pick(cells);
+      if (random.chance(0.4)) return add({ kind: 'get', id: this.#next++, cell: cell.id, type: cell.type });
+      return add({ kind: 'set', cell: cell.id, type: cell.type, value: of(cell.type) });
+    }
+    if (dice < 82) return add({ kind: 'tally', op: random.pick(SHARED), value: of('u32') });
+    if (dice < 83) return add({ kind: 'atomic', id: this.#next++, op: random.pick(ownAtomics), word: random.chance(0.5) ? 1 : 0, value: of('u32') });
+    if (dice < 84) return add({ kind: 'emit', values: Object.values(hitTypes).map(of) });
+    if (dice < 88 && inLoop) return add({ kind: 'break', condition: this.#condition(scope, add) });
+    if (depth < 4) this.#nested(scope, add);
+  }
+
+  #nested(scope: () => Scope, add: (step: Step) => void): void {
+    const random = this.#random;
+    const inside = (more: Partial<Scope> = {}) => this.#block({ ...scope(), depth: scope().depth + 1, ...more }, 1 + random.below(12));
+    const most = roundsAt[scope().depth] ?? 2;
+    const dice = random.below(10);
+    if (dice < 5) {
+      const condition = this.#condition(scope, add);
+      return add({ kind: 'when', condition, body: inside(), otherwise: random.chance(0.5) ? inside() : [] });
+    }
+    if (dice < 6) return add({ kind: 'choose', which: this.#operand('u32', scope()), cases: Array.from({ length: 1 + random.below(3) }, () => inside()) });
+    if (dice < 8) {
+      const id = this.#next++;
+      const rounds = this.#operand('u32', scope());
+      return add({ kind: 'loop', id, rounds, most, body: inside({ inLoop: true, values: [...scope().values, { id, type: 'u32' }] }) });
+    }
+    // The test's own values end with it; its condition may use them, and a comparison made there.
+    let tested: Scope = { ...scope(), inLoop: false };
+    const test: Step[] = [];
+    const condition = this.#condition(
+      () => tested,
+      (step) => {
+        test.push(step);
+        const made = definition(step, this.#tables);
+        if (made) tested = { ...tested, values: [...tested.values, made] };
+      },
+    );
+    add({ kind: 'while', test, condition, most, body: inside({ inLoop: true }) });
+  }
+
+  /** Mostly a fresh comparison: conditions at hand are few and soon the same. */
+  #condition(scope: () => Scope, add: (step: Step) => void): Operand {
+    const random = this.#random;
+    if (random.chance(0.25)) return this.#operand('bool', scope());
+    const cells = scope().cells.filter(({ type }) => type !== 'bool');
+    if (cells.length > 0 && random.chance(0.4)) {
+      const cell = random.pick(cells);
+      const id = this.#next++;
+      add({ kind: 'get', id, cell: cell.id, type: cell.type });
+      const compare = random.pick(comparisons.filter(({ on }) => on === cell.type));
+      const other = this.#operand(cell.type, scope());
+      const step: Step = { kind: 'operation', id: this.#next++, name: compare.name, args: [{ kind: 'value', id }, other] };
+      add(step);
+      return { kind: 'value', id: step.id };
+    }
+    const type = random.pick(this.#types);
+    const step = this.#operation(random.pick(comparisons.filter(({ on }) => on === type)), scope());
+    add(step);
+    return { kind: 'value', id: step.id };
+  }
+
+  #operation(operation: Operation, scope: Scope): Extract<Step, { kind: 'operation' }> {
+    const args = operation.uses.map((slot): Operand =>
+      slot === 'n' && this.#random.chance(0.5) ? { kind: 'literal', value: this.#random.pick(counts) } : this.#operand(slotType(slot, operation.on), scope),
+    );
+    return { kind: 'operation', id: this.#next++, name: operation.name, args };
+  }
+
+  #operand(type: Scalar, scope: Scope): Operand {
+    const random = this.#random;
+    const fitting = scope.values.filter((value) => value.type === type);
+    const dice = random.below(100);
+    if (dice < 65 && fitting.length > 0) {
+      // The latest are wanted more often, so that expressions grow deep.
+      const back = Math.min(random.below(fitting.length), random.below(fitting.length));
+      return { kind: 'value', id: (fitting[fitting.length - 1 - back] as Named).id };
+    }
+    if (dice < 75) return { kind: 'item' };
+    if (dice < 83) return { kind: 'job', at: random.chance(0.5) ? 1 : 0 };
+    if (dice < 87) return { kind: 'chunk' };
+    return this.#literal(type);
+  }
+
+  #literal(type: Scalar): Operand {
+    return { kind: 'literal', value: this.#value(type) };
+  }
+
+  #value(type: Scalar): Value {
+    return this.#random.chance(0.7) ? this.#random.pick(edges(type)) : anyValue(type, this.#random);
+  }
+}
+
+/** The value or cell that a step makes for those after it. */
+export function definition(step: Step, tables: readonly TableRecipe[]): Named | undefined {
+  switch (step.kind) {
+    case 'operation':
+      return { id: step.id, type: resultOf(step.name) };
+    case 'load':
+    case 'loadQuad':
+    case 'own':
+    case 'cell':
+    case 'get':
+      return { id: step.id, type: step.type };
+    case 'byte':
+    case 'atomic':
+      return { id: step.id, type: 'u32' };
+    case 'lookup':
+      return { id: step.id, type: tables[step.table]?.type ?? 'u32' };
+    default:
+      return undefined;
+  }
+}
+
+const results = new Map(operations.map(({ name, result }) => [name, result]));
+const resultOf = (name: string): Scalar => results.get(name) ?? 'u32';

@@ -1,0 +1,101 @@
+import type { Numeric, Scalar, Value } from '../../../kernel/index.js';
+
+/**
+ * A random kernel as data: a tree of steps that `build.ts` turns into a kernel. Steps are named by numbers. A name that
+ * is not there (any more) stands for a plain literal, so that a recipe stays valid whatever is taken out of it.
+ */
+export interface Recipe {
+  readonly tables: readonly TableRecipe[];
+  readonly steps: readonly Step[];
+}
+
+export interface TableRecipe {
+  readonly type: Numeric;
+  /** Literals and job values; `plus` adds a literal to each. */
+  readonly entries: readonly Operand[];
+  readonly plus: Value | undefined;
+}
+
+export type Operand =
+  | { readonly kind: 'value'; readonly id: number }
+  | { readonly kind: 'literal'; readonly value: Value }
+  /** A leaf of the type that is wanted: of u32 the item, of u64 the index, of others the job's first value. */
+  | { readonly kind: 'item' }
+  | { readonly kind: 'job'; readonly at: 0 | 1 }
+  | { readonly kind: 'chunk' };
+
+export type SharedAtomic = 'add' | 'or' | 'min' | 'max';
+export type OwnAtomic = SharedAtomic | 'exchange' | 'load' | 'store';
+
+export type Step =
+  /** One operation of `operations.ts`, by its name. */
+  | { readonly kind: 'operation'; readonly id: number; readonly name: string; readonly args: readonly Operand[] }
+  /** An element of an input buffer; `guard` tests the index instead of wrapping it. */
+  | { readonly kind: 'load'; readonly id: number; readonly type: Numeric; readonly index: Operand; readonly guard: boolean }
+  /** Four elements, one of which is kept; the view begins at a quad of its own. */
+  | { readonly kind: 'loadQuad'; readonly id: number; readonly type: Numeric; readonly base: Operand; readonly index: Operand; readonly which: number }
+  | { readonly kind: 'byte'; readonly id: number; readonly index: Operand }
+  | { readonly kind: 'lookup'; readonly id: number; readonly table: number; readonly index: Operand; readonly guard: boolean }
+  /** An element of the item's own quad in a writable buffer. */
+  | { readonly kind: 'own'; readonly id: number; readonly type: Numeric; readonly slot: number }
+  | { readonly kind: 'store'; readonly type: Numeric; readonly slot: number; readonly value: Operand }
+  | { readonly kind: 'storeQuad'; readonly type: Numeric; readonly values: readonly Operand[] }
+  | { readonly kind: 'cell'; readonly id: number; readonly type: Scalar; readonly value: Operand }
+  | { readonly kind: 'get'; readonly id: number; readonly cell: number; readonly type: Scalar }
+  | { readonly kind: 'set'; readonly cell: number; readonly type: Scalar; readonly value: Operand }
+  /** On a word that all items share and that only this operation changes: the order does not matter. */
+  | { readonly kind: 'tally'; readonly op: SharedAtomic; readonly value: Operand }
+  /** On a word of the item's own. */
+  | { readonly kind: 'atomic'; readonly id: number; readonly op: OwnAtomic; readonly word: 0 | 1; readonly value: Operand }
+  | { readonly kind: 'emit'; readonly values: readonly Operand[] }
+  | { readonly kind: 'when'; readonly condition: Operand; readonly body: readonly Step[]; readonly otherwise: readonly Step[] }
+  | { readonly kind: 'choose'; readonly which: Operand; readonly cases: readonly (readonly Step[])[] }
+  /** At most `most` rounds, so that every kernel ends. */
+  | { readonly kind: 'loop'; readonly id: number; readonly rounds: Operand; readonly most: number; readonly body: readonly Step[] }
+  | { readonly kind: 'while'; readonly test: readonly Step[]; readonly condition: Operand; readonly most: number; readonly body: readonly Step[] }
+  | { readonly kind: 'break'; readonly condition: Operand };
+
+export const numeric: readonly Numeric[] = ['u32', 'i32', 'u64', 'f32', 'f64'];
+
+/** What a hit carries: one of each type. */
+export const hitTypes = { a: 'u32', b: 'i32', c: 'u64', d: 'f32', e: 'f64', f: 'bool' } as const;
+
+/** Elements of each input buffer and bytes of the byte buffer; a power of two. */
+export const INPUTS = 64;
+/** Words of the tally that all items share: one per operation. Each item's own two follow. */
+export const SHARED: readonly SharedAtomic[] = ['add', 'or', 'min', 'max'];
+
+export function blocksOf(step: Step): readonly (readonly Step[])[] {
+  switch (step.kind) {
+    case 'when':
+      return [step.body, step.otherwise];
+    case 'choose':
+      return step.cases;
+    case 'loop':
+      return [step.body];
+    case 'while':
+      return [step.test, step.body];
+    default:
+      return [];
+  }
+}
+
+/** The step with other inner blocks. */
+export function withBlocks(step: Step, blocks: readonly (readonly Step[])[]): Step {
+  const [first = [], second = []] = blocks;
+  switch (step.kind) {
+    case 'when':
+      return { ...step, body: first, otherwise: second };
+    case 'choose':
+      return { ...step, cases: blocks };
+    case 'loop':
+      return { ...step, body: first };
+    case 'while':
+      return { ...step, test: first, body: second };
+    default:
+      return step;
+  }
+}
+
+export const stepCount = (steps: readonly Step[]): number =>
+  steps.reduce((sum, step) => sum + 1 + blocksOf(step).reduce((inner, block) => inner + stepCount(block), 0), 0);

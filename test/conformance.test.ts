@@ -1,0 +1,48 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, test } from 'vitest';
+import { conformanceCases, runCase } from '../src/device/conformance/index.js';
+import type { Device } from '../src/device/device.js';
+import { listDevices, openDevice } from '../src/device/registry.js';
+
+/** Every device that there is to be. One that is not on this machine is skipped with its reason. */
+const names = ['interpreter', 'native'];
+
+const cacheDirectory = await mkdtemp(join(tmpdir(), 'millrace-test-'));
+process.env['MILLRACE_CACHE_DIR'] = cacheDirectory;
+afterAll(() => rm(cacheDirectory, { recursive: true, force: true }));
+
+const { absent } = await listDevices();
+
+/** Compilers are the slow part and there are two cores: two cases at a time. */
+const gate = { free: 2, waiting: [] as (() => void)[] };
+async function inTurn<R>(work: () => Promise<R>): Promise<R> {
+  if (gate.free === 0) await new Promise<void>((go) => gate.waiting.push(go));
+  else gate.free--;
+  try {
+    return await work();
+  } finally {
+    const next = gate.waiting.shift();
+    if (next) next();
+    else gate.free++;
+  }
+}
+
+describe.each(names)('%s', (name) => {
+  const missing = absent.find(({ id }) => id === name);
+  let device: Device | undefined;
+  beforeAll(async () => {
+    if (!missing) device = await openDevice(name);
+  });
+  afterAll(() => device?.close());
+
+  describe.concurrent('conforms', () => {
+    test.each(conformanceCases)('$name', { timeout: 300_000 }, async (one, context?: { skip(reason: string): void }) => {
+      if (missing) return context?.skip(missing.reason);
+      const result = await inTurn(() => runCase(one, device!));
+      if (result.status === 'skipped') context?.skip(result.reason ?? '');
+      if (result.status === 'failed') throw new Error(result.reason);
+    });
+  });
+});
