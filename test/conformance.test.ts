@@ -38,10 +38,10 @@ describe.each(names)('%s', (name) => {
   afterAll(() => device?.close());
 
   describe.concurrent('conforms', () => {
-    test.each(conformanceCases)('$name', { timeout: 300_000 }, async (one, context?: { skip(reason: string): void }) => {
-      if (missing) return context?.skip(missing.reason);
+    test.for(conformanceCases)('$name', { timeout: 300_000 }, async (one, { skip }) => {
+      if (missing) return skip(missing.reason);
       const result = await inTurn(() => runCase(one, device!));
-      if (result.status === 'skipped') context?.skip(result.reason ?? '');
+      if (result.status === 'skipped') skip(result.reason ?? '');
       if (result.status === 'failed') throw new Error(result.reason);
     });
   });

@@ -41,6 +41,10 @@ export interface CompileOptions {
   readonly nativeBodies?: boolean;
   /** Trap on an access outside a buffer or table: the completion then rejects with `kernel-bounds`. */
   readonly checked?: boolean;
+  /** 64-bit integers in pairs of 32-bit words, also where the target has them: so that tests see what others execute. */
+  readonly wide?: boolean;
+  /** The share of 32-bit additions written as multiply-adds, 0 (default) to 1: a matter of tuning, not of results. */
+  readonly pipes?: number;
 }
 
 /** One shape of metadata for all devices. */

@@ -10,7 +10,6 @@ import {
   type Program,
   readAtEnd,
   reads,
-  Stage,
   type Statement,
 } from './ir.js';
 import { isFloat, isInteger, type Scalar } from './types.js';
@@ -41,6 +40,14 @@ export function checkProgram(program: Program): void {
     const here: Node[] = [];
     for (const statement of block) {
       for (const node of reads(statement)) mustBeKnown(statement, node);
+      if (statement.kind === 'let') {
+        // Nearly all statements are these: nothing below concerns them.
+        const wrong = nodeProblem(statement.node);
+        if (wrong) fail(statement, wrong);
+        defined.add(statement.node);
+        here.push(statement.node);
+        continue;
+      }
       const problem = typeProblem(statement);
       if (problem) fail(statement, problem);
       if (statement.kind === 'cell') cells.add(statement.cell);
@@ -70,8 +77,6 @@ export function checkProgram(program: Program): void {
 
 function typeProblem(statement: Statement): string | undefined {
   switch (statement.kind) {
-    case 'let':
-      return nodeProblem(statement.node);
     case 'cell':
     case 'set':
       return statement.value.type === statement.cell.type
@@ -163,24 +168,19 @@ export const rules: Readonly<Partial<Record<Op, Rule>>> = {
 };
 
 function nodeProblem(node: Node): string | undefined {
-  const stage = Math.max(0, ...node.args.map((arg) => arg.stage));
-  if (node.op !== 'any' && node.stage < stage && node.stage !== Stage.varying)
-    return `${node.op} is said to be known before its operands`;
-  if (node.op === 'lookup')
-    return node.args[0]?.type === 'u32' ? undefined : 'a table is looked up by something else than a u32';
-  const fits = rules[node.op];
+  const { op, args, type } = node;
+  for (const arg of args)
+    if (op !== 'any' && arg.stage > node.stage) return `${op} is said to be known before its operands`;
+  if (op === 'lookup') return args[0]?.type === 'u32' ? undefined : 'a table is looked up by something else than a u32';
+  const fits = rules[op];
   if (!fits) return undefined;
-  const T =
-    fits.args.reduce<Scalar | undefined>(
-      (type, wanted, i) => (wanted === 'T' ? (type ?? node.args[i]?.type) : type),
-      undefined,
-    ) ?? node.type;
-  const right =
-    node.args.length === fits.args.length &&
-    fits.args.every((wanted, i) => node.args[i]?.type === (wanted === 'T' ? T : wanted)) &&
-    node.type === (fits.result === 'T' ? T : fits.result) &&
-    fits.on(T);
-  return right
-    ? undefined
-    : `${node.op}(${node.args.map((arg) => arg.type).join(', ')}) -> ${node.type} is not an operation`;
+  let T: Scalar | undefined;
+  let right = args.length === fits.args.length;
+  for (let i = 0; i < args.length; i++) {
+    const wanted = fits.args[i];
+    if (wanted === 'T') T ??= args[i]?.type;
+    right &&= args[i]?.type === (wanted === 'T' ? T : wanted);
+  }
+  right &&= type === (fits.result === 'T' ? T : fits.result) && fits.on(T ?? type);
+  return right ? undefined : `${op}(${args.map((arg) => arg.type).join(', ')}) -> ${type} is not an operation`;
 }

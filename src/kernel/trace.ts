@@ -182,7 +182,9 @@ export class Trace {
   /** Is there a loop to leave, inside the region if there is one? */
   get inLoop(): boolean {
     const region = this.#region();
-    return this.#scopes.slice(region ? this.#scopes.indexOf(region) : 0).some((scope) => scope.kind === 'loop');
+    const within = this.#scopes.slice(region ? this.#scopes.indexOf(region) : 0);
+    // The condition of a loop is no part of its rounds: there is nothing yet to leave.
+    return within.findLast(({ kind }) => kind === 'loop' || kind === 'test')?.kind === 'loop';
   }
 
   /** A value is about to be used here: it must belong to this trace and to an open block. */

@@ -45,7 +45,6 @@ const outside: readonly Case[] = Object.entries(accesses).map(([what, access]) =
   name: `bounds/${what} outside is an error that names the line`,
   run: async (device: Device) => {
     for (const [how, reach] of Object.entries(reaches)) {
-      if (how === 'uniform' && what.startsWith('a look-up')) continue; // known before the launch: see 'tables'
       const lines: string[] = [];
       const kernel = items('outside', signature, reach(access, lines));
       for (const one of distinct(device, options)) await mustTrap(device, kernel, lines, `${what}, ${how}, ${JSON.stringify(one)}`, one);

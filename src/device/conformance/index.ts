@@ -5,6 +5,7 @@ import { bounds } from './bounds.js';
 import { type Case, type CaseResult, runCase, type Totals } from './case.js';
 import { cellCases } from './cells.js';
 import { control } from './control.js';
+import { fuzzDevice, type FuzzOptions, type FuzzTotals } from './fuzz/run.js';
 import { hashing } from './hashing.js';
 import { hits } from './hits.js';
 import { memory } from './memory.js';
@@ -60,10 +61,7 @@ export async function runConformance(device: Device, options: ConformanceOptions
   return totals;
 }
 
-export async function runFuzz(
-  _device: Device,
-  options: { seed: number; seconds?: number; count?: number; onResult?: (result: CaseResult) => void },
-): Promise<Totals & { readonly firstFailure?: string }> {
-  options.onResult?.({ name: 'fuzz', status: 'skipped', reason: 'the generator is not written yet', ms: 0 });
-  return { passed: 0, failed: 0, skipped: 1 };
+/** Random kernels on the device against the interpreter, for so many seconds or kernels. */
+export function runFuzz(device: Device, options: FuzzOptions): Promise<FuzzTotals> {
+  return fuzzDevice(device, options);
 }

@@ -54,7 +54,7 @@ export class NativeDevice implements Device {
 
   async compile(kernel: Kernel, options: CompileOptions = {}): Promise<NativeProgram> {
     this.checkOpen();
-    const { lanes = 'auto', hoist = true, nativeBodies = true, checked = false } = options;
+    const { lanes = 'auto', hoist = true, nativeBodies = true, checked = false, wide = false, pipes = 0 } = options;
     const lowered = lower(kernel, {
       target: 'c',
       lanes: lanes === 'auto' ? bestLanes(kernel, this.#cpu) : lanes,
@@ -62,6 +62,8 @@ export class NativeDevice implements Device {
       checked,
       cpu: this.#cpu,
       nativeBodies,
+      wide,
+      pipes,
     });
     const { program } = lowered;
     return this.load({

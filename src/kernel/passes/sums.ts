@@ -39,14 +39,15 @@ export function regroupSums(program: Program): Program {
 
   const nodes = inOrder(roots);
   const uses = new Map<Node, number>();
-  for (const node of [...nodes.flatMap((n) => n.args), ...roots]) uses.set(node, (uses.get(node) ?? 0) + 1);
-
+  const use = (node: Node) => uses.set(node, (uses.get(node) ?? 0) + 1);
+  for (const root of roots) use(root);
   for (const node of nodes) {
-    if (node.args.length > 0)
-      loopsAround.set(
-        node,
-        node.args.reduce((most, arg) => Math.max(most, loopsAround.get(arg) ?? 0), loopsAround.get(node) ?? 0),
-      );
+    let loops = loopsAround.get(node) ?? 0;
+    for (const arg of node.args) {
+      use(arg);
+      loops = Math.max(loops, loopsAround.get(arg) ?? 0);
+    }
+    if (loops > 0) loopsAround.set(node, loops);
   }
   const loopsOf = (node: Node) => loopsAround.get(node) ?? 0;
 

@@ -88,7 +88,7 @@ export class Helpers {
     const lines = [
       '#include <stdint.h>',
       ...(this.#usesIntrinsics ? ['#include <immintrin.h>'] : []),
-      'typedef uint32_t u32; typedef int32_t i32; typedef uint64_t u64; typedef float f32; typedef double f64; typedef int bool;',
+      'typedef uint32_t u32; typedef int32_t i32; typedef unsigned long long u64; typedef float f32; typedef double f64; typedef int bool;',
     ];
     if (vectors) {
       lines.push(`enum { LANES = ${this.#lanes} };`);
@@ -101,7 +101,7 @@ export class Helpers {
       ] as const) {
         lines.push(`typedef ${name} ${name}v __attribute__((vector_size(${bytes * this.#lanes})));`);
       }
-      lines.push(`typedef int64_t i64v __attribute__((vector_size(${8 * this.#lanes})));`);
+      lines.push(`typedef long long i64v __attribute__((vector_size(${8 * this.#lanes})));`);
       lines.push(`static const u32v lane_numbers = {${[...Array(this.#lanes).keys()].join(', ')}};`);
     }
     const printed = new Set<string>();

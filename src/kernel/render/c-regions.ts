@@ -44,7 +44,7 @@ export class CRegions {
   }
 
   print(statement: RegionStatement, printer: RegionPrinter): void {
-    const number = this.#regions++;
+    const number = statement.kind === 'once' ? 0 : this.#regions++;
     switch (statement.kind) {
       case 'each': {
         const count = printer.uniform(statement.count);
@@ -53,6 +53,9 @@ export class CRegions {
       }
       case 'sum':
         this.#sum(statement, printer, number);
+        return;
+      case 'once':
+        printer.braces('/* once */', printer.body);
         return;
       case 'scan': {
         const array = `b_${statement.near.name}`;

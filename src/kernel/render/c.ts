@@ -7,7 +7,7 @@ import { type Scalar, toWords, type Value } from '../types.js';
 import { Helpers } from './c-helpers.js';
 import { CMemory } from './c-memory.js';
 import { CRegions, laneLoop } from './c-regions.js';
-import { CStyle, type Dialect, type Operand } from './cstyle.js';
+import { CStyle, cSyntax, type Dialect, type Operand } from './cstyle.js';
 
 export interface CText {
   readonly text: string;
@@ -103,6 +103,7 @@ function paramText(type: Scalar, word: number): string {
 }
 
 class CDialect implements Dialect {
+  readonly syntax = cSyntax;
   readonly #gang: Gang;
   readonly #helpers: Helpers;
   readonly #memory: CMemory;

@@ -11,8 +11,27 @@ import {
 import type { Origin } from '../origin.js';
 import type { Scalar, Value } from '../types.js';
 
+/** How a language writes what every program is made of. Types come as text. */
+export interface Syntax {
+  constant(type: string, name: string, value: string): string;
+  variable(type: string, name: string, value: string): string;
+  /** The head of a loop over a u32. */
+  loop(name: string, from: string, condition: string, step: string): string;
+  leave(condition: string): string;
+}
+
+export const cSyntax: Syntax = {
+  constant: (type, name, value) => `const ${type} ${name} = ${value};`,
+  variable: (type, name, value) => `${type} ${name} = ${value};`,
+  loop: (name, from, condition, step) => `for (u32 ${name} = ${from}; ${condition}; ${step})`,
+  leave: (condition) => `if (${condition}) break;`,
+};
+
 /** What differs between C-like targets. Everything structural is in `CStyle`. */
 export interface Dialect {
+  readonly syntax: Syntax;
+  /** Lines that must stand before a statement: barriers. */
+  before?(statement: Statement): readonly string[];
   /** The type of a variable; `varying` where each lane has its own. */
   typeName(type: Scalar, varying: boolean): string;
   literal(type: Scalar, value: Value): string;
@@ -39,7 +58,7 @@ export interface Operand {
 
 export type EffectStatement = Extract<Statement, { kind: 'load' | 'store' | 'prefetch' | 'atomic' | 'native' }>;
 
-export type RegionStatement = Extract<Statement, { kind: 'each' | 'sum' | 'scan' }>;
+export type RegionStatement = Extract<Statement, { kind: 'each' | 'sum' | 'scan' | 'once' }>;
 
 /** What a region needs to print itself. */
 export interface RegionPrinter {
@@ -148,13 +167,14 @@ export class CStyle {
 
   #declare(node: Node, text: string, origin: Origin): void {
     const type = this.#dialect.typeName(node.type, this.#dialect.isVarying(node));
-    this.line(`const ${type} ${this.#define(node)} = ${text};`, origin);
+    this.line(this.#dialect.syntax.constant(type, this.#define(node), text), origin);
     this.statements++;
   }
 
   #statement(statement: Statement): void {
     const { origin } = statement;
     const mask = statement.mask && this.#operand(statement.mask).text;
+    for (const text of this.#dialect.before?.(statement) ?? []) this.line(text, origin);
     switch (statement.kind) {
       case 'let': {
         const { node } = statement;
@@ -174,10 +194,8 @@ export class CStyle {
         const name = `c${this.#cells++}`;
         this.#cellNames.set(statement.cell, name);
         const varying = this.#dialect.isVaryingCell(statement.cell);
-        this.line(
-          `${this.#dialect.typeName(statement.cell.type, varying)} ${name} = ${this.#whole(statement.value, varying)};`,
-          origin,
-        );
+        const type = this.#dialect.typeName(statement.cell.type, varying);
+        this.line(this.#dialect.syntax.variable(type, name, this.#whole(statement.value, varying)), origin);
         this.statements++;
         return;
       }
@@ -200,13 +218,9 @@ export class CStyle {
         return;
       case 'loop': {
         const index = this.#define(statement.index);
-        const type = this.#dialect.typeName('u32', false);
         const count = this.#operand(statement.count).text;
-        this.braces(
-          `for (${type} ${index} = 0; ${index} < ${count}; ${index}++)`,
-          () => this.block(statement.body),
-          origin,
-        );
+        const head = this.#dialect.syntax.loop(index, '0', `${index} < ${count}`, `${index}++`);
+        this.braces(head, () => this.block(statement.body), origin);
         return;
       }
       case 'while':
@@ -214,18 +228,19 @@ export class CStyle {
           'for (;;)',
           () => {
             this.block(statement.test);
-            this.line(`if (!(${this.#whole(statement.condition, false)})) break;`, origin);
+            this.line(this.#dialect.syntax.leave(`!(${this.#whole(statement.condition, false)})`), origin);
             this.block(statement.body);
           },
           origin,
         );
         return;
       case 'break':
-        this.line(`if (${this.#whole(statement.condition, false)}) break;`, origin);
+        this.line(this.#dialect.syntax.leave(this.#whole(statement.condition, false)), origin);
         return;
       case 'each':
       case 'sum':
       case 'scan':
+      case 'once':
         this.#dialect.region(statement, {
           uniform: (node) => this.#whole(node, false),
           varying: (node) => this.#whole(node, true),
@@ -235,9 +250,6 @@ export class CStyle {
           braces: (head, inner) => this.braces(head, inner, origin),
         });
         this.statements++;
-        return;
-      case 'once':
-        this.braces('/* once */', () => this.block(statement.body), origin);
         return;
       case 'emit':
         throw new TypeError('emit is lowered by the harness before printing');

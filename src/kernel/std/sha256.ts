@@ -2,7 +2,8 @@ import { type Expr, type In, operand } from '../expr.js';
 import { bitSelect } from '../operations.js';
 import { std } from '../std-function.js';
 import type { Scalar } from '../types.js';
-import { armBody, shaNiBody } from './sha256-native.js';
+import { armBody } from './sha256-arm.js';
+import { shaNiBody } from './sha256-shani.js';
 
 type Word = Expr<'u32'>;
 /** Eight words, the most significant first. */

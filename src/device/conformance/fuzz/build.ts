@@ -99,7 +99,7 @@ class Builder {
         return void define(step.id, guarded(step.type, of('u32', step.index), INPUTS, step.guard, (at) => input(step.type).at(at)));
       case 'loadQuad': {
         const view = input(step.type).slice(of('u64', step.base).and(7n));
-        return void define(step.id, view.at4(of('u32', step.index).and(7))[step.which] as Expr<Scalar>);
+        return void define(step.id, view.at4(of('u32', step.index).and(7))[step.part] as Expr<Scalar>);
       }
       case 'byte':
         return void define(step.id, (buffers['bytes'] as { at(index: Expr<'u32'>): Expr<'u32'> }).at(of('u32', step.index).rem(INPUTS)));

@@ -110,7 +110,7 @@ class Generator {
     const of = (wanted: Scalar) => this.#operand(wanted, scope());
     if (dice < 50) return add(this.#operation(random.pick(byType.get(type) ?? operations), scope()));
     if (dice < 54) return add({ kind: 'load', id: this.#next++, type: memory, index: of('u32'), guard: random.chance(0.3) });
-    if (dice < 56) return add({ kind: 'loadQuad', id: this.#next++, type: memory, base: of('u64'), index: of('u32'), which: random.below(4) });
+    if (dice < 56) return add({ kind: 'loadQuad', id: this.#next++, type: memory, base: of('u64'), index: of('u32'), part: random.below(4) });
     if (dice < 57) return add({ kind: 'byte', id: this.#next++, index: of('u32') });
     if (dice < 60 && this.#tables.length > 0) return add({ kind: 'lookup', id: this.#next++, table: random.below(this.#tables.length), index: of('u32'), guard: random.chance(0.3) });
     if (dice < 62) return add({ kind: 'own', id: this.#next++, type: memory, slot: random.below(4) });

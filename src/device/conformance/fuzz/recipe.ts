@@ -33,7 +33,7 @@ export type Step =
   /** An element of an input buffer; `guard` tests the index instead of wrapping it. */
   | { readonly kind: 'load'; readonly id: number; readonly type: Numeric; readonly index: Operand; readonly guard: boolean }
   /** Four elements, one of which is kept; the view begins at a quad of its own. */
-  | { readonly kind: 'loadQuad'; readonly id: number; readonly type: Numeric; readonly base: Operand; readonly index: Operand; readonly which: number }
+  | { readonly kind: 'loadQuad'; readonly id: number; readonly type: Numeric; readonly base: Operand; readonly index: Operand; readonly part: number }
   | { readonly kind: 'byte'; readonly id: number; readonly index: Operand }
   | { readonly kind: 'lookup'; readonly id: number; readonly table: number; readonly index: Operand; readonly guard: boolean }
   /** An element of the item's own quad in a writable buffer. */

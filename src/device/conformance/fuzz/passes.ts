@@ -1,0 +1,51 @@
+import { checkProgram, type Hoisted, interpret, type Kernel, lower, plainCpu, type Program } from '../../../kernel/index.js';
+import { floatingProgram } from '../../../kernel/lower.js';
+import { pipes } from '../../../kernel/passes/pipes.js';
+import { place } from '../../../kernel/passes/place.js';
+import { ternary } from '../../../kernel/passes/ternary.js';
+import { wide } from '../../../kernel/passes/wide.js';
+import { difference, type Inputs, interpreted, type Output } from './trial.js';
+
+/** Ways through the passes. What each makes must do what the trace does. */
+const ways: Readonly<Record<string, (program: Program) => Hoisted>> = {
+  'fold, hoist, place': (program) => place(floatingProgram(program)),
+  'fold, place, hoisting off': (program) => place(floatingProgram(program, false)),
+  'three-input logic': (program) => place(ternary(floatingProgram(program))),
+  'half of the additions as multiply-add': (program) => place(pipes(floatingProgram(program), 0.5)),
+  'two words for u64': (program) => place(wide(floatingProgram(program))),
+  'two words for u64, hoisting off, three-input logic': (program) => place(ternary(wide(floatingProgram(program, false)))),
+};
+
+/** Holds every way through the passes, interpreted, against the trace, interpreted. No compiler is needed. */
+export function passesDifference(kernel: Kernel, inputs: readonly Inputs[], expected: readonly Output[]): string | undefined {
+  const traced = kernel.trace();
+  for (const [name, through] of Object.entries(ways)) {
+    try {
+      const program = through(traced);
+      checkProgram(program);
+      for (const [i, one] of inputs.entries()) {
+        const actual = interpreted((run) => interpret(program, run), one);
+        const found = difference({ ...one, capacity: AMPLE }, expected[i] as Output, actual);
+        if (found) return `${name}: launch ${i}: ${found}`;
+      }
+    } catch (error) {
+      return `${name}: ${error instanceof Error ? error.message : String(error)}`;
+    }
+  }
+  return printing(kernel);
+}
+
+/** The interpreter's ring is never full. */
+const AMPLE = 5000;
+
+/** Generated text is not run here, but making it must not fail. */
+function printing(kernel: Kernel): string | undefined {
+  for (const lanes of [1, 4]) {
+    try {
+      lower(kernel, { target: 'c', lanes, hoist: true, checked: lanes === 4, cpu: plainCpu, nativeBodies: false });
+    } catch (error) {
+      return `printing for ${lanes} lanes: ${error instanceof Error ? error.message : String(error)}`;
+    }
+  }
+  return undefined;
+}

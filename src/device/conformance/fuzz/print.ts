@@ -1,0 +1,109 @@
+import type { Scalar, Value } from '../../../kernel/index.js';
+import { operations, slotType } from '../operations.js';
+import { INPUTS, type Operand, type Recipe, type Step } from './recipe.js';
+
+const byName = new Map(operations.map((operation) => [operation.name, operation]));
+
+/** A recipe as text that reads like the kernel it makes. */
+export function print(recipe: Recipe): string {
+  const lines: string[] = [];
+  recipe.tables.forEach(({ type, entries, plus }, t) => {
+    const added = plus === undefined ? '' : ` /* each plus ${literal(plus)} */`;
+    lines.push(`const table${t} = table(${type}, [${entries.map((entry) => operand(entry, type)).join(', ')}]${added});`);
+  });
+  block(recipe.steps, '', lines);
+  return lines.join('\n');
+}
+
+function block(steps: readonly Step[], indent: string, lines: string[]): void {
+  for (const step of steps) statement(step, indent, lines);
+}
+
+function statement(step: Step, indent: string, lines: string[]): void {
+  const line = (text: string) => lines.push(indent + text);
+  const inner = (steps: readonly Step[]) => block(steps, `${indent}  `, lines);
+  const of = (given: Operand, type: Scalar) => operand(given, type);
+  const index = (given: Operand, length: number, guard: boolean) => (guard ? `${of(given, 'u32')} /* only where below ${length} */` : `${of(given, 'u32')}.rem(${length})`);
+  switch (step.kind) {
+    case 'operation': {
+      const operation = byName.get(step.name);
+      const args = step.args.map((arg, i) => of(arg, operation ? slotType(operation.uses[i] ?? 'a', operation.on) : 'u32'));
+      return void line(`const v${step.id} = ${step.name}(${args.join(', ')});`);
+    }
+    case 'load':
+      return void line(`const v${step.id} = input.${step.type}.at(${index(step.index, INPUTS, step.guard)});`);
+    case 'loadQuad':
+      return void line(`const v${step.id} = input.${step.type}.slice(${of(step.base, 'u64')}.and(7)).at4(${of(step.index, 'u32')}.and(7))[${step.part}];`);
+    case 'byte':
+      return void line(`const v${step.id} = bytes.at(${of(step.index, 'u32')}.rem(${INPUTS}));`);
+    case 'lookup':
+      return void line(`const v${step.id} = table${step.table}.at(${index(step.index, -1, step.guard).replace('-1', 'its length')});`);
+    case 'own':
+      return void line(`const v${step.id} = own.${step.type}.at(item.mul(4).add(${step.slot}));`);
+    case 'store':
+      return void line(`own.${step.type}.set(item.mul(4).add(${step.slot}), ${of(step.value, step.type)});`);
+    case 'storeQuad':
+      return void line(`own.${step.type}.set4(item, [${step.values.map((value) => of(value, step.type)).join(', ')}]);`);
+    case 'cell':
+      return void line(`const c${step.id} = cell(${step.type}, ${of(step.value, step.type)});`);
+    case 'get':
+      return void line(`const v${step.id} = c${step.cell}.get();`);
+    case 'set':
+      return void line(`c${step.cell}.set(${of(step.value, step.type)});`);
+    case 'tally':
+      return void line(`tally.${step.op}(${step.op}Word, ${of(step.value, 'u32')});`);
+    case 'atomic':
+      return void line(`const v${step.id} = tally.${step.op}(ownWord${step.word}, ${of(step.value, 'u32')});`);
+    case 'emit':
+      return void line(`emit(${step.values.map((value, i) => of(value, (['u32', 'i32', 'u64', 'f32', 'f64', 'bool'] as const)[i] ?? 'u32')).join(', ')});`);
+    case 'break':
+      return void line(`breakWhen(${of(step.condition, 'bool')});`);
+    case 'when':
+      line(`when(${of(step.condition, 'bool')}, () => {`);
+      inner(step.body);
+      if (step.otherwise.length > 0) {
+        line('}).otherwise(() => {');
+        inner(step.otherwise);
+      }
+      return void line('});');
+    case 'choose':
+      line(`choose(${of(step.which, 'u32')}, [`);
+      step.cases.forEach((steps) => {
+        line('() => {');
+        inner(steps);
+        line('},');
+      });
+      return void line(']);');
+    case 'loop':
+      line(`loop(min(${of(step.rounds, 'u32')}, ${step.most}), (v${step.id}) => {`);
+      inner(step.body);
+      return void line('});');
+    case 'while':
+      line('whileTrue(() => {');
+      inner(step.test);
+      line(`  return /* at most ${step.most} rounds */ ${of(step.condition, 'bool')};`);
+      line('}, () => {');
+      inner(step.body);
+      return void line('});');
+  }
+}
+
+function operand(given: Operand, type: Scalar): string {
+  switch (given.kind) {
+    case 'value':
+      return `v${given.id}`;
+    case 'literal':
+      return literal(given.value);
+    case 'item':
+      return type === 'u32' ? 'item' : type === 'u64' ? 'index' : `item.to(${type})`;
+    case 'job':
+      return `job.${type}[${given.at}]`;
+    case 'chunk':
+      return `chunk.${type}`;
+  }
+}
+
+function literal(value: Value): string {
+  if (typeof value === 'bigint') return `${value}n`;
+  return Object.is(value, -0) ? '-0' : String(value);
+}

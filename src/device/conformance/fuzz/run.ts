@@ -1,0 +1,127 @@
+import type { CompileOptions, Device } from '../../device.js';
+import type { CaseResult, Totals } from '../case.js';
+import { Random } from '../random.js';
+import { build } from './build.js';
+import { generate } from './generate.js';
+import { passesDifference } from './passes.js';
+import { print } from './print.js';
+import type { Recipe } from './recipe.js';
+import { shrink } from './shrink.js';
+import { anyInputs, deviceOutputs, difference, expectedOutput, type Inputs, showInputs } from './trial.js';
+
+export interface FuzzOptions {
+  /** The first kernel's seed; the next has the next. */
+  readonly seed: number;
+  readonly seconds?: number;
+  readonly count?: number;
+  readonly onResult?: (result: CaseResult) => void;
+  /** Kernels under way at a time: compilers run beside each other. */
+  readonly atOnce?: number;
+}
+
+export type FuzzTotals = Totals & { readonly firstFailure?: string };
+
+/** Random kernels on a device against the interpreter. */
+export function fuzzDevice(device: Device, options: FuzzOptions): Promise<FuzzTotals> {
+  return repeat({ atOnce: 2, ...options }, (seed) => deviceTrial(device, seed));
+}
+
+/** Random kernels through the passes, interpreted before and after. Needs no device. */
+export function fuzzPasses(options: FuzzOptions): Promise<FuzzTotals> {
+  return repeat({ atOnce: 1, ...options }, (seed) => passesTrial(seed));
+}
+
+type Trial = (seed: number) => Promise<string | undefined>;
+
+async function repeat({ seed, seconds = Number.POSITIVE_INFINITY, count = Number.POSITIVE_INFINITY, onResult, atOnce = 1 }: FuzzOptions, trial: Trial): Promise<FuzzTotals> {
+  if (seconds === Number.POSITIVE_INFINITY && count === Number.POSITIVE_INFINITY) throw new RangeError('give seconds or a count');
+  const end = performance.now() + seconds * 1000;
+  const totals = { passed: 0, failed: 0, skipped: 0 };
+  let firstFailure: string | undefined;
+  let next = 0;
+  const work = async (): Promise<void> => {
+    while (next < count && performance.now() < end) {
+      const own = seed + next++;
+      const started = performance.now();
+      const reason = await trial(own);
+      totals[reason === undefined ? 'passed' : 'failed']++;
+      firstFailure ??= reason;
+      const result = { name: `seed ${own}`, ms: performance.now() - started };
+      onResult?.(reason === undefined ? { ...result, status: 'passed' } : { ...result, status: 'failed', reason });
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, work));
+  return firstFailure === undefined ? totals : { ...totals, firstFailure };
+}
+
+/** How often a failure is run again to make it smaller: a compilation each on a device, a millisecond or so without. */
+const DEVICE_TRIES = 150;
+const PASSES_TRIES = 3000;
+const LAUNCHES = 3;
+
+export async function deviceTrial(device: Device, seed: number): Promise<string | undefined> {
+  const random = new Random(seed);
+  const recipe = generate(random);
+  const options = anyOptions(random, device);
+  const inputs = Array.from({ length: LAUNCHES }, () => anyInputs(random));
+  const find = async (candidate: Recipe, given: readonly Inputs[]): Promise<Found | undefined> => {
+    const kernel = build(candidate);
+    const expected = given.map((one) => expectedOutput(kernel, one));
+    try {
+      const actual = await deviceOutputs(device, kernel, given, options);
+      for (const [i, one] of given.entries()) {
+        const text = difference(one, expected[i] as never, actual[i] as never);
+        if (text) return { text, inputs: one };
+      }
+    } catch (error) {
+      return { text: error instanceof Error ? error.message : String(error), inputs: given[0] };
+    }
+    return undefined;
+  };
+  return examine(seed, recipe, inputs, `${device.info.id} with ${JSON.stringify(options)}`, find, DEVICE_TRIES);
+}
+
+export async function passesTrial(seed: number): Promise<string | undefined> {
+  const random = new Random(seed);
+  const recipe = generate(random);
+  const inputs = Array.from({ length: LAUNCHES }, () => anyInputs(random));
+  const find = async (candidate: Recipe, given: readonly Inputs[]): Promise<Found | undefined> => {
+    const kernel = build(candidate);
+    const text = passesDifference(kernel, given, given.map((one) => expectedOutput(kernel, one)));
+    return text === undefined ? undefined : { text, inputs: given[0] };
+  };
+  return examine(seed, recipe, inputs, 'the passes', find, PASSES_TRIES);
+}
+
+interface Found {
+  readonly text: string;
+  readonly inputs: Inputs | undefined;
+}
+type Find = (recipe: Recipe, inputs: readonly Inputs[]) => Promise<Found | undefined>;
+
+/** Runs a recipe; where it fails, makes it small and tells everything. */
+async function examine(seed: number, recipe: Recipe, inputs: readonly Inputs[], where: string, find: Find, tries: number): Promise<string | undefined> {
+  let found: Found | undefined;
+  try {
+    found = await find(recipe, inputs);
+  } catch (error) {
+    return `seed ${seed}: the interpreter itself failed: ${error instanceof Error ? error.stack : String(error)}\n${print(recipe)}`;
+  }
+  if (!found) return undefined;
+  // A failure that one launch shows is made smaller with that launch alone.
+  const alone = found.inputs ? [found.inputs] : [];
+  const given = alone.length > 0 && (await find(recipe, alone).catch(() => undefined)) ? alone : inputs;
+  const small = await shrink(recipe, async (candidate) => (await find(candidate, given).catch(() => undefined)) !== undefined, tries);
+  const last = (await find(small, given)) ?? found;
+  return [`seed ${seed}, on ${where}:`, last.text, print(small), ...(last.inputs ? [showInputs(last.inputs)] : [])].join('\n');
+}
+
+/** Mostly what is used; seldom lanes that no hardware has. */
+function anyOptions(random: Random, device: Device): CompileOptions {
+  const { lanes } = device.info.limits;
+  return {
+    lanes: random.chance(0.3) ? 1 : random.chance(0.8) ? lanes : random.pick([2, 4, 8]),
+    hoist: random.chance(0.8),
+    checked: random.chance(0.4),
+  };
+}

@@ -1,0 +1,106 @@
+import { blocksOf, type Operand, type Recipe, type Step, stepCount, withBlocks } from './recipe.js';
+
+/**
+ * Makes a failing recipe smaller for as long as it still fails: steps are taken out, branches and loops replaced by what
+ * is in them, operands by simple ones. `fails` is asked at most `tries` times.
+ */
+export async function shrink(recipe: Recipe, fails: (candidate: Recipe) => Promise<boolean> | boolean, tries: number): Promise<Recipe> {
+  let best = recipe;
+  let left = tries;
+  const accept = async (candidate: Recipe): Promise<boolean> => {
+    if (left-- <= 0 || !(await fails(candidate))) return false;
+    best = candidate;
+    return true;
+  };
+  for (let before = -1; left > 0 && before !== size(best); ) {
+    before = size(best);
+    await dropSteps(() => best, accept);
+    await openBlocks(() => best, accept);
+    await simplifyOperands(() => best, accept);
+  }
+  return best;
+}
+
+type Accept = (candidate: Recipe) => Promise<boolean>;
+
+/** Smaller is better; of equals, fewer operands that are values. */
+const size = ({ steps }: Recipe): number => stepCount(steps) * 1000 + count(steps, ({ kind }) => kind !== 'literal');
+
+/** Runs of steps, long ones first. Steps are counted through the whole tree, in order. */
+async function dropSteps(best: () => Recipe, accept: Accept): Promise<void> {
+  for (let run = Math.max(1, stepCount(best().steps) >> 1); run >= 1; run = run === 1 ? 0 : run >> 1) {
+    for (let at = 0; at < stepCount(best().steps); ) {
+      const gone = await accept(edited(best(), (n) => (n >= at && n < at + run ? [] : undefined)));
+      if (!gone) at += run;
+    }
+  }
+}
+
+/** A branch or loop replaced by one of its blocks. */
+async function openBlocks(best: () => Recipe, accept: Accept): Promise<void> {
+  for (let at = 0; at < stepCount(best().steps); at++) {
+    for (let which = 0; which < 3; which++) {
+      await accept(edited(best(), (n, step) => (n === at ? (blocksOf(step)[which] ?? [step]) : undefined)));
+    }
+  }
+}
+
+async function simplifyOperands(best: () => Recipe, accept: Accept): Promise<void> {
+  const total = () => count(best().steps, () => true);
+  for (let at = 0; at < total(); at++) {
+    // `missing` stands for 1 or true of whatever type is wanted.
+    const simple: Operand[] = [{ kind: 'value', id: -1 }, { kind: 'item' }, { kind: 'job', at: 0 }];
+    for (const operand of simple) {
+      let n = 0;
+      let changed = false;
+      const candidate = mapOperands(best(), (old) => {
+        if (n++ !== at || rank(old) <= rank(operand)) return old;
+        changed = true;
+        return operand;
+      });
+      if (changed && (await accept(candidate))) break;
+    }
+  }
+}
+
+const rank = (operand: Operand): number => {
+  if (operand.kind === 'value') return operand.id === -1 ? 0 : 5;
+  return { item: 1, job: 2, chunk: 3, literal: 4 }[operand.kind];
+};
+
+/** The recipe with each step, numbered in order, replaced by what `change` gives; undefined keeps it. */
+function edited(recipe: Recipe, change: (n: number, step: Step) => readonly Step[] | undefined): Recipe {
+  let n = 0;
+  const block = (steps: readonly Step[]): Step[] =>
+    steps.flatMap((step) => {
+      const changed = change(n, step);
+      n++;
+      if (changed) {
+        n += stepCount([step]) - 1;
+        return changed;
+      }
+      return [withBlocks(step, blocksOf(step).map(block))];
+    });
+  return { ...recipe, steps: block(recipe.steps) };
+}
+
+function mapOperands(recipe: Recipe, change: (operand: Operand) => Operand): Recipe {
+  const one = (step: Step): Step => {
+    const entries = Object.entries(step).map(([key, value]) => [key, operandKeys.has(key) ? (Array.isArray(value) ? value.map(change) : change(value as Operand)) : value]);
+    const changed = Object.fromEntries(entries) as Step;
+    return withBlocks(changed, blocksOf(changed).map((steps) => steps.map(one)));
+  };
+  return { ...recipe, steps: recipe.steps.map(one) };
+}
+
+/** The keys of steps under which operands stand. */
+const operandKeys: ReadonlySet<string> = new Set(['args', 'index', 'base', 'value', 'values', 'condition', 'which', 'rounds']);
+
+function count(steps: readonly Step[], wanted: (operand: Operand) => boolean): number {
+  let total = 0;
+  mapOperands({ tables: [], steps }, (operand) => {
+    if (wanted(operand)) total++;
+    return operand;
+  });
+  return total;
+}

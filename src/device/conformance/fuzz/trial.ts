@@ -1,0 +1,128 @@
+import { interpret, type Kernel, type Scalar, type Value } from '../../../kernel/index.js';
+import type { CompileOptions, Device, Values } from '../../device.js';
+import { anyValue, edges } from '../edges.js';
+import type { Random } from '../random.js';
+import { alike, type Data, dataOf, Rig, show, zeros } from '../rig.js';
+import { hitTypes, INPUTS, numeric, SHARED } from './recipe.js';
+
+/** What one launch of a random kernel is given. */
+export interface Inputs {
+  readonly job: Values;
+  readonly chunk: Values;
+  readonly base: bigint;
+  readonly count: number;
+  /** Records that the ring holds. */
+  readonly capacity: number;
+  readonly buffers: Readonly<Record<string, Data>>;
+}
+
+/** What came out: the buffers and the hits. */
+export interface Output {
+  readonly buffers: Readonly<Record<string, Data>>;
+  readonly ring: Uint32Array;
+}
+
+const HEADER = 4;
+const RECORD = 1 + 1 + 1 + 2 + 1 + 2 + 1;
+const AMPLE = 5000;
+
+export function anyInputs(random: Random): Inputs {
+  const value = (type: Scalar): Value => (random.chance(0.6) ? random.pick(edges(type)) : anyValue(type, random));
+  const scalars: readonly Scalar[] = [...numeric, 'bool'];
+  const count = random.chance(0.1) ? random.below(3) : 1 + random.below(40);
+  const bases = [0n, random.u64(), (random.u64() >> 32n << 32n) - BigInt(count), BigInt(random.u32())].map((base) => BigInt.asUintN(64, base));
+  const wanted = random.pick(bases);
+  const room = (1n << 32n) - (wanted & 0xffff_ffffn);
+  const base = room >= BigInt(count) ? wanted : wanted - BigInt(count);
+  const fresh = (type: Scalar, length: number) => dataOf(type, Array.from({ length }, () => value(type)));
+  return {
+    job: Object.fromEntries(scalars.map((type) => [`job-${type}`, [value(type), value(type)]])),
+    chunk: Object.fromEntries(scalars.map((type) => [`chunk-${type}`, value(type)])),
+    base,
+    count,
+    capacity: random.chance(0.2) ? 1 + random.below(20) : AMPLE,
+    buffers: {
+      ...Object.fromEntries(numeric.map((type) => [`in-${type}`, fresh(type, INPUTS)])),
+      bytes: Uint8Array.from({ length: INPUTS }, () => random.below(256)),
+      ...Object.fromEntries(numeric.map((type) => [`own-${type}`, fresh(type, Math.max(4, 4 * count))])),
+      tally: fresh('u32', SHARED.length + 2 * count),
+    },
+  };
+}
+
+/** By the interpreter, as it was traced. Its ring is always large enough. */
+export function expectedOutput(kernel: Kernel, inputs: Inputs): Output {
+  return interpreted((run) => interpret(kernel.trace(), run), inputs);
+}
+
+type InterpretRun = Parameters<typeof interpret>[1];
+
+export function interpreted(run: (run: InterpretRun) => void, inputs: Inputs): Output {
+  const buffers = Object.fromEntries(Object.entries(inputs.buffers).map(([name, data]) => [name, data.slice()]));
+  const ring = new Uint32Array(HEADER + AMPLE * RECORD);
+  const bytes = (data: Data) => new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+  const { job, chunk, base, count } = inputs;
+  run({ job, chunk, base, count, buffers: Object.fromEntries(Object.entries(buffers).map(([name, data]) => [name, bytes(data)])), ring: bytes(ring) });
+  return { buffers, ring };
+}
+
+export async function deviceOutputs(device: Device, kernel: Kernel, all: readonly Inputs[], options: CompileOptions): Promise<Output[]> {
+  return Rig.with(device, async (rig) => {
+    const program = await device.compile(kernel, options);
+    const outputs: Output[] = [];
+    for (const { job, chunk, base, count, capacity, buffers } of all) {
+      outputs.push(await rig.run(program, { job, chunk, base, count, buffers, ring: new Uint32Array(HEADER + capacity * RECORD) }));
+    }
+    return outputs;
+  });
+}
+
+/** The first value that is not what it should be, for people; undefined where all is well. */
+export function difference(inputs: Inputs, expected: Output, actual: Output): string | undefined {
+  for (const [name, wanted] of Object.entries(expected.buffers)) {
+    const got = actual.buffers[name] ?? zeros('u32', 0);
+    for (let i = 0; i < wanted.length; i++) {
+      if (alike(wanted[i], got[i])) continue;
+      const type = (name.split('-')[1] ?? 'u32') as Scalar;
+      const where = name.startsWith('own-') ? `item ${Math.floor(i / 4)}, slot ${i % 4} of ${name}` : `word ${i} of ${name}`;
+      return `${where} is ${show(type, got[i])}, not ${show(type, wanted[i])}`;
+    }
+  }
+  return hitDifference(inputs.capacity, expected.ring, actual.ring);
+}
+
+function hitDifference(capacity: number, expected: Uint32Array, actual: Uint32Array): string | undefined {
+  if (expected[0] !== actual[0]) return `${actual[0]} hits are counted, not ${expected[0]}`;
+  const count = expected[0] ?? 0;
+  const left = new Map<string, number>();
+  for (const record of recordsIn(expected, Math.min(count, AMPLE))) left.set(record, (left.get(record) ?? 0) + 1);
+  for (const record of recordsIn(actual, Math.min(count, capacity))) {
+    const more = (left.get(record) ?? 0) - 1;
+    if (more < 0 && count <= AMPLE) return `the hit (${record}) is there once too often`;
+    left.set(record, more);
+  }
+  return undefined;
+}
+
+/** Records as text, with all NaNs alike. */
+function recordsIn(ring: Uint32Array, count: number): string[] {
+  const view = new DataView(ring.buffer, ring.byteOffset);
+  return Array.from({ length: count }, (_, k) => {
+    let at = (HEADER + k * RECORD) * 4;
+    const words = [`item ${view.getUint32(at, true)}`];
+    at += 4;
+    for (const type of Object.values(hitTypes)) {
+      const wide = type === 'u64' || type === 'f64';
+      const value = wide ? (type === 'u64' ? view.getBigUint64(at, true) : view.getFloat64(at, true)) : type === 'f32' ? view.getFloat32(at, true) : type === 'i32' ? view.getInt32(at, true) : view.getUint32(at, true);
+      words.push(Object.is(value, -0) ? '-0' : String(value));
+      at += wide ? 8 : 4;
+    }
+    return words.join(', ');
+  });
+}
+
+/** The part of the inputs that a report needs: not the buffers' contents, which the seed gives. */
+export function showInputs({ job, chunk, base, count, capacity }: Inputs): string {
+  const text = (values: Values) => Object.entries(values).map(([name, value]) => `${name}: ${Array.isArray(value) ? `[${value.join(', ')}]` : String(value)}`).join(', ');
+  return `base ${base}, ${count} items, ring of ${capacity}\njob   { ${text(job)} }\nchunk { ${text(chunk)} }`;
+}
