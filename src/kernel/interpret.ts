@@ -220,9 +220,16 @@ class Machine {
     this.#values.set(statement.result, partials[0] as Value);
   }
 
+  /** After `wide` a job value of 64 bits stands twice in its table: for its low word, then for its high one. */
+  #entry(lookup: Node, index: number): Value {
+    const entry = tableEntry(lookup, index);
+    const value = this.#value(entry);
+    return entry.type === lookup.type ? value : (toWords(entry.type, value)[index % 2] as Value);
+  }
+
   #pure(node: Node): Value {
     const args = node.args.map((arg) => this.#value(arg));
-    return node.op === 'lookup' ? this.#value(tableEntry(node, args[0] as number)) : evaluate(node, args);
+    return node.op === 'lookup' ? this.#entry(node, args[0] as number) : evaluate(node, args);
   }
 
   #find(statement: Statement, place: Place, width: number): { memory: Memory; at: number } {

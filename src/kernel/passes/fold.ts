@@ -63,7 +63,8 @@ function rebuild(program: Program): Program {
       switch (statement.kind) {
         case 'let': {
           const node = of(statement.node);
-          if (isAnchored(node)) out.push({ ...statement, node });
+          // Another operation may have become the look-up that one of its operands is: that has its place already.
+          if (isAnchored(statement.node) && isAnchored(node)) out.push({ ...statement, node });
           break;
         }
         case 'cell':

@@ -111,3 +111,11 @@ export function rootsOf(block: Block): Node[] {
     return [...own, ...(last ? [last.node] : []), ...innerBlocks(statement).flatMap(rootsOf)];
   });
 }
+
+/** The parameters that a body reads, in word order. */
+export function paramsOf(body: Block): Node[] {
+  const byWord = new Map(
+    inOrder(rootsOf(body)).flatMap((node) => (node.op === 'param' ? [[node.detail.word, node] as const] : [])),
+  );
+  return [...byWord.values()].sort((a, b) => (a.detail.word ?? 0) - (b.detail.word ?? 0));
+}

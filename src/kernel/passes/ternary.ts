@@ -22,7 +22,7 @@ export function ternary<P extends Program>(program: P): P {
     if (node.stage === Stage.varying && isLogic(node)) {
       const inputs = inputsOf(node, uses);
       if (operationsIn(node, inputs) > 1) {
-        const [a, b, c] = [inputs[0], inputs[1], inputs[2] ?? inputs[0]] as [Node, Node, Node];
+        const [a, b, c] = [inputs[0], inputs[1] ?? inputs[0], inputs[2] ?? inputs[0]] as [Node, Node, Node];
         merged.set(node, {
           ...node,
           op: 'logic3',

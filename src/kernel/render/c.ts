@@ -1,8 +1,8 @@
 import { CANCEL_EVERY } from '../harness.js';
-import type { Block, Hoisted, Node } from '../ir.js';
+import type { Hoisted, Node } from '../ir.js';
 import type { Origin } from '../origin.js';
 import type { Gang } from '../passes/gang.js';
-import { inOrder, rootsOf } from '../passes/graph.js';
+import { paramsOf } from '../passes/graph.js';
 import { type Scalar, toWords, type Value } from '../types.js';
 import { Helpers } from './c-helpers.js';
 import { CMemory } from './c-memory.js';
@@ -73,14 +73,6 @@ function entry(program: Hoisted, gangLanes: number, body: CStyle, memory: CMemor
     });
     body.line('return end - begin;');
   });
-}
-
-/** The parameters that a body reads, in word order. */
-function paramsOf(body: Block): Node[] {
-  const byWord = new Map(
-    inOrder(rootsOf(body)).flatMap((node) => (node.op === 'param' ? [[node.detail.word, node] as const] : [])),
-  );
-  return [...byWord.values()].sort((a, b) => (a.detail.word ?? 0) - (b.detail.word ?? 0));
 }
 
 function paramText(type: Scalar, word: number): string {
@@ -185,7 +177,7 @@ export function cLiteral(type: Scalar, value: Value): string {
 }
 
 /** C's exact notation for a double (a float is one too): sign, significand in hexadecimal, power of two. */
-function hexFloat(low: number, high: number, suffix: string): string {
+export function hexFloat(low: number, high: number, suffix: string): string {
   const exponent = (high >>> 20) & 0x7ff;
   const digits = (high & 0xfffff).toString(16).padStart(5, '0') + low.toString(16).padStart(8, '0');
   const text = exponent === 0 ? `0x0.${digits}p-1022` : `0x1.${digits}p${exponent - 1023}`;

@@ -242,7 +242,7 @@ export class CStyle {
       case 'scan':
       case 'once':
         this.#dialect.region(statement, {
-          uniform: (node) => this.#whole(node, false),
+          uniform: (node) => this.#operand(node).text,
           varying: (node) => this.#whole(node, true),
           define: (node) => this.#define(node),
           body: () => this.block(statement.kind === 'scan' ? [] : statement.body),

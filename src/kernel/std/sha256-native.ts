@@ -39,7 +39,8 @@ function text({ state, abreast }: ShaInstructions, { lanes, args, results }: Nat
   for (let first = 0; first < lanes; first += group) {
     lines.push('{', `  sha256_quad s[${group}][2], w[${group}][4];`);
     state.forEach((words, r) => void lines.push(`  ${gather(pick(args, words), column('s', r, group), first)}`));
-    for (let q = 0; q < 4; q++) lines.push(`  ${gather(args.slice(8 + 4 * q, 12 + 4 * q), column('w', q, group), first)}`);
+    for (let q = 0; q < 4; q++)
+      lines.push(`  ${gather(args.slice(8 + 4 * q, 12 + 4 * q), column('w', q, group), first)}`);
     for (let at = 0; at < group; at += pass) lines.push(`  sha256_blocks_${pass}(s + ${at}, w + ${at});`);
     state.forEach((words, r) => void lines.push(`  ${scatter(column('s', r, group), pick(results, words), first)}`));
     lines.push('}');
@@ -49,40 +50,66 @@ function text({ state, abreast }: ShaInstructions, { lanes, args, results }: Nat
 }
 
 /** One entry of each lane's row. */
-const column = (table: string, at: number, lanes: number): string[] => Array.from({ length: lanes }, (_, lane) => `${table}[${lane}][${at}]`);
-const pick = (names: readonly string[], indices: readonly number[]): string[] => indices.map((index) => names[index] as string);
+const column = (table: string, at: number, lanes: number): string[] =>
+  Array.from({ length: lanes }, (_, lane) => `${table}[${lane}][${at}]`);
+const pick = (names: readonly string[], indices: readonly number[]): string[] =>
+  indices.map((index) => names[index] as string);
 
 /** Four words of a group's lanes, `first` its first, into a register per lane. */
 function gather(words: readonly string[], registers: readonly string[], first: number): string {
-  if (registers.length === GROUP) return turn(words.map((name) => part(name, first)), registers);
+  if (registers.length === GROUP)
+    return turn(
+      words.map((name) => part(name, first)),
+      registers,
+    );
   const lane = (l: number) => words.map((name) => (registers.length === 1 ? name : `${name}[${l}]`));
   return registers.map((register, l) => `${register} = (sha256_quad){${lane(l).join(', ')}};`).join(' ');
 }
 
 /** A register per lane into four words of the group's lanes. */
 function scatter(registers: readonly string[], words: readonly string[], first: number): string {
-  if (registers.length === GROUP) return turn(registers, words.map((name) => part(name, first)));
+  if (registers.length === GROUP)
+    return turn(
+      registers,
+      words.map((name) => part(name, first)),
+    );
   const [only] = registers;
   if (registers.length === 1) return words.map((name, i) => `${name} = ${only}[${i}];`).join(' ');
-  return words.map((name, i) => `${name} = (u32v){${registers.map((register) => `${register}[${i}]`).join(', ')}};`).join(' ');
+  return words
+    .map((name, i) => `${name} = (u32v){${registers.map((register) => `${register}[${i}]`).join(', ')}};`)
+    .join(' ');
 }
 
-const turn = (from: readonly string[], to: readonly string[]): string => `sha256_turn(${[...from, ...to.map((place) => `&${place}`)].join(', ')});`;
+const turn = (from: readonly string[], to: readonly string[]): string =>
+  `sha256_turn(${[...from, ...to.map((place) => `&${place}`)].join(', ')});`;
 /** Four lanes of a gang's vector. */
 const part = (name: string, first: number): string => `((sha256_quad *)&${name})[${first / GROUP}]`;
 
-function prelude({ head, rounds, extend, attribute, fence = '', abreast }: ShaInstructions, constants: readonly number[]): string {
-  const define = (name: string, body: string, attributes = 'always_inline') => `static inline __attribute__((${attributes})) ${name} {\n${body.trim().replaceAll(/^/gm, '  ')}\n}`;
+function prelude(
+  { head, rounds, extend, attribute, fence = '', abreast }: ShaInstructions,
+  constants: readonly number[],
+): string {
+  const define = (name: string, body: string, attributes = 'always_inline') =>
+    `static inline __attribute__((${attributes})) ${name} {\n${body.trim().replaceAll(/^/gm, '  ')}\n}`;
   return [
     head,
     'typedef u32 sha256_quad __attribute__((vector_size(16)));',
     PERMUTE,
-    define('void sha256_turn(sha256_quad a, sha256_quad b, sha256_quad c, sha256_quad d, sha256_quad *w, sha256_quad *x, sha256_quad *y, sha256_quad *z)', TURN),
+    define(
+      'void sha256_turn(sha256_quad a, sha256_quad b, sha256_quad c, sha256_quad d, sha256_quad *w, sha256_quad *x, sha256_quad *y, sha256_quad *z)',
+      TURN,
+    ),
     define('void sha256_rounds(sha256_quad s[2], sha256_quad kw)', rounds),
     define('sha256_quad sha256_extend(sha256_quad a, sha256_quad b, sha256_quad c, sha256_quad d)', extend),
     ...[1, 2, 4]
       .filter((count) => count <= abreast)
-      .map((count) => define(`void sha256_blocks_${count}(sha256_quad s[${count}][2], sha256_quad w[${count}][4])`, `${fence}\n${blocks(count, constants)}\n${fence}`, attribute)),
+      .map((count) =>
+        define(
+          `void sha256_blocks_${count}(sha256_quad s[${count}][2], sha256_quad w[${count}][4])`,
+          `${fence}\n${blocks(count, constants)}\n${fence}`,
+          attribute,
+        ),
+      ),
   ].join('\n');
 }
 
@@ -93,8 +120,14 @@ function blocks(count: number, constants: readonly number[]): string {
   for (let t = 0; t < 64; t += 4) {
     const word = (block: number, quad: number) => `w[${block}][${(t / 4 + quad) % 4}]`;
     const k = constants.slice(t, t + 4).map((value) => `0x${value.toString(16)}`);
-    lines.push(`k = (sha256_quad){${k.join(', ')}};`, each((l) => `sha256_rounds(s[${l}], ${word(l, 0)} + k);`));
-    if (t < 48) lines.push(each((l) => `${word(l, 0)} = sha256_extend(${word(l, 0)}, ${word(l, 1)}, ${word(l, 2)}, ${word(l, 3)});`));
+    lines.push(
+      `k = (sha256_quad){${k.join(', ')}};`,
+      each((l) => `sha256_rounds(s[${l}], ${word(l, 0)} + k);`),
+    );
+    if (t < 48)
+      lines.push(
+        each((l) => `${word(l, 0)} = sha256_extend(${word(l, 0)}, ${word(l, 1)}, ${word(l, 2)}, ${word(l, 3)});`),
+      );
   }
   return lines.join('\n');
 }

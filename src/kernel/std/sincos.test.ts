@@ -7,7 +7,7 @@ import { sincos } from './sincos.js';
 
 const { interpreter, native } = await kernelRunners();
 
-const kernelOf = <T extends Float>(type: T) =>
+const kernelOf = (type: Float) =>
   items('sincos', { buffers: { x: read(type), sin: rw(type), cos: rw(type) } }, ({ item, buffers }) => {
     const { sin, cos } = sincos(buffers.x.at(item));
     buffers.sin.set(item, sin);

@@ -38,7 +38,7 @@ class Generator {
 
   constructor(random: Random) {
     this.#random = random;
-    this.#budget = 8 + random.below(random.chance(0.2) ? 120 : 50);
+    this.#budget = 5 + random.below(random.chance(0.15) ? 90 : 35);
     const all: Scalar[] = ['u32', 'i32', 'u64', 'f32', 'f64', 'bool'];
     const favourites = Array.from({ length: 1 + random.below(3) }, () => random.pick(all));
     this.#types = random.chance(0.3) ? all : ['u32', ...favourites];
@@ -68,10 +68,18 @@ class Generator {
       tail.push({ kind: 'get', id: read, cell: id, type });
       made.values.push({ id: read, type });
     }
-    for (const { id, type } of made.values.slice(-16)) {
-      if (type === 'bool') {
-        tail.push({ kind: 'when', condition: { kind: 'value', id }, body: [{ kind: 'tally', op: 'add', value: this.#literal('u32') }], otherwise: [] });
-      } else tail.push({ kind: 'store', type, slot: random.below(4), value: { kind: 'value', id } });
+    const last = made.values.slice(-16);
+    for (const { id } of last.filter(({ type }) => type === 'bool').slice(-3)) {
+      const body: Step[] = [{ kind: 'tally', op: 'add', value: this.#literal('u32') }];
+      tail.push({ kind: 'when', condition: { kind: 'value', id }, body, otherwise: [] });
+    }
+    for (const type of numeric) {
+      // In quads: compilers take long over each store of a gang.
+      const operands = last.filter((value) => value.type === type).map(({ id }): Operand => ({ kind: 'value', id }));
+      for (let at = 0; at < operands.length; at += 4) {
+        const values = [0, 1, 2, 3].map((k) => operands[at + k] ?? (operands[at] as Operand));
+        tail.push(random.chance(0.7) || at + 4 < operands.length ? { kind: 'storeQuad', type, values } : { kind: 'store', type, slot: random.below(4), value: values[0] as Operand });
+      }
     }
     return tail;
   }

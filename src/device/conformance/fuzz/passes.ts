@@ -1,10 +1,10 @@
-import { checkProgram, type Hoisted, interpret, type Kernel, lower, plainCpu, type Program } from '../../../kernel/index.js';
+import { checkProgram, type Hoisted, type Kernel, lower, plainCpu, type Program } from '../../../kernel/index.js';
 import { floatingProgram } from '../../../kernel/lower.js';
 import { pipes } from '../../../kernel/passes/pipes.js';
 import { place } from '../../../kernel/passes/place.js';
 import { ternary } from '../../../kernel/passes/ternary.js';
 import { wide } from '../../../kernel/passes/wide.js';
-import { difference, type Inputs, interpreted, type Output } from './trial.js';
+import { AMPLE, difference, type Inputs, interpreted, type Output } from './trial.js';
 
 /** Ways through the passes. What each makes must do what the trace does. */
 const ways: Readonly<Record<string, (program: Program) => Hoisted>> = {
@@ -16,15 +16,19 @@ const ways: Readonly<Record<string, (program: Program) => Hoisted>> = {
   'two words for u64, hoisting off, three-input logic': (program) => place(ternary(wide(floatingProgram(program, false)))),
 };
 
-/** Holds every way through the passes, interpreted, against the trace, interpreted. No compiler is needed. */
-export function passesDifference(kernel: Kernel, inputs: readonly Inputs[], expected: readonly Output[]): string | undefined {
+/** All of them. */
+export const wayNames: readonly string[] = Object.keys(ways);
+
+/** Holds ways through the passes, interpreted, against the trace, interpreted. No compiler is needed. */
+export function passesDifference(kernel: Kernel, names: readonly string[], inputs: readonly Inputs[], expected: readonly Output[]): string | undefined {
   const traced = kernel.trace();
-  for (const [name, through] of Object.entries(ways)) {
+  for (const name of names) {
+    const through = ways[name] as (program: Program) => Hoisted;
     try {
       const program = through(traced);
       checkProgram(program);
       for (const [i, one] of inputs.entries()) {
-        const actual = interpreted((run) => interpret(program, run), one);
+        const actual = interpreted(program, one);
         const found = difference({ ...one, capacity: AMPLE }, expected[i] as Output, actual);
         if (found) return `${name}: launch ${i}: ${found}`;
       }
@@ -34,9 +38,6 @@ export function passesDifference(kernel: Kernel, inputs: readonly Inputs[], expe
   }
   return printing(kernel);
 }
-
-/** The interpreter's ring is never full. */
-const AMPLE = 5000;
 
 /** Generated text is not run here, but making it must not fail. */
 function printing(kernel: Kernel): string | undefined {

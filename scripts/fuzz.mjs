@@ -1,0 +1,89 @@
+// Random kernels without end: the passes against the interpreter, or a device against it.
+//
+//   node scripts/fuzz.mjs [--device native|passes] [--seed N] [--seconds N]
+//
+// Prints a line now and then, and the first failure with its seed and a kernel made small; exit 1 then.
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { parseArgs } from 'node:util';
+import { ensureBuilt, ensureInstalled, orExit, root } from './prepare.mjs';
+
+const { values } = parseArgs({
+  options: {
+    device: { type: 'string', default: 'native' },
+    seed: { type: 'string', default: String(Math.floor(Math.random() * 2 ** 31)) },
+    seconds: { type: 'string' },
+    count: { type: 'string' }, // of one child; set by the parent
+  },
+});
+const device = values.device ?? 'native';
+const seed = Number(values.seed);
+
+/** A process keeps every library it has loaded, and systems limit the mappings of a process: so many to a child. */
+const KERNELS_A_CHILD = 400;
+
+if (values.count === undefined) await parent();
+else process.exitCode = await child(Number(values.count));
+
+async function parent() {
+  orExit(() => {
+    ensureInstalled();
+    ensureBuilt();
+  });
+  const end = values.seconds === undefined ? Number.POSITIVE_INFINITY : performance.now() + Number(values.seconds) * 1000;
+  const started = performance.now();
+  const many = device === 'passes' ? 20 * KERNELS_A_CHILD : KERNELS_A_CHILD;
+  let next = seed;
+  console.log(`${device}, from seed ${seed}`);
+  while (performance.now() < end) {
+    const cache = mkdtempSync(join(tmpdir(), 'millrace-fuzz-'));
+    const left = Math.min(1e9, Math.ceil((end - performance.now()) / 1000));
+    const words = [import.meta.filename, '--device', device, '--seed', String(next), '--count', String(many), '--seconds', String(left)];
+    const one = spawn(process.execPath, words, { stdio: 'inherit', env: { ...process.env, MILLRACE_CACHE_DIR: cache } });
+    const code = await new Promise((resolve) => one.on('close', resolve));
+    rmSync(cache, { recursive: true, force: true });
+    if (code !== 0) {
+      console.log(`failed in the kernels from seed ${next} on`);
+      process.exitCode = 1;
+      return;
+    }
+    next += many;
+    console.log(`${next - seed} kernels, ${Math.round((performance.now() - started) / 1000)} s`);
+  }
+}
+
+/** @param {number} count */
+async function child(count) {
+  const { fuzzDevice, fuzzPasses } = await built('device/conformance/fuzz/run.js');
+  const { openDevice } = await built('device/registry.js');
+  const stop = new Error('the first failure is enough');
+  const options = {
+    seed,
+    count,
+    seconds: Number(values.seconds),
+    /** @param {{ status: string, reason?: string }} result */
+    onResult({ status, reason }) {
+      if (status !== 'failed') return;
+      console.log(reason);
+      throw stop;
+    },
+  };
+  const opened = device === 'passes' ? undefined : await openDevice(device);
+  try {
+    await (opened ? fuzzDevice(opened, options) : fuzzPasses(options));
+    return 0;
+  } catch (error) {
+    if (error !== stop) console.log(error);
+    return 1;
+  } finally {
+    await opened?.close();
+  }
+}
+
+/** @param {string} path */
+function built(path) {
+  return import(pathToFileURL(join(root, 'dist', path)).href);
+}
