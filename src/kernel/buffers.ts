@@ -61,6 +61,18 @@ export class View {
     // A cell is read here and now: the view stays where it began when the cell is set afterwards.
     return this.base ? this.base.add(quad) : new Expr('u64', quad.node);
   }
+
+  /** One atomic update; its result is the value before. */
+  protected update(op: AtomicOp, index: In<'u32'>, value: In<'u32'>): Expr<'u32'> {
+    const trace = currentTrace();
+    const node = operand('u32', value).node;
+    trace.use(node);
+    trace.effect('an atomic update');
+    const place = this.place(index);
+    const result = trace.local('u32');
+    trace.add({ kind: 'atomic', op, place, value: node, result });
+    return new Expr('u32', result);
+  }
 }
 
 class TypedView<T extends Numeric> extends View {
@@ -144,19 +156,19 @@ export class AtomicBuffer extends View {
     return new AtomicBuffer(this.decl, this.from(firstQuad));
   }
   add(index: In<'u32'>, value: In<'u32'>): Expr<'u32'> {
-    return this.#update('add', index, value);
+    return this.update('add', index, value);
   }
   or(index: In<'u32'>, value: In<'u32'>): Expr<'u32'> {
-    return this.#update('or', index, value);
+    return this.update('or', index, value);
   }
   min(index: In<'u32'>, value: In<'u32'>): Expr<'u32'> {
-    return this.#update('min', index, value);
+    return this.update('min', index, value);
   }
   max(index: In<'u32'>, value: In<'u32'>): Expr<'u32'> {
-    return this.#update('max', index, value);
+    return this.update('max', index, value);
   }
   exchange(index: In<'u32'>, value: In<'u32'>): Expr<'u32'> {
-    return this.#update('exchange', index, value);
+    return this.update('exchange', index, value);
   }
   load(index: In<'u32'>): Expr<'u32'> {
     const trace = currentTrace();
@@ -171,16 +183,5 @@ export class AtomicBuffer extends View {
     trace.use(node);
     trace.effect('an atomic store');
     trace.add({ kind: 'atomic', op: 'store', place: this.place(index), value: node });
-  }
-
-  #update(op: AtomicOp, index: In<'u32'>, value: In<'u32'>): Expr<'u32'> {
-    const trace = currentTrace();
-    const node = operand('u32', value).node;
-    trace.use(node);
-    trace.effect('an atomic update');
-    const place = this.place(index);
-    const result = trace.local('u32');
-    trace.add({ kind: 'atomic', op, place, value: node, result });
-    return new Expr('u32', result);
   }
 }

@@ -64,21 +64,10 @@ export class Near<T extends Numeric> extends View {
   }
 
   or(this: Near<'u32'>, index: In<'u32'>, value: In<'u32'>): void {
-    this.#update('or', index, value);
+    this.update('or', index, value);
   }
   add(this: Near<'u32'>, index: In<'u32'>, value: In<'u32'>): Expr<'u32'> {
-    return this.#update('add', index, value);
-  }
-
-  #update(op: 'or' | 'add', index: In<'u32'>, value: In<'u32'>): Expr<'u32'> {
-    const trace = currentTrace();
-    const node = operand('u32', value).node;
-    trace.use(node);
-    trace.effect('an atomic update');
-    const place = this.place(index);
-    const result = trace.local('u32');
-    trace.add({ kind: 'atomic', op, place, value: node, result });
-    return new Expr('u32', result);
+    return this.update('add', index, value);
   }
 }
 

@@ -111,9 +111,7 @@ export class GpuMemory {
     const { lines, at } = this.#address(statement, names, results.length);
     const wait = memory.sameForAllWaits ? [] : memory.barrier({ near: true, global: false });
     const read = (k: number) =>
-      statement.kind === 'load'
-        ? memory.read(buffer, plus(at, k))
-        : memory.atomic('load', buffer, plus(at, k), '');
+      statement.kind === 'load' ? memory.read(buffer, plus(at, k)) : memory.atomic('load', buffer, plus(at, k), '');
     return [
       ...lines,
       ...results.flatMap((node, k) => [

@@ -80,9 +80,7 @@ export class GpuRegions {
       );
       this.#wait(printer);
     });
-    printer.line(
-      syntax.constant(typeName, printer.define(statement.result), memory.sameForAll(`${partials}[0]`)),
-    );
+    printer.line(syntax.constant(typeName, printer.define(statement.result), memory.sameForAll(`${partials}[0]`)));
   }
 
   /** Each thread adds up a piece, the pieces' totals are summed in steps that double, then each thread fills its piece. */

@@ -76,7 +76,11 @@ export class GpuPrinter {
     for (const { type, detail } of paramsOf(this.layout.program.body)) {
       const first = detail.word ?? 0;
       if (!take(first)) continue;
-      const value = ofWords(type, (k) => word(first + k), (key, args) => this.#forms.apply(key, args));
+      const value = ofWords(
+        type,
+        (k) => word(first + k),
+        (key, args) => this.#forms.apply(key, args),
+      );
       this.body.line(this.language.syntax.constant(this.language.typeName(type), `p_${detail.name}`, value));
     }
   }
@@ -92,7 +96,9 @@ export class GpuPrinter {
       const shift = Math.log2(bytesOf[type]);
       // Without 64 bits: fewer than 2^32 elements, whatever the bytes are.
       const value =
-        address === 'u64' ? `((u64)${high} << 32 | ${low}) >> ${shift}` : `(${low} >> ${shift}u) | (${high} << ${32 - shift}u)`;
+        address === 'u64'
+          ? `((u64)${high} << 32 | ${low}) >> ${shift}`
+          : `(${low} >> ${shift}u) | (${high} << ${32 - shift}u)`;
       this.body.line(language.syntax.constant(language.typeName(address), `${nearName(name)}_length`, value));
     });
   }

@@ -1,0 +1,256 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { kernelRunners, type Runner } from '../../../test/run-kernel.js';
+import { read, rw } from '../buffers.js';
+import type { Expr } from '../expr.js';
+import { items } from '../items.js';
+import { bestLanes, kernelText } from '../lower.js';
+import { type Unsigned, u32 } from '../types.js';
+import { montgomery, montgomeryConstants } from './montgomery.js';
+
+const { interpreter, native } = await kernelRunners();
+
+const fermatVectors = (
+  JSON.parse(readFileSync(new URL('../../../test/data/gaps/fermat.json', import.meta.url), 'utf8')) as {
+    n_hex: string;
+    bits: number;
+    fermat_base2_pass: boolean;
+    residue_2_pow_n_minus_1_hex: string;
+    mont_n0inv_neg_hex: string;
+    R_mod_n_hex: string;
+    R2_mod_n_hex: string;
+    limbs32: number;
+  }[]
+).map((row) => ({ ...row, n: BigInt(row.n_hex), residue: BigInt(row.residue_2_pow_n_minus_1_hex) }));
+
+/** Numbers of `limbs` limbs each, one after the other. */
+function pack(limb: Unsigned, limbs: number, numbers: readonly bigint[]): Uint32Array | BigUint64Array {
+  const width = limb === 'u32' ? 32 : 64;
+  const all = numbers.flatMap((x) =>
+    Array.from({ length: limbs }, (_, i) => BigInt.asUintN(width, x >> BigInt(width * i))),
+  );
+  return limb === 'u32' ? Uint32Array.from(all.map(Number)) : BigUint64Array.from(all);
+}
+
+function unpack(limbs: number, data: Uint32Array | BigUint64Array): bigint[] {
+  const width = BigInt(data.BYTES_PER_ELEMENT * 8);
+  return Array.from({ length: data.length / limbs }, (_, k) =>
+    Array.from(data.subarray(k * limbs, (k + 1) * limbs)).reduceRight((sum: bigint, x) => (sum << width) | BigInt(x), 0n),
+  );
+}
+
+const modPower = (base: bigint, exponent: bigint, n: bigint): bigint => {
+  let result = 1n % n;
+  for (const bit of exponent.toString(2)) result = (((result * result) % n) * (bit === '1' ? base : 1n)) % n;
+  return result;
+};
+
+const random = (bits: number): bigint => {
+  let x = 0n;
+  for (let i = 0; i < bits; i += 24) x = (x << 24n) | BigInt(Math.floor(Math.random() * 2 ** 24));
+  return BigInt.asUintN(bits, x);
+};
+
+/** Reads numbers, applies `body` to each set of them, writes one number per item. */
+const overNumbers = <L extends Unsigned>(
+  limb: L,
+  bits: number,
+  count: number,
+  body: (m: ReturnType<typeof montgomery<L>>, numbers: Expr<L>[][]) => Expr<L>[],
+) =>
+  items('numbers', { buffers: { x: read(limb), out: rw(limb) } }, ({ item, buffers }) => {
+    const m = montgomery(limb, bits);
+    const at = (k: number, i: number) => item.mul(count * m.limbs).add(k * m.limbs + i);
+    const numbers = Array.from({ length: count }, (_, k) =>
+      Array.from({ length: m.limbs }, (_, i) => buffers.x.at(at(k, i)) as unknown as Expr<L>),
+    );
+    body(m, numbers).forEach((value, i) => {
+      (buffers.out as { set(i: Expr<'u32'>, v: Expr<L>): void }).set(item.mul(m.limbs).add(i), value);
+    });
+  });
+
+async function results(
+  runner: Runner,
+  kernel: ReturnType<typeof overNumbers>,
+  limb: Unsigned,
+  bits: number,
+  rows: readonly (readonly bigint[])[],
+  options = {},
+): Promise<bigint[]> {
+  const limbs = Math.ceil(bits / (limb === 'u32' ? 32 : 64));
+  const x = pack(limb, limbs, rows.flat());
+  const out = pack(limb, limbs, rows.map(() => 0n));
+  const outcome = await runner.run(kernel, { count: rows.length, buffers: { x, out } }, options);
+  return unpack(limbs, outcome.out as Uint32Array | BigUint64Array);
+}
+
+/** a·b·b mod n by way of Montgomery's form and back. */
+const productOf = (limb: Unsigned, bits: number) =>
+  overNumbers(limb, bits, 4, (m, [a, b, n, rSquared]) => {
+    const inverse = m.negInverse(n![0]!);
+    const x = m.enter(a!, rSquared!, n!, inverse);
+    const y = m.enter(b!, rSquared!, n!, inverse);
+    return m.leave(m.multiply(x, m.square(y, n!, inverse), n!, inverse), n!, inverse);
+  });
+
+/** Rows for `productOf`: moduli of all sizes up to `bits`, with the largest factors and random ones. */
+function productRows(limb: Unsigned, bits: number, count: number): bigint[][] {
+  const largest = (1n << BigInt(bits)) - 1n;
+  const moduli = [largest, largest - 2n, (1n << BigInt(bits - 1)) | 1n, 3n, (random(Math.ceil(bits / 2)) | 1n) + 2n];
+  while (moduli.length < count) moduli.push((random(bits) | 1n) + (bits > 8 ? 0n : 2n));
+  return moduli.flatMap((modulus) => {
+    const n = modulus < 3n ? 3n : modulus;
+    const width = limb === 'u32' ? 32n : 64n;
+    const r = 1n << (width * ((BigInt(bits) + width - 1n) / width));
+    const pairs = [
+      [n - 1n, n - 1n],
+      [random(bits) % n, random(bits) % n],
+    ];
+    return pairs.map(([a, b]) => [a!, b!, n, (r * r) % n]);
+  });
+}
+const product = ([a, b, n]: readonly bigint[]) => (((a! * b!) % n!) * b!) % n!;
+
+describe('products', () => {
+  // Every regime: no spare bit, one to three, four and more; one limb, odd and even counts.
+  for (const [limb, sizes] of [
+    ['u32', [32, 31, 28, 64, 63, 95, 270, 288, 317]],
+    ['u64', [64, 63, 60, 128, 192, 270, 319, 320]],
+  ] as const) {
+    test.each(sizes)(`of ${limb} limbs, %i bits, on the interpreter`, async (bits) => {
+      const rows = productRows(limb, bits, 6);
+      expect(await results(interpreter, productOf(limb, bits), limb, bits, rows)).toEqual(rows.map(product));
+    });
+  }
+
+  for (const [limb, sizes] of [
+    ['u32', [64, 96, 155, 281, 288, 320, 512]],
+    ['u64', [64, 100, 128, 200, 256, 281, 319, 320, 384, 512, 700, 768, 1020, 1024]],
+  ] as const) {
+    test(`of ${limb} limbs, ${sizes.join(', ')} bits, compiled`, { timeout: 120_000 }, async (ctx) => {
+      if (native.absent) return ctx.skip(native.absent);
+      for (const bits of sizes) {
+        const rows = productRows(limb, bits, 300);
+        expect(await results(native, productOf(limb, bits), limb, bits, rows), `${bits} bits`).toEqual(rows.map(product));
+      }
+    });
+  }
+
+  test('are the same by generic operations and by native bodies, in gangs too', { timeout: 120_000 }, async (ctx) => {
+    if (native.absent) return ctx.skip(native.absent);
+    for (const bits of [281, 320]) {
+      const rows = productRows('u64', bits, 40);
+      for (const options of [{ lanes: 1, nativeBodies: false }, { lanes: 4 }, { lanes: 4, nativeBodies: false }])
+        expect(await results(native, productOf('u64', bits), 'u64', bits, rows, options)).toEqual(rows.map(product));
+    }
+    const rows = productRows('u32', 281, 40);
+    expect(await results(native, productOf('u32', 281), 'u32', 281, rows, { lanes: 8 })).toEqual(rows.map(product));
+  });
+});
+
+describe('powers', () => {
+  test('with a varying exponent', async (ctx) => {
+    if (native.absent) return ctx.skip(native.absent);
+    for (const bits of [128, 250]) {
+      const kernel = overNumbers('u64', bits, 4, (m, [base, exponent, n, rSquared]) => {
+        const inverse = m.negInverse(n![0]!);
+        return m.leave(m.power(m.enter(base!, rSquared!, n!, inverse), exponent!, n!, inverse), n!, inverse);
+      });
+      const rows = productRows('u64', bits, 30);
+      const expected = rows.map(([base, exponent, n]) => modPower(base!, exponent!, n!));
+      expect(await results(native, kernel, 'u64', bits, rows)).toEqual(expected);
+    }
+  });
+
+  test('with constant exponents, 0 and 1 among them', async () => {
+    for (const exponent of [0, 1, 2, 65537]) {
+      const kernel = overNumbers('u32', 62, 3, (m, [base, n, rSquared]) => {
+        const inverse = m.negInverse(n![0]!);
+        return m.leave(m.power(m.enter(base!, rSquared!, n!, inverse), [exponent], n!, inverse), n!, inverse);
+      });
+      const rows = productRows('u32', 62, 6).map(([a, , n, r]) => [a!, n!, r!]);
+      const expected = rows.map(([base, n]) => modPower(base!, BigInt(exponent), n!));
+      expect(await results(interpreter, kernel, 'u32', 62, rows)).toEqual(expected);
+    }
+  });
+});
+
+const fermatOf = (limb: Unsigned, bits: number) => overNumbers(limb, bits, 1, (m, [n]) => m.fermat(n!));
+
+describe("Fermat's test", () => {
+  for (const limb of ['u32', 'u64'] as const) {
+    // 766 bits in 32-bit limbs would pass the statement budget.
+    const known = fermatVectors.filter(({ bits }) => limb === 'u64' || bits <= 352);
+    test(`${known.length} residues of the gaps workload, ${limb} limbs`, { timeout: 120_000 }, async (ctx) => {
+      if (native.absent) return ctx.skip(native.absent);
+      for (const bits of new Set(known.map((row) => row.bits))) {
+        const rows = known.filter((row) => row.bits === bits);
+        const found = await results(native, fermatOf(limb, bits), limb, bits, rows.map(({ n }) => [n]));
+        expect(found).toEqual(rows.map(({ residue }) => residue));
+        expect(found.map((residue) => residue === 1n)).toEqual(rows.map((row) => row.fermat_base2_pass));
+      }
+    });
+  }
+
+  test('moduli shorter than their limbs, and small ones', async (ctx) => {
+    if (native.absent) return ctx.skip(native.absent);
+    for (const bits of [64, 200, 256]) {
+      const moduli = [3n, 5n, 7n, 9n, 341n, 0xffff_ffff_ffff_ffc5n >> 3n, ...[17, 33, 63, 64].map((b) => random(b) | (1n << BigInt(b - 1)) | 1n)];
+      const rows = moduli.map((n) => [n]);
+      expect(await results(native, fermatOf('u64', bits), 'u64', bits, rows)).toEqual(moduli.map((n) => modPower(2n, n - 1n, n)));
+    }
+  });
+
+  test('one number on the interpreter', async () => {
+    const { n } = fermatVectors[0]!;
+    const small = n & 0xffff_ffff_ffff_ffffn;
+    expect(await results(interpreter, fermatOf('u32', 64), 'u32', 64, [[small]])).toEqual([modPower(2n, small - 1n, small)]);
+  });
+
+  test('tells primes', async (ctx) => {
+    if (native.absent) return ctx.skip(native.absent);
+    const kernel = items('primes', { buffers: { n: read('u64'), out: rw(u32) } }, ({ item, buffers }) => {
+      const m = montgomery('u64', 288);
+      const n = Array.from({ length: m.limbs }, (_, i) => buffers.n.at(item.mul(m.limbs).add(i)));
+      buffers.out.set(item, m.isProbablePrime(n).to('u32'));
+    });
+    expect(bestLanes(kernel, { arch: 'x86', features: new Set(['avx2']) })).toBe(1);
+    const rows = fermatVectors.filter(({ bits }) => bits <= 288);
+    const setup = { count: rows.length, buffers: { n: pack('u64', 5, rows.map(({ n }) => n)), out: new Uint32Array(rows.length) } };
+    const { out } = await native.run(kernel, setup);
+    expect([...(out as Uint32Array)]).toEqual(rows.map((row) => Number(row.fermat_base2_pass)));
+  });
+});
+
+describe('constants', () => {
+  test('are those of the gaps workload', () => {
+    for (const row of fermatVectors) {
+      const { one, rSquared, inverse } = montgomeryConstants('u32', row.bits, row.n);
+      const join = (limbs: readonly bigint[]) => limbs.reduceRight((sum, x) => (sum << 32n) | x, 0n);
+      expect(one).toHaveLength(row.limbs32);
+      expect(join(one)).toBe(BigInt(row.R_mod_n_hex));
+      expect(join(rSquared)).toBe(BigInt(row.R2_mod_n_hex));
+      expect(inverse).toBe(BigInt(row.mont_n0inv_neg_hex));
+    }
+  });
+
+  test('are what a kernel computes', async () => {
+    const { n } = fermatVectors[4]!;
+    const kernel = overNumbers('u32', 288, 1, (m, [modulus]) => [m.negInverse(modulus![0]!), ...m.one(modulus!).slice(1)]);
+    const { inverse, one } = montgomeryConstants('u32', 288, n);
+    const expected = [inverse, ...one.slice(1)].reduceRight((sum, x) => (sum << 32n) | x, 0n);
+    expect(await results(interpreter, kernel, 'u32', 288, [[n]])).toEqual([expected]);
+  });
+});
+
+test('a Fermat test stays within the statement budget', () => {
+  for (const [limb, bits] of [
+    ['u32', 320],
+    ['u32', 352],
+    ['u64', 320],
+    ['u64', 766],
+  ] as const) {
+    const text = kernelText(fermatOf(limb, bits), { target: 'ir' });
+    expect(text.split('\n').length, `${bits} bits in ${limb}`).toBeLessThan(5000);
+  }
+});
