@@ -1,8 +1,8 @@
-import type { NativeSource } from '../src/device/native/program.js';
+import type { ProgramSource } from '../src/device/pool/program.js';
 import type { BufferDecl } from '../src/kernel/index.js';
 
 /** C of our own in the shape that generated code has, so that the pool can be tested without the kernel language. */
-export function handwritten(name: string, body: string, more: Partial<NativeSource> = {}): NativeSource {
+export function handwritten(name: string, body: string, more: Partial<ProgramSource> = {}): ProgramSource {
   return {
     name,
     text: `#include <stdint.h>\n${body}\n`,

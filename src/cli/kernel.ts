@@ -7,14 +7,7 @@ import type { Ending } from '../console/output.js';
 import { table } from '../console/table.js';
 import { thisCpu } from '../device/native/cpu.js';
 import { MillraceError } from '../kernel/error.js';
-import {
-  bestLanes,
-  type Kernel,
-  type KernelStats,
-  kernelStats,
-  kernelText,
-  type OperationClass,
-} from '../kernel/index.js';
+import { type Kernel, type KernelStats, kernelStats, kernelText, type OperationClass } from '../kernel/index.js';
 import { kernels } from '../workload/index.js';
 
 /** `millrace kernel …` */
@@ -65,11 +58,10 @@ async function stats({ output, args: [name = ''] }: Call<object>): Promise<Endin
   const kernel = kernelNamed(name);
   const cpu = thisCpu();
   const common = { target: 'c', hoist: true, checked: false, nativeBodies: true, cpu } as const;
-  const lanes = [...new Set([1, bestLanes(kernel, cpu)])];
-  const counted = kernelStats(
-    kernel,
-    lanes.map((width) => ({ ...common, lanes: width })),
-  );
+  const counted = kernelStats(kernel, [
+    { ...common, lanes: 1 },
+    { ...common, lanes: 'auto' },
+  ]);
   for (const line of statsLines(counted)) output.line(line);
   const { name: _, ...answer } = counted;
   return { exit: Exit.ok, answer: { kernel: name, ...answer } };

@@ -13,7 +13,7 @@ test('the interpreter is always there', async () => {
 
 test('without a compiler native is absent, and the list says why', async () => {
   const { devices, absent } = await noCompiler(listDevices);
-  expect(devices.map(({ id }) => id)).toEqual(['interpreter']);
+  expect(devices.map(({ id }) => id)).toEqual(['wasm', 'interpreter']);
   expect(absent).toEqual([
     { id: 'native', reason: expect.stringMatching(/MILLRACE_CC.*\/nonexistent\/cc is not there/) },
   ]);
@@ -28,7 +28,7 @@ test('asking for it then gives device-absent with the reason; auto takes the nex
       });
     }
     const best = await openDevice('auto');
-    expect(best.info.id).toBe('interpreter');
+    expect(best.info.id).toBe('wasm');
     await best.close();
   });
 });

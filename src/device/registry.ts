@@ -24,6 +24,7 @@ interface DeviceKind {
 /** Best first: the order of `auto`. */
 const kinds: readonly DeviceKind[] = [
   { id: 'native', aliases: ['cpu'], load: () => import('./native/device.js') },
+  { id: 'wasm', aliases: [], load: () => import('./wasm/device.js') },
   { id: 'interpreter', aliases: [], load: () => import('./interpreter/device.js') },
 ];
 

@@ -1,23 +1,14 @@
 export * from './buffers.js';
 export { checkProgram } from './check.js';
 export * from './control.js';
+export { type CpuFeatures, plainCpu, vectorLanes } from './cpu.js';
 export { type ErrorCode, type ErrorDetails, MillraceError } from './error.js';
 export { Expr, type In, lit } from './expr.js';
 export { RING_HEADER_WORDS, type RingLayout, ringCapacity, ringLayout } from './harness.js';
 export { interpret, type Run } from './interpret.js';
 export type { BufferDecl, Field, Hoisted, NativeShape, Node, Program } from './ir.js';
 export { type ItemContext, items } from './items.js';
-export {
-  bestLanes,
-  type CpuFeatures,
-  kernelText,
-  type Lowered,
-  type LowerOptions,
-  lower,
-  plainCpu,
-  type TextOptions,
-  vectorLanes,
-} from './lower.js';
+export { kernelText, type Lowered, type LowerOptions, lower, type TextOptions } from './lower.js';
 export * from './operations.js';
 export { Origin } from './origin.js';
 export { JobParameters, type Values, valuesOf } from './params.js';

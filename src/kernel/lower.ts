@@ -1,6 +1,7 @@
+import { bestLanes, type CpuFeatures, nativeKeys, plainCpu, vectorLanes, WASM_LANES } from './cpu.js';
 import { MillraceError } from './error.js';
 import { withRing } from './harness.js';
-import { type Hoisted, innerBlocks, type NativeBody, type Program } from './ir.js';
+import type { Hoisted, Program } from './ir.js';
 import type { Origin } from './origin.js';
 import { fold } from './passes/fold.js';
 import { gang } from './passes/gang.js';
@@ -11,18 +12,12 @@ import { ternary } from './passes/ternary.js';
 import { wide } from './passes/wide.js';
 import { renderC } from './render/c.js';
 import { renderIr } from './render/ir.js';
+import { renderWat } from './render/wat.js';
 import type { Kernel } from './signature.js';
 
-/** What the generated code may count on. */
-export interface CpuFeatures {
-  readonly arch: 'x86' | 'arm' | 'other';
-  /** Names as /proc/cpuinfo has them on x86; `neon`, `sha2`, `aes` on ARM. */
-  readonly features: ReadonlySet<string>;
-}
-
 export interface LowerOptions {
-  readonly target: 'c';
-  readonly lanes: number;
+  readonly target: 'c' | 'wat';
+  readonly lanes: number | 'auto';
   readonly hoist: boolean;
   readonly checked: boolean;
   readonly cpu: CpuFeatures;
@@ -42,19 +37,25 @@ export interface Lowered {
   readonly sites: readonly Origin[];
   /** Per line of text, where it comes from. */
   readonly lineOrigins: readonly (Origin | undefined)[];
+  /** WAT: bytes of constants that the module writes where it is told to, and bytes that each thread needs. */
+  readonly constantBytes?: number;
+  readonly threadBytes?: number;
 }
 
 /** From a kernel to text for one target: trace, passes, print. */
 export function lower(kernel: Kernel, options: LowerOptions): Lowered {
-  checkLanes(kernel, options.lanes);
-  const natives = options.nativeBodies ? nativeKeys(options.cpu) : new Set<string>();
-  const ternaryLogic = options.cpu.features.has('avx512f') && options.lanes === 16;
+  const { target, cpu, checked } = options;
+  const traced = kernel.trace({ natives: options.nativeBodies ? nativeKeys(cpu, target) : new Set() });
+  const widest = target === 'wat' ? WASM_LANES : vectorLanes(cpu);
+  const lanes = options.lanes === 'auto' ? bestLanes(traced.body, widest) : options.lanes;
+  checkLanes(kernel, lanes);
+  const ternaryLogic = target === 'c' && cpu.features.has('avx512f') && lanes === 16;
   // Parameters are the host's, which has 64 bits: what `wide` changes is the body alone.
-  const program = pipes(floatingProgram(kernel.trace({ natives }), options.hoist), options.pipes ?? 0);
+  const program = pipes(floatingProgram(traced, options.hoist), options.pipes ?? 0);
   const narrow = options.wide ? wide(program) : program;
-  const ganged = gang(place(ternaryLogic ? ternary(narrow) : narrow), options.lanes);
-  const text = renderC(ganged, { checked: options.checked, ternaryLogic });
-  return { program, lanes: options.lanes, ...text };
+  const ganged = gang(place(ternaryLogic ? ternary(narrow) : narrow), lanes);
+  const text = target === 'wat' ? renderWat(ganged, { checked }) : renderC(ganged, { checked, ternaryLogic });
+  return { program, lanes, ...text };
 }
 
 /** The passes that no target changes: ring, fold, hoist. */
@@ -62,50 +63,9 @@ export function floatingProgram(program: Program, compute = true): Hoisted {
   return hoist(fold(withRing(program)), compute);
 }
 
-/** Items that one core of this kind best works on at once. */
-export function bestLanes(kernel: Kernel, cpu: CpuFeatures): number {
-  const natives = nativeKeys(cpu);
-  const widest = vectorLanes(cpu);
-  if (natives.size === 0) return widest;
-  const asked = nativeBodies(kernel.trace({ natives }).body).map(({ lanes = 4 }) => lanes);
-  return Math.min(widest, ...asked.filter((lanes) => lanes !== 'widest'));
-}
-
-/** Lanes of 32 bits in the widest registers. */
-export function vectorLanes({ arch, features }: CpuFeatures): number {
-  if (features.has('avx512f')) return 16;
-  if (features.has('avx2')) return 8;
-  return arch === 'other' ? 1 : 4;
-}
-
-/**
- * Native bodies worth using. SHA-256 on x86 (block kernel, MH/s of one Sapphire Rapids core): the SHA instructions give
- * 15.4, plain code 10.9 with AVX2 (8 lanes) but 30.7 with AVX-512 (16 lanes), where they are therefore left alone.
- */
-function nativeKeys({ arch, features }: CpuFeatures): Set<string> {
-  const keys = new Set<string>();
-  if (arch === 'arm' && features.has('sha2')) keys.add('c-neon-sha');
-  if (arch === 'x86' && features.has('sha_ni') && features.has('sse4_1') && !features.has('avx512f'))
-    keys.add('c-shani');
-  if (arch === 'arm' && features.has('aes')) keys.add('c-neon-aes');
-  if (arch === 'x86' && features.has('aes') && features.has('sse4_1')) keys.add('c-aesni');
-  if (arch === 'x86' && features.has('vaes') && (features.has('avx512f') || features.has('avx2'))) keys.add('c-vaes');
-  if (arch !== 'other') keys.add('c-int128');
-  return keys;
-}
-
-function nativeBodies(block: Program['body']): NativeBody[] {
-  return block.flatMap((statement) =>
-    statement.kind === 'native' ? [statement.body] : innerBlocks(statement).flatMap(nativeBodies),
-  );
-}
-
-/** A processor of which nothing is known. */
-export const plainCpu: CpuFeatures = { arch: 'other', features: new Set() };
-
 export interface TextOptions {
-  readonly target: 'c' | 'ir';
-  readonly lanes?: number;
+  readonly target: 'c' | 'wat' | 'ir';
+  readonly lanes?: number | 'auto';
   readonly hoist?: boolean;
   readonly cpu?: CpuFeatures;
 }
@@ -113,12 +73,12 @@ export interface TextOptions {
 /** The text that a target gets to see. */
 export function kernelText(
   kernel: Kernel,
-  { target, lanes, hoist: compute = true, cpu = plainCpu }: TextOptions,
+  { target, lanes = 'auto', hoist: compute = true, cpu = plainCpu }: TextOptions,
 ): string {
   if (target === 'ir') return renderIr(place(floatingProgram(kernel.trace(), compute)));
   return lower(kernel, {
     target,
-    lanes: lanes ?? bestLanes(kernel, cpu),
+    lanes,
     hoist: compute,
     checked: false,
     cpu,

@@ -6,8 +6,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { addItems, handwritten, spin, trap, words } from '../../../test/handwritten.js';
 import { Origin } from '../../kernel/origin.js';
 import type { DeviceBuffer, Stream } from '../device.js';
+import type { PoolProgram } from '../pool/program.js';
 import { type NativeDevice, open, probe } from './device.js';
-import type { NativeProgram } from './program.js';
 
 const found = await probe();
 const absent = 'reason' in found ? found.reason : undefined;
@@ -20,8 +20,8 @@ afterAll(() => rm(cacheDirectory, { recursive: true, force: true }));
 describe.skipIf(absent)('native', () => {
   let device: NativeDevice;
   let stream: Stream;
-  let add: NativeProgram;
-  let slow: NativeProgram;
+  let add: PoolProgram;
+  let slow: PoolProgram;
   beforeAll(async () => {
     device = await open('native', { threads: 3 }); // more than the cores there may be: more interleavings
     [add, slow] = await Promise.all([device.load(addItems), device.load(spin)]);

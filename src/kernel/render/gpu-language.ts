@@ -3,7 +3,7 @@ import type { Fence } from '../passes/barriers.js';
 import type { Scalar, Value } from '../types.js';
 import type { Syntax } from './cstyle.js';
 import type { Helper, OperationTable } from './gpu-forms.js';
-import type { GpuLayout, NearArray } from './gpu-layout.js';
+import type { GpuLayout } from './gpu-layout.js';
 
 /** What differs between CUDA, OpenCL C and WGSL. What they share is in `gpu.ts`. */
 export interface GpuLanguage {
@@ -62,8 +62,3 @@ export interface EntryForms {
   cancelBefore(layout: GpuLayout): string[];
   cancelWithin(layout: GpuLayout, every: number): string[];
 }
-
-export const nearLine =
-  (qualifier: string, typeName: (type: Scalar) => string) =>
-  ({ name, type, length }: NearArray): string =>
-    `${qualifier} ${typeName(type)} ${name}[${length}];`;

@@ -2,9 +2,10 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { kernelRunners, type Runner } from '../../../test/run-kernel.js';
 import { read, rw } from '../buffers.js';
+import { bestLanes, nativeKeys } from '../cpu.js';
 import type { Expr } from '../expr.js';
 import { items } from '../items.js';
-import { bestLanes, kernelText } from '../lower.js';
+import { kernelText } from '../lower.js';
 import { type Unsigned, u32 } from '../types.js';
 import { montgomery, montgomeryConstants } from './montgomery.js';
 
@@ -35,7 +36,10 @@ function pack(limb: Unsigned, limbs: number, numbers: readonly bigint[]): Uint32
 function unpack(limbs: number, data: Uint32Array | BigUint64Array): bigint[] {
   const width = BigInt(data.BYTES_PER_ELEMENT * 8);
   return Array.from({ length: data.length / limbs }, (_, k) =>
-    Array.from(data.subarray(k * limbs, (k + 1) * limbs)).reduceRight((sum: bigint, x) => (sum << width) | BigInt(x), 0n),
+    Array.from(data.subarray(k * limbs, (k + 1) * limbs)).reduceRight(
+      (sum: bigint, x) => (sum << width) | BigInt(x),
+      0n,
+    ),
   );
 }
 
@@ -79,7 +83,11 @@ async function results(
 ): Promise<bigint[]> {
   const limbs = Math.ceil(bits / (limb === 'u32' ? 32 : 64));
   const x = pack(limb, limbs, rows.flat());
-  const out = pack(limb, limbs, rows.map(() => 0n));
+  const out = pack(
+    limb,
+    limbs,
+    rows.map(() => 0n),
+  );
   const outcome = await runner.run(kernel, { count: rows.length, buffers: { x, out } }, options);
   return unpack(limbs, outcome.out as Uint32Array | BigUint64Array);
 }
@@ -131,7 +139,9 @@ describe('products', () => {
       if (native.absent) return ctx.skip(native.absent);
       for (const bits of sizes) {
         const rows = productRows(limb, bits, 300);
-        expect(await results(native, productOf(limb, bits), limb, bits, rows), `${bits} bits`).toEqual(rows.map(product));
+        expect(await results(native, productOf(limb, bits), limb, bits, rows), `${bits} bits`).toEqual(
+          rows.map(product),
+        );
       }
     });
   }
@@ -185,7 +195,13 @@ describe("Fermat's test", () => {
       if (native.absent) return ctx.skip(native.absent);
       for (const bits of new Set(known.map((row) => row.bits))) {
         const rows = known.filter((row) => row.bits === bits);
-        const found = await results(native, fermatOf(limb, bits), limb, bits, rows.map(({ n }) => [n]));
+        const found = await results(
+          native,
+          fermatOf(limb, bits),
+          limb,
+          bits,
+          rows.map(({ n }) => [n]),
+        );
         expect(found).toEqual(rows.map(({ residue }) => residue));
         expect(found.map((residue) => residue === 1n)).toEqual(rows.map((row) => row.fermat_base2_pass));
       }
@@ -195,16 +211,28 @@ describe("Fermat's test", () => {
   test('moduli shorter than their limbs, and small ones', async (ctx) => {
     if (native.absent) return ctx.skip(native.absent);
     for (const bits of [64, 200, 256]) {
-      const moduli = [3n, 5n, 7n, 9n, 341n, 0xffff_ffff_ffff_ffc5n >> 3n, ...[17, 33, 63, 64].map((b) => random(b) | (1n << BigInt(b - 1)) | 1n)];
+      const moduli = [
+        3n,
+        5n,
+        7n,
+        9n,
+        341n,
+        0xffff_ffff_ffff_ffc5n >> 3n,
+        ...[17, 33, 63, 64].map((b) => random(b) | (1n << BigInt(b - 1)) | 1n),
+      ];
       const rows = moduli.map((n) => [n]);
-      expect(await results(native, fermatOf('u64', bits), 'u64', bits, rows)).toEqual(moduli.map((n) => modPower(2n, n - 1n, n)));
+      expect(await results(native, fermatOf('u64', bits), 'u64', bits, rows)).toEqual(
+        moduli.map((n) => modPower(2n, n - 1n, n)),
+      );
     }
   });
 
   test('one number on the interpreter', async () => {
     const { n } = fermatVectors[0]!;
     const small = n & 0xffff_ffff_ffff_ffffn;
-    expect(await results(interpreter, fermatOf('u32', 64), 'u32', 64, [[small]])).toEqual([modPower(2n, small - 1n, small)]);
+    expect(await results(interpreter, fermatOf('u32', 64), 'u32', 64, [[small]])).toEqual([
+      modPower(2n, small - 1n, small),
+    ]);
   });
 
   test('tells primes', async (ctx) => {
@@ -214,9 +242,20 @@ describe("Fermat's test", () => {
       const n = Array.from({ length: m.limbs }, (_, i) => buffers.n.at(item.mul(m.limbs).add(i)));
       buffers.out.set(item, m.isProbablePrime(n).to('u32'));
     });
-    expect(bestLanes(kernel, { arch: 'x86', features: new Set(['avx2']) })).toBe(1);
+    const cpu = { arch: 'x86', features: new Set(['avx2']) } as const;
+    expect(bestLanes(kernel.trace({ natives: nativeKeys(cpu) }).body, 8)).toBe(1);
     const rows = fermatVectors.filter(({ bits }) => bits <= 288);
-    const setup = { count: rows.length, buffers: { n: pack('u64', 5, rows.map(({ n }) => n)), out: new Uint32Array(rows.length) } };
+    const setup = {
+      count: rows.length,
+      buffers: {
+        n: pack(
+          'u64',
+          5,
+          rows.map(({ n }) => n),
+        ),
+        out: new Uint32Array(rows.length),
+      },
+    };
     const { out } = await native.run(kernel, setup);
     expect([...(out as Uint32Array)]).toEqual(rows.map((row) => Number(row.fermat_base2_pass)));
   });
@@ -236,7 +275,10 @@ describe('constants', () => {
 
   test('are what a kernel computes', async () => {
     const { n } = fermatVectors[4]!;
-    const kernel = overNumbers('u32', 288, 1, (m, [modulus]) => [m.negInverse(modulus![0]!), ...m.one(modulus!).slice(1)]);
+    const kernel = overNumbers('u32', 288, 1, (m, [modulus]) => [
+      m.negInverse(modulus![0]!),
+      ...m.one(modulus!).slice(1),
+    ]);
     const { inverse, one } = montgomeryConstants('u32', 288, n);
     const expected = [inverse, ...one.slice(1)].reduceRight((sum, x) => (sum << 32n) | x, 0n);
     expect(await results(interpreter, kernel, 'u32', 288, [[n]])).toEqual([expected]);

@@ -2,8 +2,9 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { kernelRunners } from '../../../test/run-kernel.js';
 import { read, rw } from '../buffers.js';
+import { plainCpu } from '../cpu.js';
 import { items } from '../items.js';
-import { kernelText, plainCpu } from '../lower.js';
+import { kernelText } from '../lower.js';
 import { u32 } from '../types.js';
 import { type RadixOptions, radix } from './radix.js';
 
@@ -15,7 +16,10 @@ const digitsOf = <T extends 'u32' | 'u64'>(type: T, sizes: readonly number[], be
     'digits',
     { chunk: { start: [u32, sizes.length] }, buffers: { index: read(type), out: rw(u32) } },
     ({ item, chunk, buffers }) => {
-      const options: RadixOptions = { ...(below === undefined ? {} : { below }), ...(started ? { start: chunk.start } : {}) };
+      const options: RadixOptions = {
+        ...(below === undefined ? {} : { below }),
+        ...(started ? { start: chunk.start } : {}),
+      };
       const { digits, wrapped } = radix(buffers.index.at(item), sizes, options);
       [...digits, wrapped.to('u32')].forEach((digit, i) => {
         buffers.out.set(item.mul(sizes.length + 1).add(i), digit);

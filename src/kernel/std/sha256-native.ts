@@ -132,7 +132,7 @@ function blocks(count: number, constants: readonly number[]): string {
   return lines.join('\n');
 }
 
-/** One permute of two registers by constants, as GCC (before 12) and as clang names it. */
+/** A permute of two registers by constants: GCC has the name that clang uses only from version 12 on. */
 const PERMUTE = `#ifdef __clang__
 #define SHA256_PERMUTE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #else

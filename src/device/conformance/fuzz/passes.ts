@@ -1,9 +1,11 @@
 import { checkProgram, type Hoisted, type Kernel, lower, plainCpu, type Program } from '../../../kernel/index.js';
 import { floatingProgram } from '../../../kernel/lower.js';
+import { gang } from '../../../kernel/passes/gang.js';
 import { pipes } from '../../../kernel/passes/pipes.js';
 import { place } from '../../../kernel/passes/place.js';
 import { ternary } from '../../../kernel/passes/ternary.js';
 import { wide } from '../../../kernel/passes/wide.js';
+import { runGang } from './gang-machine.js';
 import { AMPLE, difference, type Inputs, interpreted, type Output } from './trial.js';
 
 /** Ways through the passes. What each makes must do what the trace does. */
@@ -36,7 +38,23 @@ export function passesDifference(kernel: Kernel, names: readonly string[], input
       return `${name}: ${error instanceof Error ? error.message : String(error)}`;
     }
   }
-  return printing(kernel);
+  return gangDifference(traced, inputs, expected) ?? printing(kernel);
+}
+
+/** Masks, lane by lane. */
+function gangDifference(traced: Program, inputs: readonly Inputs[], expected: readonly Output[]): string | undefined {
+  for (const hoisting of [true, false]) {
+    try {
+      const ganged = gang(place(floatingProgram(traced, hoisting)), 4);
+      for (const [i, one] of inputs.entries()) {
+        const found = difference({ ...one, capacity: AMPLE }, expected[i] as Output, runGang(ganged, one));
+        if (found) return `a gang of 4, hoisting ${hoisting ? 'on' : 'off'}: launch ${i}: ${found}`;
+      }
+    } catch (error) {
+      return `a gang of 4, hoisting ${hoisting ? 'on' : 'off'}: ${error instanceof Error ? error.message : String(error)}`;
+    }
+  }
+  return undefined;
 }
 
 /** Generated text is not run here, but making it must not fail. */

@@ -26,6 +26,7 @@ const HEADER = 4;
 const RECORD = 1 + 1 + 1 + 2 + 1 + 2 + 1;
 /** More hits than most kernels make; of more, only the number is compared. */
 export const AMPLE = 1000;
+export const RING_WORDS = HEADER + AMPLE * RECORD;
 
 export function anyInputs(random: Random, most = 40): Inputs {
   const value = (type: Scalar): Value => (random.chance(0.6) ? random.pick(edges(type)) : anyValue(type, random));
@@ -54,7 +55,7 @@ export function anyInputs(random: Random, most = 40): Inputs {
 /** By the interpreter. Its ring is always large enough. */
 export function interpreted(program: Program, inputs: Inputs): Output {
   const buffers = Object.fromEntries(Object.entries(inputs.buffers).map(([name, data]) => [name, data.slice()]));
-  const ring = new Uint32Array(HEADER + AMPLE * RECORD);
+  const ring = new Uint32Array(RING_WORDS);
   const bytes = (data: Data) => new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
   const { job, chunk, base, count } = inputs;
   const views = Object.fromEntries(Object.entries(buffers).map(([name, data]) => [name, bytes(data)]));

@@ -1,10 +1,22 @@
-import type { BufferDecl, Field, Origin, Values } from '../../kernel/index.js';
-import type { BoundJob, DeviceProgram, RingLayout } from '../device.js';
-import type { Compiled, Source } from './compile.js';
-import type { NativeDevice } from './device.js';
+import { implicitChunk } from '../../kernel/harness.js';
+import {
+  type BufferDecl,
+  type Field,
+  JobParameters,
+  type Lowered,
+  type Origin,
+  ringLayout,
+  type Values,
+} from '../../kernel/index.js';
+import type { BoundJob, Device, DeviceProgram, RingLayout } from '../device.js';
 
 /** A kernel as text, with what a launch of it has to know. */
-export interface NativeSource extends Source {
+export interface ProgramSource {
+  readonly name: string;
+  readonly text: string;
+  readonly lanes: number;
+  /** The TypeScript that each generated line came from; index 0 is line 1. */
+  readonly lineOrigins: readonly (Origin | undefined)[];
   readonly job: readonly Field[];
   readonly chunk: readonly Field[];
   readonly hit: readonly Field[];
@@ -14,6 +26,10 @@ export interface NativeSource extends Source {
   readonly ring: RingLayout;
   /** Where each access that a checked build guards was written. */
   readonly sites: readonly Origin[];
+  /** Bytes of constants that the code keeps in device memory. */
+  readonly constantBytes?: number;
+  /** Bytes of device memory that each worker needs for itself. */
+  readonly threadBytes?: number;
   /** Evaluates a job's values. */
   parameters(job: Values): LaunchParameters;
 }
@@ -23,12 +39,27 @@ export interface LaunchParameters {
   words(base: bigint, ringCapacity: number, chunk: Values): Uint32Array;
 }
 
-/** A compiled kernel: machine code in this process. */
-export class NativeProgram implements DeviceProgram {
-  readonly device: NativeDevice;
+export function sourceOf(lowered: Lowered): ProgramSource {
+  const { program } = lowered;
+  return {
+    ...lowered,
+    name: program.name,
+    job: program.job,
+    chunk: program.chunk.slice(implicitChunk.length),
+    hit: program.hit,
+    bindings: program.buffers.slice(0, -1), // the ring is the last, and given by name
+    params: { jobWords: program.jobWords, chunkWords: program.chunkWords },
+    ring: ringLayout(program),
+    parameters: (job) => new JobParameters(program, job),
+  };
+}
+
+/** A compiled kernel. */
+export class PoolProgram implements DeviceProgram {
+  readonly device: Device;
   /** From 1; how workers and traps name it. */
   readonly number: number;
-  /** Address of `millrace_run`. */
+  /** What a worker finds the code by. */
   readonly entry: number;
   readonly name: string;
   readonly text: string;
@@ -41,9 +72,15 @@ export class NativeProgram implements DeviceProgram {
   readonly statements: number;
   readonly ring: RingLayout;
   readonly compile: { readonly milliseconds: number; readonly cached: boolean };
-  readonly #source: NativeSource;
+  readonly #source: ProgramSource;
 
-  constructor(device: NativeDevice, number: number, entry: number, source: NativeSource, compiled: Compiled) {
+  constructor(
+    device: Device,
+    number: number,
+    entry: number,
+    source: ProgramSource,
+    compiled: { readonly milliseconds: number; readonly cached: boolean },
+  ) {
     this.device = device;
     this.number = number;
     this.entry = entry;
@@ -61,16 +98,16 @@ export class NativeProgram implements DeviceProgram {
     this.#source = source;
   }
 
-  bind(job: Values): NativeJob {
-    return new NativeJob(this, this.#source.parameters(job));
+  bind(job: Values): PoolJob {
+    return new PoolJob(this, this.#source.parameters(job));
   }
 }
 
-export class NativeJob implements BoundJob {
-  readonly program: NativeProgram;
+export class PoolJob implements BoundJob {
+  readonly program: PoolProgram;
   readonly parameters: LaunchParameters;
 
-  constructor(program: NativeProgram, parameters: LaunchParameters) {
+  constructor(program: PoolProgram, parameters: LaunchParameters) {
     this.program = program;
     this.parameters = parameters;
   }

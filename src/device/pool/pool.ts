@@ -1,8 +1,6 @@
-import { fileURLToPath } from 'node:url';
-import { SHARE_ENV, Worker } from 'node:worker_threads';
 import { MillraceError } from '../../kernel/error.js';
-import { type Board, Line, lineWord, newBoard, Pool, STREAMS } from './board.js';
-import type { WorkerStart } from './worker.js';
+import { type Board, Line, lineWord, Pool, STREAMS } from './board.js';
+import { atExit, compiled, startThread, type Thread } from './threads.js';
 
 /** What the pool tells its owner, on the main thread. */
 export interface PoolEvents {
@@ -12,63 +10,61 @@ export interface PoolEvents {
   failed(cause: unknown): void;
 }
 
+export interface PoolOptions {
+  /** The device's id, for names and errors. */
+  readonly device: string;
+  readonly board: Board;
+  readonly threads: number;
+  /** The worker's module, and what worker number i is given. */
+  readonly file: URL;
+  data(i: number): unknown;
+}
+
 /** How long a worker may take to end by itself; a slice takes about 2 ms. */
 const JOIN_MS = 2000;
+/** How often the board is looked at where Atomics.waitAsync is missing (browsers before 2025). */
+const POLL_MS = 1;
 
 /** The main thread's side of the worker threads: created once, joined at close. */
 export class WorkerPool {
-  readonly board: Board = newBoard();
-  readonly threads: number;
+  readonly board: Board;
+  readonly #options: PoolOptions;
   readonly #events: PoolEvents;
-  readonly #workers: Worker[] = [];
-  readonly #ended: Promise<void>[] = [];
+  readonly #workers: Thread[] = [];
   #watching = false;
   #alive = false;
   #stopping = false;
 
-  constructor(threads: number, events: PoolEvents) {
-    this.threads = threads;
+  constructor(options: PoolOptions, events: PoolEvents) {
+    this.board = options.board;
+    this.#options = options;
     this.#events = events;
   }
 
   /** Starts the workers; resolves when all of them are at work (about 40 ms). */
   async start(): Promise<void> {
+    const { device, threads, file } = this.#options;
     boards.add(this.board);
-    const started = Array.from({ length: this.threads }, () => this.#startOne());
+    for (let i = 0; i < threads; i++) {
+      const died = (cause: unknown): void => {
+        if (!this.#stopping) this.#events.failed(cause);
+      };
+      const data = this.#options.data(i);
+      this.#workers.push(startThread({ file: compiled(file), name: `millrace ${device}`, data, died }));
+    }
     try {
-      await Promise.all(started);
+      await Promise.all(this.#workers.map((worker) => worker.ready));
     } catch (cause) {
       await this.stop();
       throw new MillraceError({
         code: 'device-failed',
-        message: 'a worker thread of device native could not start',
-        asked: `${this.threads} worker threads`,
+        message: `a worker thread of device ${device} could not start`,
+        asked: `${threads} worker threads`,
         advice: 'the cause says why; with too many threads, try fewer',
         cause,
       });
     }
-    for (const worker of this.#workers) worker.unref();
-  }
-
-  #startOne(): Promise<void> {
-    const start: WorkerStart = { memory: this.board.memory, threads: this.threads };
-    const worker = new Worker(workerFile(import.meta.url), {
-      workerData: start,
-      name: 'millrace native',
-      env: SHARE_ENV,
-      execArgv: [], // flags that this process was started with (loaders, inspectors) are not for the workers
-    });
-    this.#workers.push(worker);
-    this.#ended.push(new Promise((resolve) => worker.once('exit', () => resolve())));
-    return new Promise((resolve, reject) => {
-      const died = (cause: unknown): void => {
-        reject(cause);
-        if (!this.#stopping) this.#events.failed(cause);
-      };
-      worker.once('message', () => resolve());
-      worker.once('error', died);
-      worker.once('exit', (code) => died(new Error(`a worker thread ended with code ${code}`)));
-    });
+    for (const worker of this.#workers) worker.keepAlive(false);
   }
 
   /** There is a new command on a queue that was empty. */
@@ -89,6 +85,10 @@ export class WorkerPool {
           this.#watching = false;
           return;
         }
+        if (!Atomics.waitAsync) {
+          setTimeout(look, POLL_MS);
+          return;
+        }
         const change = Atomics.waitAsync(this.board.words, Pool.news, seen);
         if (change.async) {
           void change.value.then(look);
@@ -99,13 +99,21 @@ export class WorkerPool {
     look();
   }
 
+  /** Has the watch look again, though no worker said so. */
+  look(): void {
+    if (this.#watching) {
+      Atomics.add(this.board.words, Pool.news, 1);
+      Atomics.notify(this.board.words, Pool.news);
+    } else {
+      this.watch();
+    }
+  }
+
   /** A promise of the watch does not keep the process alive; a referenced worker does. One is enough. */
   keepAlive(needed: boolean): void {
     if (this.#alive === needed) return;
     this.#alive = needed;
-    const worker = this.#workers[0];
-    if (needed) worker?.ref();
-    else worker?.unref();
+    this.#workers[0]?.keepAlive(needed);
   }
 
   /** Ends the workers, whatever they are doing, and waits for them. `force`: one that died may have left the lock held. */
@@ -113,14 +121,14 @@ export class WorkerPool {
     if (!this.#stopping) {
       this.#stopping = true;
       halt(this.board);
-      for (const worker of this.#workers) worker.ref();
+      for (const worker of this.#workers) worker.keepAlive(true);
     }
     const terminate = (): void => {
-      for (const worker of this.#workers) void worker.terminate();
+      for (const worker of this.#workers) worker.terminate();
     };
     if (force) terminate();
     const late = setTimeout(terminate, JOIN_MS);
-    await Promise.all(this.#ended);
+    await Promise.all(this.#workers.map((worker) => worker.ended));
     clearTimeout(late);
     boards.delete(this.board);
   }
@@ -138,14 +146,6 @@ function halt({ words }: Board): void {
 
 /** process.exit waits for native calls to return: make that soon, also where an item is unexpectedly slow. */
 const boards = new Set<Board>();
-process.on('exit', () => {
+atExit(() => {
   for (const board of boards) halt(board);
 });
-
-/** Workers are started from compiled code: under vitest this module is TypeScript, and its twin lies in dist. */
-function workerFile(here: string): string {
-  const file = fileURLToPath(new URL(here.endsWith('.ts') ? './worker.ts' : './worker.js', here));
-  if (!file.endsWith('.ts')) return file;
-  const at = file.lastIndexOf('/src/');
-  return `${file.slice(0, at)}/dist/${file.slice(at + '/src/'.length, -'.ts'.length)}.js`;
-}

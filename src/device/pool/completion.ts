@@ -5,8 +5,8 @@ import { type Board, Mark, Outcome } from './board.js';
 /** Says what a trap was about, from the numbers in a mark's slot. */
 export type ExplainTrap = (program: number, site: number, index: number, length: number) => MillraceError;
 
-/** A mark on a native stream. */
-export class NativeCompletion implements Completion {
+/** A mark on a stream of a pool. */
+export class PoolCompletion implements Completion {
   readonly done: Promise<Report>;
   /** Which mark of which line: what another stream waits for. */
   readonly line: number;
@@ -15,12 +15,12 @@ export class NativeCompletion implements Completion {
   readonly device: object;
   readonly #explain: ExplainTrap;
   /** Completions of other streams that commands since the last mark waited for. */
-  #waited: readonly NativeCompletion[];
+  #waited: readonly PoolCompletion[];
   #resolve: (report: Report | Promise<Report>) => void = () => undefined;
   #reject: (error: Error) => void = () => undefined;
   #settled = false;
 
-  constructor(device: object, line: number, number: number, waited: readonly NativeCompletion[], explain: ExplainTrap) {
+  constructor(device: object, line: number, number: number, waited: readonly PoolCompletion[], explain: ExplainTrap) {
     this.device = device;
     this.line = line;
     this.number = number;
@@ -63,7 +63,7 @@ export class NativeCompletion implements Completion {
 }
 
 /** What rests on failed or unfinished work is failed or unfinished itself. These have all passed already. */
-async function withWaited(report: Report, waited: readonly NativeCompletion[]): Promise<Report> {
+async function withWaited(report: Report, waited: readonly PoolCompletion[]): Promise<Report> {
   const reports = await Promise.all(waited.map((completion) => completion.done));
   return { ...report, complete: report.complete && reports.every((other) => other.complete) };
 }

@@ -1,17 +1,22 @@
 import { Line, lineWord, RING, slotNumber } from './board.js';
-import type { NativeBuffer } from './buffer.js';
-import type { NativeCompletion } from './completion.js';
+import type { PoolBuffer } from './buffer.js';
+import type { PoolCompletion } from './completion.js';
 import type { WorkerPool } from './pool.js';
 
 /** What a queued command needs until it is done: buffers and arrays are held, a mark is told. */
 export interface Held {
-  readonly buffers?: readonly NativeBuffer[];
+  readonly buffers?: readonly PoolBuffer[];
   readonly data?: readonly unknown[];
-  readonly mark?: NativeCompletion;
+  readonly mark?: PoolCompletion;
+  /** The host's part once the workers' is done; false when it has to be asked again. */
+  readonly after?: () => boolean;
 }
 
+/** A command's numbers; or what makes them when its turn has come, where the host has a part in it first. */
+export type Pending = readonly number[] | (() => readonly number[] | undefined);
+
 interface Queued {
-  readonly command: readonly number[];
+  readonly command: Pending;
   readonly held: Held;
 }
 
@@ -70,20 +75,19 @@ export class Queue {
     return this.#marks;
   }
 
-  push(command: readonly number[], held: Held): void {
+  push(command: Pending, held: Held): void {
     for (const buffer of held.buffers ?? []) buffer.hold();
     if (held.mark) this.#unsettled++;
     if (this.#full()) this.settle();
-    if (this.#full() || this.spilling) this.#spilled.push({ command, held });
-    else this.#place(command, held);
+    if (this.spilling || !this.#tryPlace(command, held)) this.#spilled.push({ command, held });
   }
 
   /** Takes note of what the workers have done. True when there is still something that somebody waits for. */
   settle(): boolean {
     this.#collect();
-    while (this.spilling && !this.#full()) {
-      const next = this.#spilled[this.#spilledFrom++];
-      if (next) this.#place(next.command, next.held);
+    for (let next = this.#spilled[this.#spilledFrom]; next; next = this.#spilled[this.#spilledFrom]) {
+      if (!this.#tryPlace(next.command, next.held)) break;
+      this.#spilledFrom++;
     }
     if (!this.spilling) {
       this.#spilled = [];
@@ -112,6 +116,13 @@ export class Queue {
     return ((this.#tail - this.#seen) | 0) >= RING;
   }
 
+  #tryPlace(command: Pending, held: Held): boolean {
+    if (this.#full()) return false;
+    const numbers = typeof command === 'function' ? command() : command;
+    if (numbers) this.#place(numbers, held);
+    return numbers !== undefined;
+  }
+
   #place(command: readonly number[], held: Held): void {
     const { words, numbers } = this.#pool.board;
     const slot = slotNumber(this.line, this.#tail);
@@ -129,6 +140,7 @@ export class Queue {
     while (this.#seen !== head) {
       const at = this.#seen & (RING - 1);
       const held = this.#held[at];
+      if (held?.after && !held.after()) return;
       this.#held[at] = undefined;
       for (const buffer of held?.buffers ?? []) buffer.release();
       if (held?.mark) {

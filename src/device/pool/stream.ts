@@ -2,78 +2,95 @@ import { MillraceError } from '../../kernel/error.js';
 import type { Completion, DeviceBuffer, Launch, Stream } from '../device.js';
 import { checkCopy, checkLaunch, checkRange, checkWord, heldBuffer } from '../launch.js';
 import { Command, Line, lineWord } from './board.js';
-import type { NativeBuffer } from './buffer.js';
-import { NativeCompletion } from './completion.js';
-import type { NativeDevice } from './device.js';
-import { addressOf } from './libc.js';
-import { NativeJob } from './program.js';
-import type { Queue } from './queue.js';
+import type { PoolBuffer } from './buffer.js';
+import { PoolCompletion } from './completion.js';
+import type { PoolDevice } from './device.js';
+import { PoolJob } from './program.js';
+import type { Held, Pending, Queue } from './queue.js';
+
+/** How workers get at the host's memory: by its address, or through memory that both reach. */
+export interface HostMemory {
+  /** Puts the commands of a transfer on the queue. */
+  write(queue: Queue, to: PoolBuffer, offset: number, data: ArrayBufferView): void;
+  read(queue: Queue, from: PoolBuffer, offset: number, into: ArrayBufferView): void;
+  /** Words where workers can read them until the command that needs them is done: then `held.after` lets go of them. */
+  lend(words: Uint32Array): { readonly address: number; readonly keep?: unknown; giveBack?(): void };
+}
 
 /** Checks commands and puts them on a queue. Nothing here waits. */
-export class NativeStream implements Stream {
-  readonly #device: NativeDevice;
+export class PoolStream implements Stream {
+  readonly #device: PoolDevice;
   readonly #queue: Queue;
+  readonly #host: HostMemory;
   /** Where this stream's control words are, for generated code. */
   readonly #control: number;
-  #waited: NativeCompletion[] = [];
+  #waited: PoolCompletion[] = [];
   #closed = false;
 
-  constructor(device: NativeDevice, queue: Queue, boardAddress: number) {
+  /** `boardAddress`: where workers see the board. */
+  constructor(device: PoolDevice, queue: Queue, host: HostMemory, boardAddress: number) {
     this.#device = device;
     this.#queue = queue;
+    this.#host = host;
     this.#control = boardAddress + (lineWord(queue.line) + Line.epoch) * 4;
   }
 
   write(buffer: DeviceBuffer, data: ArrayBufferView, offset = 0): void {
     const to = this.#buffer(buffer, 'write');
     checkRange('write', to, offset, data.byteLength, false);
-    // SAFETY: `data` is held until the copy is done.
-    this.#copy(to.address + offset, addressOf(data), data.byteLength, [to], [data]);
+    this.#host.write(this.#queue, to, offset, data);
+    this.#watch();
   }
 
   read(buffer: DeviceBuffer, into: ArrayBufferView, offset = 0): void {
     const from = this.#buffer(buffer, 'read');
     checkRange('read', from, offset, into.byteLength, false);
-    // SAFETY: `into` is held until the copy is done.
-    this.#copy(addressOf(into), from.address + offset, into.byteLength, [from], [into]);
+    this.#host.read(this.#queue, from, offset, into);
+    this.#watch();
   }
 
   copy(from: DeviceBuffer, to: DeviceBuffer, bytes: number, fromOffset = 0, toOffset = 0): void {
     const source = this.#buffer(from, 'copy (source)');
     const target = this.#buffer(to, 'copy (target)');
     checkCopy(source, target, bytes, fromOffset, toOffset);
-    this.#copy(target.address + toOffset, source.address + fromOffset, bytes, [source, target], []);
+    const command = [Command.copy, target.address + toOffset, source.address + fromOffset, bytes];
+    this.#push(command, { buffers: [source, target] });
   }
 
   fill(buffer: DeviceBuffer, word: number, offset = 0, length?: number): void {
     const target = this.#buffer(buffer, 'fill');
     const bytes = length ?? target.bytes - offset;
     checkRange('fill', target, offset, bytes, true);
-    this.#push([Command.fill, target.address + offset, checkWord(word), bytes / 4], [target], []);
+    this.#push([Command.fill, target.address + offset, checkWord(word), bytes / 4], { buffers: [target] });
   }
 
   launch(launch: Launch): void {
     this.#open();
-    const checked = checkLaunch<NativeBuffer>(this.#device, launch);
+    const checked = checkLaunch<PoolBuffer>(this.#device, launch);
     const { job } = launch;
-    if (!(job instanceof NativeJob)) throw new TypeError('a job of this device comes from bind() of its program');
+    if (!(job instanceof PoolJob)) throw new TypeError('a job of this device comes from bind() of its program');
     const { base, count, countFrom, buffers, ring, ringCapacity } = checked;
-    const parameters = job.parameters.words(base, ringCapacity, launch.chunk ?? {});
+    const parameters = this.#host.lend(job.parameters.words(base, ringCapacity, launch.chunk ?? {}));
     const { epoch } = this.#queue;
-    const block = launchBlock(addressOf(parameters), this.#control, epoch, buffers, ring);
+    const block = this.#host.lend(launchBlock(parameters.address, this.#control, epoch, buffers, ring));
     const held = [...buffers];
     if (ring) held.push(ring);
     if (countFrom) held.push(countFrom.buffer);
     const countAt = countFrom ? countFrom.buffer.address + countFrom.word * 4 : 0;
     const { entry, lanes, number } = job.program;
     // SAFETY: the block, the parameters and every buffer are held until the launch is done.
-    const command = [Command.launch, entry, addressOf(block), count, countAt, lanes, number, epoch];
-    this.#push(command, held, [block, parameters]);
+    const command = [Command.launch, entry, block.address, count, countAt, lanes, number, epoch];
+    const after = (): boolean => {
+      parameters.giveBack?.();
+      block.giveBack?.();
+      return true;
+    };
+    this.#push(command, { buffers: held, data: [parameters.keep, block.keep], after });
   }
 
   wait(completion: Completion): void {
     this.#open();
-    if (!(completion instanceof NativeCompletion) || completion.device !== this.#device) {
+    if (!(completion instanceof PoolCompletion) || completion.device !== this.#device) {
       throw new MillraceError({
         code: 'launch-arguments',
         message: 'a stream can wait for completions of its own device only',
@@ -90,7 +107,7 @@ export class NativeStream implements Stream {
     this.#open();
     const waited = this.#waited;
     this.#waited = [];
-    const mark = new NativeCompletion(
+    const mark = new PoolCompletion(
       this.#device,
       this.#queue.line,
       this.#queue.nextMark(),
@@ -113,18 +130,18 @@ export class NativeStream implements Stream {
     this.#device.closeStream(this.#queue);
   }
 
-  #copy(to: number, from: number, bytes: number, buffers: readonly NativeBuffer[], data: readonly unknown[]): void {
-    this.#push([Command.copy, to, from, bytes], buffers, data);
+  #push(command: Pending, held: Held): void {
+    this.#queue.push(command, held);
+    this.#watch();
   }
 
-  #push(command: readonly number[], buffers: readonly NativeBuffer[], data: readonly unknown[]): void {
-    this.#queue.push(command, { buffers, data });
+  #watch(): void {
     if (this.#queue.busy) this.#device.watch();
   }
 
-  #buffer(buffer: DeviceBuffer, role: string): NativeBuffer {
+  #buffer(buffer: DeviceBuffer, role: string): PoolBuffer {
     this.#open();
-    return heldBuffer<NativeBuffer>(this.#device, buffer, role);
+    return heldBuffer<PoolBuffer>(this.#device, buffer, role);
   }
 
   #open(): void {
@@ -139,13 +156,13 @@ export class NativeStream implements Stream {
   }
 }
 
-/** `launch` in the C ABI: parameters, control words, epoch, then address and size of each binding, the ring last. */
+/** `launch` in the ABI of generated code: parameters, control words, epoch, then address and size of each binding, the ring last. */
 function launchBlock(
   parameters: number,
   control: number,
   epoch: number,
-  buffers: readonly NativeBuffer[],
-  ring: NativeBuffer | undefined,
+  buffers: readonly PoolBuffer[],
+  ring: PoolBuffer | undefined,
 ): Uint32Array {
   const words = new Uint32Array(2 * (3 + 2 * (buffers.length + 1)));
   let at = 0;

@@ -1,5 +1,5 @@
 /**
- * The board: one SharedArrayBuffer through which the main thread and the workers of a pool talk. The main thread is
+ * The board: a stretch of shared memory through which the main thread and the workers of a pool talk. The main thread is
  * the only producer of commands and takes no lock; workers take work under one small lock (`turnstile.ts`).
  *
  * Each stream has a ring of fixed-size commands. `tail` is written by the main thread, `head` by workers; both count
@@ -28,7 +28,7 @@ const POOL_BYTES = 512;
 
 /** Words (i32) of one stream, from the stream's first. */
 export const Line = {
-  // What generated code reads and writes: `control` in the C ABI.
+  // What generated code reads and writes: `control` in its ABI.
   epoch: 0,
   trap: 1,
   trapSite: 2,
@@ -80,10 +80,12 @@ const RATE_NUMBERS = 4;
 const LINES_AT = POOL_BYTES;
 const RINGS_AT = LINES_AT + STREAMS * LINE_BYTES;
 const RATES_AT = RINGS_AT + STREAMS * RING * COMMAND_NUMBERS * 8;
-const BOARD_BYTES = RATES_AT + RATES * RATE_NUMBERS * 8;
+export const BOARD_BYTES = RATES_AT + RATES * RATE_NUMBERS * 8;
 
 export interface Board {
   readonly memory: SharedArrayBuffer;
+  /** Where in `memory` it begins. */
+  readonly at: number;
   readonly words: Int32Array;
   readonly numbers: Float64Array;
   readonly bigs: BigInt64Array;
@@ -93,12 +95,14 @@ export function newBoard(): Board {
   return boardOver(new SharedArrayBuffer(BOARD_BYTES));
 }
 
-export function boardOver(memory: SharedArrayBuffer): Board {
+/** The board at a multiple of 64 in shared memory. */
+export function boardOver(memory: SharedArrayBuffer, at = 0): Board {
   return {
     memory,
-    words: new Int32Array(memory),
-    numbers: new Float64Array(memory),
-    bigs: new BigInt64Array(memory),
+    at,
+    words: new Int32Array(memory, at, BOARD_BYTES / 4),
+    numbers: new Float64Array(memory, at, BOARD_BYTES / 8),
+    bigs: new BigInt64Array(memory, at, BOARD_BYTES / 8),
   };
 }
 

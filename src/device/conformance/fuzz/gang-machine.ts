@@ -1,0 +1,204 @@
+import { evaluate, outOfBounds } from '../../../kernel/evaluate.js';
+import type { Block, BufferDecl, Cell, Node, Place, Statement, Table } from '../../../kernel/ir.js';
+import { fromWords, JobParameters, type Value, wordsOf } from '../../../kernel/index.js';
+import type { Gang } from '../../../kernel/passes/gang.js';
+import type { Data } from '../rig.js';
+import { AMPLE, type Inputs, type Output, RING_WORDS } from './trial.js';
+
+/** One value for all lanes, or one for each. */
+type Lanes = Value | readonly Value[];
+
+/**
+ * Runs what `gang` makes as the C printer means it: a value that does not vary is computed once and without a mask, one
+ * that varies in every lane, and effects lane by lane under their mask. So masks can be tested by the thousand, where a
+ * compiler takes a second for each kernel.
+ */
+export function runGang(gang: Gang, inputs: Inputs): Output {
+  const buffers = Object.fromEntries(Object.entries(inputs.buffers).map(([name, data]) => [name, data.slice()]));
+  const ring = new Uint32Array(RING_WORDS);
+  const machine = new GangMachine(gang, inputs, { ...buffers, ring });
+  for (let first = 0; first < inputs.count; first += gang.lanes) machine.items(first);
+  return { buffers, ring };
+}
+
+class GangMachine {
+  readonly #gang: Gang;
+  readonly #count: number;
+  readonly #params: Uint32Array;
+  readonly #memory = new Map<BufferDecl, Data>();
+  readonly #values = new Map<Node, Lanes>();
+  readonly #cells = new Map<Cell, Lanes>();
+  readonly #every: readonly number[];
+  #first = 0;
+  #leaving = false;
+
+  constructor(gang: Gang, { job, chunk, base, count }: Inputs, buffers: Readonly<Record<string, Data>>) {
+    this.#gang = gang;
+    this.#count = count;
+    this.#params = new JobParameters(gang.program, job).words(base, AMPLE, chunk);
+    this.#every = [...Array(gang.lanes).keys()];
+    for (const decl of gang.program.buffers) {
+      const data = buffers[decl.name] as Data;
+      this.#memory.set(decl, data instanceof Uint8Array ? new Uint32Array(data.buffer) : data);
+    }
+  }
+
+  items(first: number): void {
+    this.#first = first;
+    this.#block(this.#gang.program.body);
+  }
+
+  #block(block: Block): void {
+    for (const statement of block) {
+      this.#statement(statement);
+      if (this.#leaving) return;
+    }
+  }
+
+  #statement(statement: Statement): void {
+    switch (statement.kind) {
+      case 'let':
+        return void this.#values.set(statement.node, this.#pure(statement.node, statement.mask));
+      case 'cell':
+        return void this.#cells.set(statement.cell, this.#gang.varyingCells.has(statement.cell) ? this.#every.map((lane) => this.#lane(statement.value, lane)) : this.#uniform(statement.value));
+      case 'set':
+        return this.#set(statement);
+      case 'get': {
+        const held = this.#cells.get(statement.cell) as Lanes;
+        if (Array.isArray(held) && !this.#gang.varying.has(statement.result)) throw new TypeError('a varying cell is read as a uniform value');
+        return void this.#values.set(statement.result, held);
+      }
+      case 'load':
+        return this.#load(statement);
+      case 'store':
+        return this.#lanesOf(statement.mask, (lane) => {
+          const values = statement.values.map((node) => this.#lane(node, lane));
+          const { memory, at } = this.#find(statement, statement.place, values.length, lane);
+          values.forEach((value, k) => {
+            memory[at + k] = value as never;
+          });
+        });
+      case 'atomic':
+        return this.#atomic(statement);
+      case 'prefetch':
+        return;
+      case 'when':
+        return this.#block(this.#uniform(statement.condition) ? statement.body : statement.otherwise);
+      case 'loop':
+        for (let i = 0; i < (this.#uniform(statement.count) as number) && !this.#leaving; i++) {
+          this.#values.set(statement.index, i);
+          this.#block(statement.body);
+        }
+        this.#leaving = false;
+        return;
+      case 'while':
+        for (;;) {
+          this.#block(statement.test);
+          if (!this.#uniform(statement.condition)) break;
+          this.#block(statement.body);
+          if (this.#leaving) break;
+        }
+        this.#leaving = false;
+        return;
+      case 'break':
+        this.#leaving = this.#uniform(statement.condition) as boolean;
+        return;
+      default:
+        throw new TypeError(`${statement.kind} is not expected here`);
+    }
+  }
+
+  #pure(node: Node, mask: Node | undefined): Lanes {
+    if (node.op === 'any') return this.#every.some((lane) => this.#lane(node.args[0] as Node, lane));
+    const one = (args: readonly Value[]) => (node.op === 'lookup' ? this.#entry(node, args[0] as number) : evaluate(node, args));
+    if (!this.#gang.varying.has(node)) return one(node.args.map((arg) => this.#uniform(arg)));
+    // Lanes outside the mask have some value too; it must not matter which.
+    const masked = node.op === 'lookup' && mask;
+    return this.#every.map((lane) => (masked && !this.#lane(mask, lane) ? noise(node) : one(node.args.map((arg) => this.#lane(arg, lane)))));
+  }
+
+  #entry(node: Node, index: number): Value {
+    const table = node.detail.table as Table;
+    const entry = table.values[index];
+    if (!entry) throw outOfBounds(node, `a table of ${table.values.length} entries`, index);
+    if (table.word === undefined) return entry.detail.value as Value;
+    return fromWords(table.type, this.#params, table.word + index * wordsOf(table.type));
+  }
+
+  #set({ cell, value, mask }: Extract<Statement, { kind: 'set' }>): void {
+    if (!this.#gang.varyingCells.has(cell)) {
+      this.#cells.set(cell, this.#uniform(value));
+      return;
+    }
+    const old = this.#cells.get(cell) as readonly Value[];
+    this.#cells.set(cell, this.#every.map((lane) => (mask && !this.#lane(mask, lane) ? (old[lane] as Value) : this.#lane(value, lane))));
+  }
+
+  #load(statement: Extract<Statement, { kind: 'load' }>): void {
+    const { place, results, mask } = statement;
+    if (!this.#gang.varying.has(results[0] as Node)) {
+      const { memory, at } = this.#find(statement, place, results.length, undefined);
+      results.forEach((node, k) => void this.#values.set(node, memory[at + k] as Value));
+      return;
+    }
+    const lanes = results.map((node) => this.#every.map(() => noise(node)));
+    this.#lanesOf(mask, (lane) => {
+      const { memory, at } = this.#find(statement, place, results.length, lane);
+      lanes.forEach((values, k) => {
+        values[lane] = memory[at + k] as Value;
+      });
+    });
+    results.forEach((node, k) => void this.#values.set(node, lanes[k] as Value[]));
+  }
+
+  #atomic(statement: Extract<Statement, { kind: 'atomic' }>): void {
+    const { op, place, value, result, mask } = statement;
+    const befores: Value[] = this.#every.map(() => 0x5a5a5a5a);
+    this.#lanesOf(mask, (lane) => {
+      const { memory, at } = this.#find(statement, place, 1, lane);
+      const before = memory[at] as number;
+      befores[lane] = before;
+      const given = value ? (this.#lane(value, lane) as number) : 0;
+      const after = { add: before + given, or: before | given, min: Math.min(before, given), max: Math.max(before, given), exchange: given, store: given, load: before }[op];
+      memory[at] = (after >>> 0) as never;
+    });
+    if (result) this.#values.set(result, befores);
+  }
+
+  /** For each lane of the mask, in order. */
+  #lanesOf(mask: Node | undefined, act: (lane: number) => void): void {
+    for (const lane of this.#every) if (!mask || this.#lane(mask, lane)) act(lane);
+  }
+
+  #find(statement: Statement, place: Place, width: number, lane: number | undefined): { memory: Data; at: number } {
+    const of = (node: Node) => (lane === undefined ? this.#uniform(node) : this.#lane(node, lane));
+    const memory = this.#memory.get(place.buffer) as Data;
+    const at = (place.base ? Number(of(place.base)) * 4 : 0) + Number(of(place.index)) * width;
+    if (at + width > memory.length) throw outOfBounds(statement, `buffer ${place.buffer.name}`, at);
+    return { memory, at };
+  }
+
+  #value(node: Node): Lanes {
+    if (node.op === 'const') return node.detail.value as Value;
+    if (node.op === 'param') return fromWords(node.type, this.#params, node.detail.word);
+    if (node.op === 'item') return this.#every.map((lane) => this.#first + lane);
+    if (node.op === 'active') return this.#every.map((lane) => this.#first + lane < this.#count);
+    const value = this.#values.get(node);
+    if (value === undefined) throw new TypeError(`node ${node.id} (${node.op}) has no value yet`);
+    return value;
+  }
+
+  #lane(node: Node, lane: number): Value {
+    const value = this.#value(node);
+    return Array.isArray(value) ? (value[lane] as Value) : (value as Value);
+  }
+
+  #uniform(node: Node): Value {
+    const value = this.#value(node);
+    if (Array.isArray(value)) throw new TypeError(`node ${node.id} (${node.op}) varies, but is used as a uniform value`);
+    return value as Value;
+  }
+}
+
+/** What a lane outside the mask finds: nothing that anything may rest on. */
+const noise = ({ type }: Node): Value => (type === 'u64' ? 0x5a5a_5a5a_5a5a_5a5an : type === 'bool' ? true : type === 'i32' || type === 'u32' ? 0x5a5a5a5a : 12345.5);

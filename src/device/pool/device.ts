@@ -1,0 +1,198 @@
+import { MillraceError } from '../../kernel/error.js';
+import type { Kernel, Origin } from '../../kernel/index.js';
+import type { CompileOptions, Device, DeviceBuffer, DeviceInfo, DeviceProgram, Stream } from '../device.js';
+import { Pool, STREAMS } from './board.js';
+import { type PoolOptions, WorkerPool } from './pool.js';
+import { PoolProgram, type ProgramSource } from './program.js';
+import { Queue } from './queue.js';
+import { type HostMemory, PoolStream } from './stream.js';
+
+/** A site number that no access has: the code itself failed, beyond what a checked build would note. */
+export const BEYOND_MEMORY = 0xffff_ffff;
+
+/**
+ * What devices on worker threads have in common: streams over one board, traps told in the author's words, an end that
+ * fails what is in flight and waits for the workers.
+ */
+export abstract class PoolDevice implements Device {
+  readonly info: DeviceInfo;
+  readonly #pool: WorkerPool;
+  readonly #boardAddress: number;
+  readonly #queues: (Queue | undefined)[] = new Array(STREAMS).fill(undefined);
+  /** Queues whose stream was closed; their line is free once they are empty. */
+  readonly #closing = new Set<Queue>();
+  readonly #traps: { readonly name: string; readonly sites: readonly Origin[] }[] = [];
+  #freesWaiting = false;
+  #end: { readonly error: MillraceError; readonly done: Promise<void> } | undefined;
+
+  constructor(info: DeviceInfo, boardAddress: number, options: PoolOptions) {
+    this.info = info;
+    this.#boardAddress = boardAddress;
+    this.#pool = new WorkerPool(options, { news: () => this.#news(), failed: (cause) => this.#failed(cause) });
+  }
+
+  protected abstract readonly host: HostMemory;
+  /** True when the host has done its share of this turn; a later turn will look again. */
+  protected get tired(): boolean {
+    return false;
+  }
+  /** After the last worker has ended. */
+  protected abstract freeAll(): void;
+
+  abstract compile(kernel: Kernel, options?: CompileOptions): Promise<DeviceProgram>;
+  abstract alloc(bytes: number): Promise<DeviceBuffer>;
+
+  async start(): Promise<this> {
+    await this.#pool.start();
+    return this;
+  }
+
+  stream(): Stream {
+    this.checkOpen();
+    this.#reclaim();
+    const line = this.#queues.indexOf(undefined);
+    if (line < 0) {
+      throw new MillraceError({
+        code: 'launch-range',
+        message: `device ${this.info.id} has all of its ${STREAMS} streams open`,
+        asked: 'another stream()',
+        advice: 'close streams that are not needed, or share one',
+      });
+    }
+    const queue = new Queue(this.#pool, line);
+    this.#queues[line] = queue;
+    const { words } = this.#pool.board;
+    if (line >= Atomics.load(words, Pool.lines)) Atomics.store(words, Pool.lines, line + 1);
+    return new PoolStream(this, queue, this.host, this.#boardAddress);
+  }
+
+  close(): Promise<void> {
+    return this.#finish(
+      new MillraceError({
+        code: 'device-closed',
+        message: `device ${this.info.id} has been closed`,
+        asked: 'work on it',
+        advice: 'wait for completions before close(), and open the device again for more',
+      }),
+    );
+  }
+
+  checkOpen(): void {
+    if (this.#end) throw this.#end.error;
+  }
+
+  /** For streams: there is something to wait for. */
+  watch(): void {
+    this.#pool.keepAlive(true);
+    this.#pool.watch();
+  }
+
+  /** For streams: what is queued still runs, nothing new comes. */
+  closeStream(queue: Queue): void {
+    this.#closing.add(queue);
+    this.#reclaim();
+  }
+
+  /** A compiled kernel gets its number, by which traps are told. */
+  protected program(
+    source: ProgramSource,
+    entry: number,
+    compiled: { readonly milliseconds: number; readonly cached: boolean },
+  ): PoolProgram {
+    this.#traps.push({ name: source.name, sites: source.sites });
+    return new PoolProgram(this, this.#traps.length, entry, source, compiled);
+  }
+
+  readonly explainTrap = (program: number, site: number, index: number, length: number): MillraceError => {
+    const { name = 'unknown', sites = [] } = this.#traps[program - 1] ?? {};
+    if (site === BEYOND_MEMORY) {
+      return new MillraceError({
+        code: 'kernel-bounds',
+        message: `kernel ${name}: an access is outside all memory of device ${this.info.id}`,
+        asked: `a launch of ${name}`,
+        advice: 'compile it with `checked` to learn which access it is',
+      });
+    }
+    const origin = sites[site];
+    const size = length > 0 ? ` of ${length} elements` : '';
+    return new MillraceError({
+      code: 'kernel-bounds',
+      message: `kernel ${name}: index ${index} is outside its buffer or table${size}`,
+      asked: origin ? [...origin.helpers, origin.line].join(' > ') : `access ${site}`,
+      advice: 'guard the access with when(), or make the buffer larger',
+    });
+  };
+
+  /** A free that waits for commands must not keep the process alive, but must happen. */
+  protected delayFree(): void {
+    this.#freesWaiting = true;
+    this.#pool.watch();
+  }
+
+  /** The host can go on with its share. */
+  protected lookAgain(): void {
+    if (!this.#end) this.#pool.look();
+  }
+
+  /** The board has moved on: settle marks, move spilled commands up, free what was waiting. */
+  #news(): boolean {
+    let busy = false;
+    for (const queue of this.#queues) {
+      if (queue === undefined) continue;
+      // Marks bring news by themselves; room for spilled commands does not. Once more where it is there already.
+      while (queue.settle() && queue.spilling && !queue.wantNews() && !this.tired);
+      busy ||= queue.busy;
+    }
+    this.#reclaim();
+    this.#pool.keepAlive(busy);
+    return this.#watchFrees() || busy;
+  }
+
+  #watchFrees(): boolean {
+    if (!this.#freesWaiting) return false;
+    let waiting = false;
+    for (const queue of this.#queues) {
+      if (queue?.wantNews()) waiting = true;
+      else queue?.settle();
+    }
+    this.#freesWaiting = waiting;
+    return waiting;
+  }
+
+  #reclaim(): void {
+    for (const queue of this.#closing) {
+      queue.settle();
+      if (!queue.empty) continue;
+      this.#queues[queue.line] = undefined;
+      this.#closing.delete(queue);
+    }
+  }
+
+  #failed(cause: unknown): void {
+    void this.#finish(
+      new MillraceError({
+        code: 'device-failed',
+        message: `a worker thread of device ${this.info.id} died: ${cause instanceof Error ? cause.message : String(cause)}`,
+        asked: 'work in flight',
+        advice: 'open the device again; if it happens again, run with a checked build to find the access that does it',
+        cause,
+      }),
+    );
+  }
+
+  /** Fails what is in flight, ends the workers, then lets go of the memory they used. */
+  #finish(error: MillraceError): Promise<void> {
+    this.#end ??= { error, done: this.#shutDown(error) };
+    return this.#end.done;
+  }
+
+  async #shutDown(error: MillraceError): Promise<void> {
+    for (const queue of this.#queues) {
+      queue?.settle(); // what was done in time counts
+      queue?.fail(error);
+    }
+    await this.#pool.stop(error.code === 'device-failed');
+    this.#queues.fill(undefined);
+    this.freeAll();
+  }
+}

@@ -1,0 +1,235 @@
+import { MillraceError } from '../../kernel/error.js';
+import { type Kernel, lower, plainCpu } from '../../kernel/index.js';
+import type { CompileOptions, DeviceBuffer, DeviceInfo } from '../device.js';
+import { checkAllocation, sizeOf } from '../launch.js';
+import { boardOver } from '../pool/board.js';
+import { type BufferOwner, PoolBuffer } from '../pool/buffer.js';
+import { PoolDevice } from '../pool/device.js';
+import { type PoolProgram, type ProgramSource, sourceOf } from '../pool/program.js';
+import { api, type Module } from './api.js';
+import { assemble, startWabt } from './assemble.js';
+import { thisEngine } from './engine.js';
+import { engineFeatures } from './features.js';
+import { StagedHost } from './host.js';
+import { BOARD_AT, DeviceMemory, MOST_PAGES, roomIn, type Stretch } from './memory.js';
+import { GRAIN } from './ranges.js';
+import { RECORD_WORDS, type WorkerStart } from './start.js';
+
+export interface WasmOptions {
+  /** Worker threads; as many as the processor runs at once unless told. */
+  readonly threads?: number;
+}
+
+/** 32-bit lanes of a register. */
+const LANES = 4;
+/** Zeroed by this thread up to here, about 50 µs; above it by workers. */
+const ZERO_BYTES = 2 ** 19;
+
+/** WebAssembly, in Node and in pages: worker threads over one shared memory, running modules that wabt made of text. */
+export class WasmDevice extends PoolDevice implements BufferOwner {
+  protected readonly host: StagedHost;
+  readonly #simd: boolean;
+  readonly #memory: DeviceMemory;
+  readonly #owned = new Map<PoolBuffer, Stretch>();
+  /** Keeps modules alive, so that workers find them compiled. */
+  readonly #modules: Module[] = [];
+
+  constructor(memory: DeviceMemory, simd: boolean, threads: number) {
+    const board = boardOver(memory.wasm.buffer, BOARD_AT);
+    const data = (index: number): WorkerStart => ({ memory: memory.wasm, threads, index });
+    const file = new URL('./worker.js', import.meta.url);
+    super(describe(simd, threads, memory.pages), BOARD_AT, { device: 'wasm', board, threads, file, data });
+    this.#simd = simd;
+    this.#memory = memory;
+    this.host = new StagedHost(memory, () => this.lookAgain());
+  }
+
+  async compile(kernel: Kernel, options: CompileOptions = {}): Promise<PoolProgram> {
+    this.checkOpen();
+    const started = performance.now();
+    const { lanes = 'auto', hoist = true, nativeBodies = true, checked = false, wide = false, pipes = 0 } = options;
+    const lowered = lower(kernel, {
+      target: 'wat',
+      lanes: this.#gangOf(lanes),
+      hoist,
+      checked,
+      cpu: plainCpu,
+      nativeBodies,
+      wide,
+      pipes,
+    });
+    return this.load(sourceOf(lowered), started);
+  }
+
+  /** Assembles text that obeys the ABI of `render/wat.ts`. */
+  async load(source: ProgramSource, started = performance.now()): Promise<PoolProgram> {
+    this.checkOpen();
+    const { bytes, cached } = await this.#assemble(source);
+    this.#modules.push(await api.compile(bytes));
+    this.checkOpen();
+    const record = this.#keep(source.name, RECORD_WORDS * 4);
+    const code = this.#keep(source.name, bytes.length);
+    const constants = this.#keep(source.name, source.constantBytes ?? 0);
+    const perThread = Math.ceil((source.threadBytes ?? 0) / GRAIN) * GRAIN;
+    const near = this.#keep(source.name, perThread * this.info.units);
+    this.#memory.bytes.set(bytes, code.at);
+    this.#memory.words.set([code.at, bytes.length, constants.at, near.at, perThread], record.at / 4);
+    return this.program(source, record.at, { milliseconds: performance.now() - started, cached });
+  }
+
+  async alloc(bytes: number): Promise<DeviceBuffer> {
+    this.checkOpen();
+    checkAllocation(this, bytes);
+    const stretch = this.#memory.take(bytes);
+    if (!stretch) throw this.#noMemory(`another buffer of ${sizeOf(bytes)}`, `alloc(${bytes})`);
+    const buffer = new PoolBuffer(this, bytes, stretch.at, this);
+    this.#owned.set(buffer, stretch);
+    if (stretch.used <= ZERO_BYTES) this.#memory.bytes.fill(0, stretch.at, stretch.at + stretch.used);
+    else await this.#zero(buffer);
+    return buffer;
+  }
+
+  give(buffer: PoolBuffer): void {
+    const stretch = this.#owned.get(buffer);
+    if (!stretch) return;
+    this.#owned.delete(buffer);
+    this.#memory.give(stretch);
+  }
+
+  onDelayedFree(): void {
+    this.delayFree();
+  }
+
+  protected override get tired(): boolean {
+    return this.host.tired;
+  }
+
+  /** The memory goes when nobody refers to it any more. */
+  protected freeAll(): void {
+    for (const buffer of this.#owned.keys()) buffer.freed = true;
+    this.#owned.clear();
+    this.#modules.length = 0;
+  }
+
+  async #zero(buffer: PoolBuffer): Promise<void> {
+    const stream = this.stream();
+    try {
+      stream.fill(buffer, 0, 0, Math.floor(buffer.bytes / 4) * 4);
+      await stream.mark().done;
+      this.#memory.bytes.fill(0, buffer.address + Math.floor(buffer.bytes / 4) * 4, buffer.address + buffer.bytes);
+    } finally {
+      stream.close();
+    }
+  }
+
+  async #assemble(source: ProgramSource): ReturnType<typeof assemble> {
+    try {
+      return await assemble(source.name, source.text);
+    } catch (cause) {
+      throw refusal(source, cause);
+    }
+  }
+
+  #keep(name: string, bytes: number): Stretch {
+    const stretch = this.#memory.take(bytes);
+    if (!stretch) throw this.#noMemory(`the code of kernel ${name}`, `${sizeOf(bytes)} for it`);
+    return stretch;
+  }
+
+  #noMemory(what: string, asked: string): MillraceError {
+    return new MillraceError({
+      code: 'device-memory',
+      message: `device wasm cannot hold ${what}`,
+      asked: `${asked}; ${sizeOf(this.#memory.free)} of ${sizeOf(this.info.memoryBytes)} are free`,
+      advice: 'free buffers, use smaller chunks or fewer slots; WebAssembly reaches 4 GiB at most',
+    });
+  }
+
+  /** A register has four lanes, so a gang of two is one of four; without SIMD there are no gangs. */
+  #gangOf(lanes: number | 'auto'): number {
+    if (lanes === 'auto') return this.#simd ? LANES : 1;
+    if (!this.#simd && lanes > 1) return 1;
+    return lanes === 2 ? LANES : lanes;
+  }
+}
+
+/** wabt's words with the line they are about, in the generated text and in TypeScript. */
+function refusal(source: ProgramSource, cause: unknown): MillraceError {
+  const said = cause instanceof Error ? cause.message : String(cause);
+  const match = /\.wat:(\d+):\d+: error: (.*)/.exec(said);
+  const lines = [`kernel ${source.name}: wabt refused the generated text`];
+  if (match) {
+    const line = Number(match[1]);
+    const origin = source.lineOrigins[line - 1];
+    lines.push(`  error:  ${match[2]}`, `  text:   line ${line}: ${source.text.split('\n')[line - 1]?.trim() ?? ''}`);
+    if (origin) lines.push(`  from:   ${[...origin.helpers, origin.line].join(' > ')}`);
+  } else {
+    lines.push(`  error:  ${said.split('\n')[0]}`);
+  }
+  return new MillraceError({
+    code: 'device-compile',
+    message: lines.join('\n'),
+    asked: `compiling ${source.name} for ${source.lanes} lane(s)`,
+    advice: 'this is a fault of Millrace, please report it with the kernel',
+    cause,
+  });
+}
+
+function describe(simd: boolean, threads: number, pages: number): DeviceInfo {
+  const { name, versions } = thisEngine();
+  return {
+    id: 'wasm',
+    kind: 'wasm',
+    name,
+    memoryBytes: roomIn(pages),
+    units: threads,
+    capabilities: ['u64', 'f64', 'atomics', ...(simd ? ['simd128'] : [])],
+    limits: { bufferBytes: roomIn(pages), lanes: simd ? LANES : 1 },
+    versions,
+  };
+}
+
+export async function probe(
+  options: WasmOptions = {},
+): Promise<{ readonly infos: readonly DeviceInfo[] } | { readonly reason: string }> {
+  const found = engineFeatures();
+  return 'reason' in found ? found : { infos: [describe(found.simd, threadsOf(options), MOST_PAGES)] };
+}
+
+export async function open(id: string, options: WasmOptions = {}): Promise<WasmDevice> {
+  const found = id === 'wasm' ? engineFeatures() : { reason: 'there is one wasm device, with all processors: wasm' };
+  if ('reason' in found) {
+    throw new MillraceError({
+      code: 'device-absent',
+      message: `device ${id} is not on this machine`,
+      asked: `device ${id}`,
+      advice: found.reason,
+    });
+  }
+  startWabt().catch(() => undefined); // told where it is needed; meanwhile the workers start
+  return new WasmDevice(reserved(), found.simd, threadsOf(options)).start();
+}
+
+function reserved(): DeviceMemory {
+  try {
+    return new DeviceMemory();
+  } catch (cause) {
+    throw new MillraceError({
+      code: 'device-memory',
+      message: 'device wasm cannot reserve its memory',
+      asked: 'a shared memory',
+      advice: 'close other devices or pages; the cause says what the engine refused',
+      cause,
+    });
+  }
+}
+
+function threadsOf({ threads = thisEngine().threads }: WasmOptions): number {
+  if (Number.isInteger(threads) && threads >= 1 && threads <= 1024) return threads;
+  throw new MillraceError({
+    code: 'usage',
+    message: `${threads} is no number of threads`,
+    asked: `threads ${threads}`,
+    advice: 'give a whole number from 1 to 1024',
+  });
+}

@@ -1,0 +1,29 @@
+import { api } from './api.js';
+
+/** What this engine offers; or why the device cannot be here. */
+export function engineFeatures(): { readonly simd: boolean } | { readonly reason: string } {
+  if (api === undefined) return { reason: 'there is no WebAssembly here' };
+  if (typeof SharedArrayBuffer === 'undefined') {
+    return {
+      reason:
+        'there is no SharedArrayBuffer: a page needs the headers Cross-Origin-Opener-Policy: same-origin and Cross-Origin-Embedder-Policy: require-corp',
+    };
+  }
+  if (!api.validate(module(0xfe, 0x10, 2, 0, 0x1a))) return { reason: 'this engine has no threads in WebAssembly' };
+  return { simd: api.validate(module(0xfd, 0x0f, 0x1a)) };
+}
+
+/**
+ * The least module whose one function does `(drop (INSTRUCTION (i32.const 0)))`, over a shared memory: an atomic load
+ * (fe 10) asks for threads, a splat (fd 0f) for SIMD.
+ */
+function module(...instruction: readonly number[]): Uint8Array<ArrayBuffer> {
+  const body = [0, 0x41, 0, ...instruction, 0x0b];
+  return Uint8Array.of(
+    ...[0, 0x61, 0x73, 0x6d, 1, 0, 0, 0], // "\0asm", version 1
+    ...[1, 4, 1, 0x60, 0, 0], // a type: () -> ()
+    ...[3, 2, 1, 0], // a function of that type
+    ...[5, 4, 1, 3, 1, 1], // a shared memory of one page
+    ...[10, body.length + 2, 1, body.length, ...body],
+  );
+}

@@ -1,0 +1,116 @@
+import { Command } from '../pool/board.js';
+import type { PoolBuffer } from '../pool/buffer.js';
+import type { Queue } from '../pool/queue.js';
+import type { HostMemory } from '../pool/stream.js';
+import type { DeviceMemory, Stretch } from './memory.js';
+import { nextTurn } from './turn.js';
+
+/** Transfers go in pieces of this size: about 50 µs of copying. */
+const PIECE = 2 ** 19;
+/** What this thread copies in one turn of its event loop, about 200 µs; the rest follows in the next. */
+const TURN = 2 ** 21;
+/** What one queue may have under way, staged or on its way back. */
+const QUEUE = 2 ** 23;
+
+/**
+ * The host's arrays are not in the device's memory, so transfers pass through stretches of it: this thread copies on one
+ * side, workers on the other, in the queue's order.
+ */
+export class StagedHost implements HostMemory {
+  readonly #memory: DeviceMemory;
+  readonly #lookAgain: () => void;
+  readonly #staged = new WeakMap<Queue, number>();
+  #left = TURN;
+  #turning = false;
+
+  /** `lookAgain`: has the queues go on, in a later turn. */
+  constructor(memory: DeviceMemory, lookAgain: () => void) {
+    this.#memory = memory;
+    this.#lookAgain = lookAgain;
+  }
+
+  /** Has this thread copied its share of this turn? */
+  get tired(): boolean {
+    return this.#turning && this.#left <= 0;
+  }
+
+  write(queue: Queue, to: PoolBuffer, offset: number, data: ArrayBufferView): void {
+    for (const { view, at } of pieces(data)) {
+      let stretch: Stretch | undefined;
+      const stage = (): readonly number[] | undefined => {
+        stretch = this.#take(queue, view.length);
+        if (!stretch) return undefined;
+        this.#memory.bytes.set(view, stretch.at);
+        return [Command.copy, to.address + offset + at, stretch.at, view.length];
+      };
+      const after = (): boolean => this.#give(queue, stretch);
+      queue.push(stage, { buffers: [to], after });
+    }
+  }
+
+  read(queue: Queue, from: PoolBuffer, offset: number, into: ArrayBufferView): void {
+    for (const { view, at } of pieces(into)) {
+      let stretch: Stretch | undefined;
+      const stage = (): readonly number[] | undefined => {
+        stretch = this.#take(queue, view.length);
+        return stretch && [Command.copy, stretch.at, from.address + offset + at, view.length];
+      };
+      const after = (): boolean => {
+        if (!stretch || !this.#spend(view.length)) return false;
+        view.set(this.#memory.bytes.subarray(stretch.at, stretch.at + view.length));
+        return this.#give(queue, stretch);
+      };
+      queue.push(stage, { buffers: [from], after });
+    }
+  }
+
+  lend(words: Uint32Array): { readonly address: number; giveBack(): void } {
+    const stretch = this.#memory.take(words.byteLength);
+    if (!stretch) throw new RangeError('no memory is left for a launch');
+    this.#memory.words.set(words, stretch.at / 4);
+    return { address: stretch.at, giveBack: () => this.#memory.give(stretch) };
+  }
+
+  /** Room for a piece, where this queue and this turn may have it. */
+  #take(queue: Queue, bytes: number): Stretch | undefined {
+    const staged = this.#staged.get(queue) ?? 0;
+    if (staged > 0 && staged + bytes > QUEUE) return undefined;
+    if (!this.#spend(bytes)) return undefined;
+    const stretch = this.#memory.take(bytes);
+    if (stretch) this.#staged.set(queue, staged + stretch.bytes);
+    return stretch;
+  }
+
+  #give(queue: Queue, stretch: Stretch | undefined): boolean {
+    if (stretch) {
+      this.#memory.give(stretch);
+      this.#staged.set(queue, (this.#staged.get(queue) ?? 0) - stretch.bytes);
+    }
+    return true;
+  }
+
+  /** Counts bytes against this turn; the first of a turn always pass. */
+  #spend(bytes: number): boolean {
+    if (!this.#turning) {
+      this.#turning = true;
+      this.#left = TURN;
+      nextTurn(() => {
+        const wasTired = this.tired;
+        this.#turning = false;
+        if (wasTired) this.#lookAgain();
+      });
+    }
+    if (this.#left <= 0) return false;
+    this.#left -= bytes;
+    return true;
+  }
+}
+
+/** An array in pieces. */
+function pieces(view: ArrayBufferView): { readonly view: Uint8Array; readonly at: number }[] {
+  const bytes = new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
+  return Array.from({ length: Math.ceil(bytes.length / PIECE) }, (_, i) => ({
+    view: bytes.subarray(i * PIECE, (i + 1) * PIECE),
+    at: i * PIECE,
+  }));
+}

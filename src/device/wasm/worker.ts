@@ -1,0 +1,91 @@
+import { type Board, boardOver, Command, Copy, Fill, Launch, Line, lineWord } from '../pool/board.js';
+import { BEYOND_MEMORY } from '../pool/device.js';
+import type { Task } from '../pool/schedule.js';
+import { inThread } from '../pool/threads.js';
+import { type Executor, work } from '../pool/work.js';
+import { api, type Memory } from './api.js';
+import { BOARD_AT } from './memory.js';
+import { RECORD_WORDS, type WorkerStart } from './start.js';
+
+type Run = (launch: number, begin: bigint, end: bigint) => bigint;
+
+class WasmExecutor implements Executor {
+  readonly #memory: Memory;
+  readonly #index: number;
+  readonly #board: Board;
+  readonly #programs = new Map<number, Run>();
+
+  constructor({ memory, index }: WorkerStart, board: Board) {
+    this.#memory = memory;
+    this.#index = index;
+    this.#board = board;
+  }
+
+  /** The first slice of a program on this thread makes its instance; the engine has compiled the module already. */
+  prepare({ kind, slot }: Task): void {
+    const entry = this.#field(slot, Launch.entry);
+    if (kind === Command.launch && !this.#programs.has(entry)) this.#programs.set(entry, this.#instance(entry));
+  }
+
+  perform(task: Task): number {
+    const { kind, slot, begin, end } = task;
+    switch (kind) {
+      case Command.copy: {
+        const [to, from] = [this.#field(slot, Copy.to), this.#field(slot, Copy.from)];
+        new Uint8Array(this.#memory.buffer).copyWithin(to + begin, from + begin, from + end);
+        return end - begin;
+      }
+      case Command.fill: {
+        const to = this.#field(slot, Fill.to) + begin * 4;
+        new Uint32Array(this.#memory.buffer, to, end - begin).fill(this.#field(slot, Fill.word));
+        return end - begin;
+      }
+      default:
+        return this.#launch(task);
+    }
+  }
+
+  wordAt(address: number): number {
+    return Atomics.load(new Uint32Array(this.#memory.buffer, address, 1), 0);
+  }
+
+  #launch({ stream, slot, begin, end }: Task): number {
+    const run = this.#programs.get(this.#field(slot, Launch.entry));
+    try {
+      return Number(run?.(this.#field(slot, Launch.block), BigInt(begin), BigInt(end)));
+    } catch (error) {
+      if (!(error instanceof api.RuntimeError)) throw error;
+      this.#note(stream);
+      return 0;
+    }
+  }
+
+  /** An access outside all memory ends the slice; it is told like one that a checked build finds. */
+  #note(stream: number): void {
+    const { words } = this.#board;
+    const line = lineWord(stream);
+    if (Atomics.compareExchange(words, line + Line.trap, 0, 1) === 0)
+      Atomics.store(words, line + Line.trapSite, BEYOND_MEMORY | 0);
+  }
+
+  #instance(record: number): Run {
+    const words = new Uint32Array(this.#memory.buffer, record, RECORD_WORDS);
+    const [at = 0, length = 0, constantsAt = 0, nearAt = 0, perThread = 0] = words;
+    // A copy: modules are not made from shared memory. The same bytes give the code that the main thread compiled.
+    const module = new api.Module(new Uint8Array(this.#memory.buffer, at, length).slice());
+    const constants = new api.Global({ value: 'i32', mutable: false }, constantsAt);
+    const near = new api.Global({ value: 'i32', mutable: false }, nearAt + this.#index * perThread);
+    const { exports } = new api.Instance(module, { millrace: { memory: this.#memory, constants, near } });
+    return exports.run as Run;
+  }
+
+  #field(slot: number, at: number): number {
+    return this.#board.numbers[slot + at] ?? 0;
+  }
+}
+
+inThread<WorkerStart>((start, ready) => {
+  const board = boardOver(start.memory.buffer, BOARD_AT);
+  ready();
+  work(board, start.threads, new WasmExecutor(start, board));
+});

@@ -1,0 +1,160 @@
+import { MillraceError } from './error.js';
+import type { GridShape } from './grid.js';
+import { withRing } from './harness.js';
+import type { Hoisted, Node, Statement } from './ir.js';
+import type { Lowered } from './lower.js';
+import { fold } from './passes/fold.js';
+import { inOrder, rootsOf } from './passes/graph.js';
+import { hoist } from './passes/hoist.js';
+import { pipes } from './passes/pipes.js';
+import { place } from './passes/place.js';
+import { wide } from './passes/wide.js';
+import { cudaLanguage, cudaOptions } from './render/cuda.js';
+import { renderGpu } from './render/gpu.js';
+import type { GpuLanguage } from './render/gpu-language.js';
+import { everyStatement, type GpuTarget, layoutOf } from './render/gpu-layout.js';
+import { openclLanguage, openclOptions } from './render/opencl.js';
+import { wgslLanguage } from './render/wgsl.js';
+import type { Kernel } from './signature.js';
+import type { Scalar } from './types.js';
+
+export type { GpuTarget } from './render/gpu-layout.js';
+
+export interface GpuOptions {
+  readonly target: GpuTarget;
+  /** Threads of a workgroup: a power of two up to 1024. */
+  readonly workgroup?: number;
+  /** Bytes of workgroup memory that the device has. */
+  readonly nearLimit?: number;
+  readonly hoist?: boolean;
+  readonly checked?: boolean;
+  readonly nativeBodies?: boolean;
+  /** The share of additions written as multiply-adds, 0 to 1. */
+  readonly pipes?: number;
+}
+
+export interface LoweredGpu extends Lowered {
+  readonly shape: GridShape;
+}
+
+interface Target {
+  readonly nearLimit: number;
+  /** Statements that compilers in its way take: PoCL's and SwiftShader's time grows with the square. */
+  readonly statements: number;
+  readonly natives: readonly string[];
+  readonly compilerOptions: readonly string[];
+  language(program: Hoisted, checked: boolean): GpuLanguage;
+}
+
+/** What each target gives where the device says nothing: least limits that every device of its kind has. */
+const targets: Readonly<Record<GpuTarget, Target>> = {
+  cuda: {
+    nearLimit: 48 * 1024,
+    statements: Number.POSITIVE_INFINITY,
+    natives: ['cuda-ptx'],
+    compilerOptions: cudaOptions,
+    language: cudaLanguage,
+  },
+  opencl: {
+    nearLimit: 32 * 1024,
+    statements: 5000,
+    natives: [],
+    compilerOptions: openclOptions,
+    language: (program) => openclLanguage(holds(program, 'f64')),
+  },
+  wgsl: {
+    nearLimit: 16 * 1024,
+    statements: 5000,
+    natives: [],
+    compilerOptions: [],
+    language: wgslLanguage,
+  },
+};
+
+export const DEFAULT_WORKGROUP = 256;
+const MOST_THREADS = 1024;
+
+/** From a kernel to text for a GPU: trace, passes, layout, print. */
+export function lowerGpu(kernel: Kernel, options: GpuOptions): LoweredGpu {
+  const { workgroup = DEFAULT_WORKGROUP, checked = false, nativeBodies = true } = options;
+  const target = targets[options.target];
+  checkWorkgroup(kernel.name, workgroup);
+  const traced = kernel.trace({ natives: new Set(nativeBodies ? target.natives : []) });
+  const hoisted = hoist(fold(withRing(traced)), options.hoist ?? true);
+  if (options.target === 'wgsl' && holds(hoisted, 'f64')) throw noDoubles(kernel.name);
+  // Parameters are the host's, which has 64 bits: what `wide` changes is the body alone.
+  const program = pipes(hoisted, options.pipes ?? 0);
+  const placed = place(options.target === 'wgsl' ? wide(program) : program);
+  const language = target.language(placed, checked);
+  const layout = layoutOf(placed, {
+    target: options.target,
+    workgroup,
+    nearLimit: options.nearLimit ?? target.nearLimit,
+    checked,
+    compilerOptions: target.compilerOptions,
+    spreadTypes: spreadTypes(placed, language),
+  });
+  const text = renderGpu(layout, language);
+  if (text.statements > target.statements)
+    throw tooLong(kernel.name, options.target, text.statements, target.statements);
+  return { program, lanes: workgroup, shape: layout.shape, ...text };
+}
+
+/** Types of what one thread reads for all, between regions. */
+function spreadTypes({ kind, body }: Hoisted, language: GpuLanguage): Scalar[] {
+  const types = new Set<Scalar>();
+  const walk = (block: readonly Statement[]): void => {
+    for (const statement of block) {
+      if (statement.kind === 'load' && language.memory.spreads(statement.place.buffer))
+        types.add(statement.place.buffer.type);
+      if (statement.kind === 'atomic' && statement.op === 'load') types.add('u32');
+      if (statement.kind === 'when') [statement.body, statement.otherwise].forEach(walk);
+      if (statement.kind === 'loop') walk(statement.body);
+      if (statement.kind === 'while') [statement.test, statement.body].forEach(walk);
+    }
+  };
+  if (kind === 'tiles') walk(body);
+  return [...types];
+}
+
+/** Does the program compute with values of this type? */
+function holds({ body, buffers, near }: Hoisted, type: Scalar): boolean {
+  let found = [...buffers, ...near].some((decl) => decl.type === type);
+  const look = (nodes: readonly Node[]) => {
+    found ||= nodes.some((node) => node.type === type);
+  };
+  look(inOrder(rootsOf(body)));
+  everyStatement(body, (statement) => {
+    if (statement.kind === 'cell') found ||= statement.cell.type === type;
+    if (statement.kind === 'native') look(statement.results);
+  });
+  return found;
+}
+
+function checkWorkgroup(kernel: string, threads: number): void {
+  if (threads >= 1 && threads <= MOST_THREADS && Number.isInteger(Math.log2(threads))) return;
+  throw new MillraceError({
+    code: 'kernel-budget',
+    message: `kernel ${kernel}: ${threads} threads are no workgroup`,
+    asked: `workgroup ${threads}`,
+    advice: `give a power of two from 1 to ${MOST_THREADS}`,
+  });
+}
+
+function noDoubles(kernel: string): MillraceError {
+  return new MillraceError({
+    code: 'device-capability',
+    message: `kernel ${kernel} uses f64, which WGSL has not`,
+    asked: `kernel ${kernel} as wgsl`,
+    advice: 'use its f32 variant, or another device',
+  });
+}
+
+function tooLong(kernel: string, target: GpuTarget, statements: number, limit: number): MillraceError {
+  return new MillraceError({
+    code: 'kernel-budget',
+    message: `kernel ${kernel} has ${statements} statements as ${target}, the limit is ${limit}`,
+    asked: `kernel ${kernel} as ${target}`,
+    advice: 'trace it with a rolled variant: loop() instead of for, chosen by a spec value of the kernel',
+  });
+}

@@ -1,0 +1,379 @@
+import type { Node, Place, Table } from '../ir.js';
+import type { Origin } from '../origin.js';
+import { bytesOf, type Scalar, toWords, type Value, wordsOf } from '../types.js';
+import { lowWords } from './wat-gang.js';
+import { transposed } from './wat-quads.js';
+import { wasmType, watLiteral } from './wat-scalar.js';
+import { type EffectStatement, type Effects, get, type WatBody } from './wat-style.js';
+import { laneText, type Operand } from './wat-values.js';
+
+/** Where an access goes: elements of `type` from `start + offset` on, counted in `stride` bytes. */
+interface Reach {
+  readonly type: Scalar;
+  readonly start: string;
+  readonly offset: number;
+  readonly index: Operand;
+  readonly base: Operand | undefined;
+  /** Elements of one access: 1, or 4 for a quad. */
+  readonly width: number;
+  /** Text of how many elements there are. */
+  readonly length: string;
+}
+
+/**
+ * Buffers, atomics, tables and native bodies in WAT. Addresses are 32 bits wide, so a gang computes its own in registers.
+ * Lanes outside the mask read the buffer's first element, which is always there; they do not write. A checked build asks
+ * before each access.
+ */
+export class WatMemory implements Effects {
+  readonly sites: Origin[] = [];
+  readonly preludes = new Set<string>();
+  readonly #body: WatBody;
+  readonly #checked: boolean;
+  readonly #tables: ReadonlyMap<number, number>;
+
+  /** `tables` says where in the constants each table lies. */
+  constructor(body: WatBody, checked: boolean, tables: ReadonlyMap<number, number>) {
+    this.#body = body;
+    this.#checked = checked;
+    this.#tables = tables;
+  }
+
+  lookup(node: Node, index: Operand, varying: boolean, mask: Operand | undefined): void {
+    const table = node.detail.table as Table;
+    const ofJob = table.word !== undefined;
+    const reach: Reach = {
+      type: table.type,
+      start: get(ofJob ? '$params' : this.#body.local('$constants', 'i32')),
+      offset: ofJob ? (table.word ?? 0) * 4 : (this.#tables.get(table.id) ?? 0),
+      index: this.#body.atom(index),
+      base: undefined,
+      width: 1,
+      length: `(i64.const ${table.values.length})`,
+    };
+    this.#read(reach, [node], varying, mask, node.origin);
+  }
+
+  effect(statement: EffectStatement, mask: Operand | undefined): void {
+    switch (statement.kind) {
+      case 'load': {
+        const varying = this.#body.isVarying(statement.results[0] as Node);
+        const reach = this.#reach(statement.place, statement.results.length);
+        this.#read(reach, statement.results, varying, mask, statement.origin);
+        return;
+      }
+      case 'store':
+        this.#store(statement, mask);
+        return;
+      case 'atomic':
+        this.#atomic(statement, mask);
+        return;
+      case 'prefetch':
+        return; // there is no such instruction
+      case 'native':
+        this.#native(statement);
+    }
+  }
+
+  #reach(place: Place, width: number): Reach {
+    const name = bufferName(place.buffer.name);
+    return {
+      type: place.buffer.type,
+      start: get(name),
+      offset: 0,
+      index: this.#body.atom(this.#body.operand(place.index)),
+      base: place.base && this.#body.atom(this.#body.operand(place.base)),
+      width,
+      length: this.#checked ? get(this.#body.local(`${name}_length`, 'i64')) : '',
+    };
+  }
+
+  #read(reach: Reach, results: readonly Node[], varying: boolean, mask: Operand | undefined, origin: Origin): void {
+    if (!varying) {
+      this.#readOne(reach, results, origin);
+      return;
+    }
+    const at = this.#addresses(reach, mask);
+    if (this.#checked) this.#readChecked(reach, results, mask, at, this.#site(origin));
+    else if (results.length === 4) this.#readQuads(reach, results, at);
+    else this.#readLanes(reach, this.#body.define(results[0] as Node), mask, at);
+  }
+
+  #readLanes(reach: Reach, names: readonly string[], mask: Operand | undefined, at: (lane: number) => string): void {
+    const size = bytesOf[reach.type] * 8;
+    const perRegister = 128 / size;
+    const piece = (r: number): string => `(v128.load ${offset(reach.offset + 16 * r)}${at(0)})`;
+    const lanes = (r: number): string => {
+      let text = `(v128.load${size}_zero ${arg(reach, 0)}${at(r * perRegister)})`;
+      for (let k = 1; k < perRegister; k++)
+        text = `(v128.load${size}_lane ${arg(reach, 0)}${k} ${at(r * perRegister + k)} ${text})`;
+      return text;
+    };
+    const set = (text: (r: number) => string) => (): void => {
+      for (const [r, name] of names.entries()) this.#body.set(name, text(r));
+    };
+    this.#asPiece(reach, mask, set(piece), set(lanes));
+  }
+
+  /**
+   * Lanes that are neighbours reach memory as one piece when all of them are there; an index that wraps at 2^32 between
+   * two lanes is no piece.
+   */
+  #asPiece({ index, base }: Reach, mask: Operand | undefined, piece: () => void, lanes: () => void): void {
+    const body = this.#body;
+    const neighbours = body.gang.consecutive.has(index.node) && !base?.varying;
+    if (!neighbours || this.#checked || mask?.node.op !== 'active') {
+      lanes();
+      return;
+    }
+    const last = watLiteral('u32', 2 ** 32 - body.lanes);
+    body.nest(`(if (i32.and (local.get $whole) (i32.le_u ${laneText(index, 0)} ${last})) (then`, piece, ') (else');
+    body.nest('', lanes, '))');
+  }
+
+  /** One value for all lanes. */
+  #readOne(reach: Reach, results: readonly Node[], origin: Origin): void {
+    const body = this.#body;
+    const address = this.#address(reach);
+    const names = results.map((node) => body.define(node)[0] ?? '');
+    const load = (k: number): string => `(${wasmType(reach.type)}.load ${arg(reach, k)}${address})`;
+    const site = this.#checked ? this.#site(origin) : 0;
+    if (this.#checked) for (const name of names) body.set(name, watLiteral(reach.type, reach.type === 'u64' ? 0n : 0));
+    this.#eachLane(undefined, reach, site, () => {
+      for (const [k, name] of names.entries()) body.set(name, load(k));
+    });
+  }
+
+  #readChecked(
+    reach: Reach,
+    results: readonly Node[],
+    mask: Operand | undefined,
+    at: (lane: number) => string,
+    site: number,
+  ): void {
+    const body = this.#body;
+    const size = bytesOf[reach.type] * 8;
+    const perRegister = 128 / size;
+    const names = results.map((node) => body.define(node));
+    for (const name of names.flat()) body.set(name, '(v128.const i32x4 0 0 0 0)');
+    this.#eachLane(mask, reach, site, (lane) => {
+      const [register, k] = [Math.floor(lane / perRegister), lane % perRegister];
+      names.forEach((registers, element) => {
+        const name = registers[register] ?? '';
+        body.set(name, `(v128.load${size}_lane ${arg(reach, element)}${k} ${at(lane)} ${get(name)})`);
+      });
+    });
+  }
+
+  /** Whole quads, then turned: what was a lane's becomes an element's. */
+  #readQuads(reach: Reach, results: readonly Node[], at: (lane: number) => string): void {
+    const body = this.#body;
+    const registers = (4 * bytesOf[reach.type]) / 16;
+    const quads = Array.from({ length: body.lanes }, (_, lane) =>
+      Array.from({ length: registers }, (_part, part) =>
+        body.scratch(`(v128.load ${offset(reach.offset + 16 * part)}${at(lane)})`),
+      ),
+    );
+    const elements = transposed(reach.type, quads, (text) => body.scratch(text));
+    results.forEach((node, k) => {
+      body.define(node).forEach((name, r) => {
+        body.set(name, elements[k]?.[r] ?? '');
+      });
+    });
+  }
+
+  #store(statement: Extract<EffectStatement, { kind: 'store' }>, mask: Operand | undefined): void {
+    const body = this.#body;
+    const reach = this.#reach(statement.place, statement.values.length);
+    const values = statement.values.map((node) => body.atom(body.operand(node)));
+    const site = this.#checked ? this.#site(statement.origin) : 0;
+    if (!mask) this.#storeOne(reach, values, site);
+    else if (values.length === 4) this.#storeQuads(reach, values, mask, site);
+    else this.#storeLanes(reach, values[0] as Operand, mask, site);
+  }
+
+  #storeOne(reach: Reach, values: readonly Operand[], site: number): void {
+    const address = this.#address(reach);
+    this.#eachLane(undefined, reach, site, () => {
+      for (const [k, value] of values.entries())
+        this.#body.line(`(${wasmType(reach.type)}.store ${arg(reach, k)}${address} ${value.texts[0]})`);
+    });
+  }
+
+  #storeLanes(reach: Reach, value: Operand, mask: Operand, site: number): void {
+    const at = this.#addresses(reach, undefined);
+    const size = bytesOf[reach.type] * 8;
+    const perRegister = 128 / size;
+    const piece = (): void => {
+      for (const [r, text] of this.#body.inLanes(value).entries())
+        this.#body.line(`(v128.store ${offset(16 * r)}${at(0)} ${text})`);
+    };
+    const lanes = (): void =>
+      this.#eachLane(mask, reach, site, (lane) => {
+        const register = value.texts[Math.floor(lane / perRegister)];
+        this.#body.line(
+          value.varying
+            ? `(v128.store${size}_lane ${lane % perRegister} ${at(lane)} ${register})`
+            : `(${wasmType(reach.type)}.store ${at(lane)} ${value.texts[0]})`,
+        );
+      });
+    this.#asPiece(reach, mask, piece, lanes);
+  }
+
+  #storeQuads(reach: Reach, values: readonly Operand[], mask: Operand, site: number): void {
+    const body = this.#body;
+    const at = this.#addresses(reach, undefined);
+    const keep = (text: string): string => body.scratch(text);
+    const elements = values.map((value) => body.inLanes(value));
+    const quads = transposed(reach.type, elements, keep, 'back');
+    this.#eachLane(mask, reach, site, (lane) => {
+      quads[lane]?.forEach((register, part) => {
+        body.line(`(v128.store ${offset(16 * part)}${at(lane)} ${register})`);
+      });
+    });
+  }
+
+  #atomic(statement: Extract<EffectStatement, { kind: 'atomic' }>, mask: Operand | undefined): void {
+    const body = this.#body;
+    const { op, value, result } = statement;
+    const reach = this.#reach(statement.place, 1);
+    const given = value && body.atom(body.operand(value));
+    const names = result ? body.define(result) : [];
+    const at = mask ? this.#addresses(reach, undefined) : () => this.#address(reach);
+    const site = this.#checked ? this.#site(statement.origin) : 0;
+    if (mask) for (const name of names) body.set(name, '(v128.const i32x4 0 0 0 0)');
+    else if (this.#checked) for (const name of names) body.set(name, '(i32.const 0)');
+    this.#eachLane(mask, reach, site, (lane) => {
+      const target = names[lane >> 2] ?? '';
+      const call = atomicCall(op, at(lane), given && laneText(given, lane));
+      if (op === 'store') body.line(call);
+      else if (!result) body.line(`(drop ${call})`);
+      else body.set(target, mask ? `(i32x4.replace_lane ${lane & 3} ${get(target)} ${call})` : call);
+    });
+  }
+
+  /** What a native body is given are names of variables; of a value in several registers, what they have in common. */
+  #native(statement: Extract<EffectStatement, { kind: 'native' }>): void {
+    const body = this.#body;
+    const lanes = body.isVarying(statement.results[0] as Node) ? body.lanes : 1;
+    if (statement.body.prelude) this.preludes.add(statement.body.prelude);
+    const nameIn = (text: string): string => text.slice('(local.get '.length, -1).replace(/\.\d+$/, '');
+    const args = statement.args.map((node) => {
+      const operand = body.operand(node);
+      const texts = lanes > 1 ? body.inLanes(operand) : operand.texts;
+      const named = /^\(local\.get \S+\)$/.test(texts[0] ?? '');
+      const plain: Operand = { node, varying: lanes > 1, texts, atom: named };
+      return nameIn(body.atom(plain).texts[0] ?? '');
+    });
+    const results = statement.results.map((node) => (body.define(node)[0] ?? '').replace(/\.\d+$/, ''));
+    for (const text of statement.body.text({ lanes, args, results }).trim().split('\n')) body.line(text);
+  }
+
+  /** For each lane of the mask (once where there are no lanes), where the access is inside its buffer. */
+  #eachLane(mask: Operand | undefined, reach: Reach, site: number, act: (lane: number) => void): void {
+    const body = this.#body;
+    const guarded = (lane: number): void => {
+      if (!this.#checked) act(lane);
+      else body.nest(`(if ${this.#inside(reach, lane, site)} (then`, () => act(lane), '))');
+    };
+    if (!mask) guarded(0);
+    for (let lane = 0; mask && lane < body.lanes; lane++) {
+      const here = mask.varying ? `(i32x4.extract_lane ${lane & 3} ${mask.texts[lane >> 2]})` : (mask.texts[0] ?? '');
+      body.nest(`(if ${here} (then`, () => guarded(lane), '))');
+    }
+  }
+
+  /** The address of an access that is the same for all lanes. */
+  #address({ type, start, index, base, width }: Reach): string {
+    const stride = bytesOf[type] * width;
+    const offset = scaled(index, stride);
+    const whole = base ? `(i32.add ${offset} ${scaled(base, bytesOf[type] * 4)})` : offset;
+    return whole === '(i32.const 0)' ? start : this.#body.scratch(`(i32.add ${start} ${whole})`, 'i32');
+  }
+
+  /** Addresses of all lanes; outside the mask, where there is one, the start. */
+  #addresses(reach: Reach, mask: Operand | undefined): (lane: number) => string {
+    const { index, base, start, width } = reach;
+    if (!index.varying && !base?.varying) {
+      const address = this.#address(reach);
+      return () => address;
+    }
+    const body = this.#body;
+    const size = bytesOf[reach.type];
+    const quads =
+      base &&
+      (base.varying
+        ? narrowed(base.texts)
+        : Array(body.lanes / 4).fill(`(i32x4.splat (i32.wrap_i64 ${base.texts[0]}))`));
+    const registers = body.inLanes(index).map((text, r) => {
+      const own = `(i32x4.shl ${text} (i32.const ${Math.log2(size * width)}))`;
+      const offset = quads ? `(i32x4.add ${own} (i32x4.shl ${quads[r]} (i32.const ${Math.log2(size * 4)})))` : own;
+      const inMask = mask ? `(v128.and ${offset} ${body.inLanes(mask)[r]})` : offset;
+      return body.scratch(`(i32x4.add (i32x4.splat ${start}) ${inMask})`);
+    });
+    return (lane) => `(i32x4.extract_lane ${lane & 3} ${registers[lane >> 2]})`;
+  }
+
+  /** Checked builds: does the access end before its buffer does? A base so large that the index would wrap is outside. */
+  #inside({ index, base, width, length }: Reach, lane: number, site: number): string {
+    const at = `(i64.extend_i32_u ${laneText(index, lane)})`;
+    const first = width === 1 ? at : `(i64.mul ${at} (i64.const ${width}))`;
+    const quad = base && laneText(base, lane);
+    const element = quad
+      ? `(select (i64.const -1) (i64.add (i64.shl ${quad} (i64.const 2)) ${first}) (i64.ne (i64.shr_u ${quad} (i64.const 60)) (i64.const 0)))`
+      : first;
+    return `(call $inside ${element} (i64.const ${width}) ${length} (local.get $control) (i32.const ${site}))`;
+  }
+
+  #site(origin: Origin): number {
+    return this.sites.push(origin) - 1;
+  }
+}
+
+const offset = (bytes: number): string => (bytes === 0 ? '' : `offset=${bytes} `);
+
+/** The immediate arguments of element k of an access; words of the job are aligned as words only. */
+const arg = (reach: Reach, k: number): string =>
+  `${offset(reach.offset + k * bytesOf[reach.type])}${reach.start === '(local.get $params)' && bytesOf[reach.type] === 8 ? 'align=4 ' : ''}`;
+
+/** A uniform index or base in bytes. */
+function scaled({ node, texts }: Operand, stride: number): string {
+  if (node.op === 'const')
+    return watLiteral('u32', Number(BigInt.asUintN(32, BigInt(node.detail.value as number) * BigInt(stride))));
+  const word = node.type === 'u64' ? `(i32.wrap_i64 ${texts[0]})` : texts[0];
+  return `(i32.shl ${word} (i32.const ${Math.log2(stride)}))`;
+}
+
+const narrowed = (registers: readonly string[]): string[] =>
+  Array.from({ length: registers.length / 2 }, (_, r) => lowWords(registers[2 * r] ?? '', registers[2 * r + 1] ?? ''));
+
+function atomicCall(op: string, address: string, value: string | undefined): string {
+  switch (op) {
+    case 'load':
+      return `(i32.atomic.load ${address})`;
+    case 'store':
+      return `(i32.atomic.store ${address} ${value})`;
+    case 'min':
+    case 'max':
+      return `(call $atomic_${op} ${address} ${value})`;
+    default:
+      return `(i32.atomic.rmw.${op === 'exchange' ? 'xchg' : op} ${address} ${value})`;
+  }
+}
+
+export const bufferName = (name: string): string => `$b_${name.replaceAll('-', '_')}`;
+
+/** Constant tables, one after the other: where each lies, and all bytes as a WAT string. */
+export function constantTables(tables: readonly Table[]): { at: Map<number, number>; bytes: number; text: string } {
+  const at = new Map<number, number>();
+  let words: number[] = [];
+  for (const table of tables) {
+    if (table.word !== undefined) continue;
+    if (words.length % 2 === 1 && wordsOf(table.type) === 2) words.push(0);
+    at.set(table.id, words.length * 4);
+    words = words.concat(table.values.flatMap((node) => toWords(table.type, node.detail.value as Value)));
+  }
+  const byte = (word: number, k: number): string => `\\${((word >>> (8 * k)) & 0xff).toString(16).padStart(2, '0')}`;
+  const text = words.map((word) => [0, 1, 2, 3].map((k) => byte(word, k)).join('')).join('');
+  return { at, bytes: words.length * 4, text };
+}
