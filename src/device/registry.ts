@@ -1,119 +1,20 @@
-import { MillraceError } from '../kernel/error.js';
-import type { Device, DeviceInfo } from './device.js';
+import type { Device } from './device.js';
+import { DeviceKinds, type DeviceList, type OpenOptions } from './kinds.js';
 
-export interface OpenOptions {
-  /** Worker threads of a CPU device. */
-  readonly threads?: number;
-}
-
-/** What the module of a device kind exports. */
-export interface DeviceModule {
-  /** The devices of this kind on this machine, without starting any; or why there is none. */
-  probe(options?: OpenOptions): Promise<{ readonly infos: readonly DeviceInfo[] } | { readonly reason: string }>;
-  /** Opens one; `device-absent` where there is none. `id` is the kind's, or one of its devices'. */
-  open(id: string, options?: OpenOptions): Promise<Device>;
-}
-
-interface DeviceKind {
-  readonly id: string;
-  readonly aliases: readonly string[];
-  /** Modules are loaded when they are asked for: some bring native libraries. */
-  load(): Promise<DeviceModule>;
-}
+export type { DeviceKind, DeviceList, DeviceModule, OpenOptions } from './kinds.js';
 
 /** Best first: the order of `auto`. */
-const kinds: readonly DeviceKind[] = [
+const kinds = new DeviceKinds([
   { id: 'native', aliases: ['cpu'], load: () => import('./native/device.js') },
   { id: 'wasm', aliases: [], load: () => import('./wasm/device.js') },
   { id: 'interpreter', aliases: [], load: () => import('./interpreter/device.js') },
-];
-
-export interface DeviceList {
-  readonly devices: readonly DeviceInfo[];
-  readonly absent: readonly { readonly id: string; readonly reason: string }[];
-}
+]);
 
 /** Everything that `openDevice` would open here, best first, and why the rest is not there. */
-export async function listDevices(options: OpenOptions = {}): Promise<DeviceList> {
-  const found = await Promise.all(kinds.map(async (kind) => ({ id: kind.id, answer: await probeKind(kind, options) })));
-  return {
-    devices: found.flatMap(({ answer }) => ('infos' in answer ? answer.infos : [])),
-    absent: found.flatMap(({ id, answer }) => ('reason' in answer ? [{ id, reason: answer.reason }] : [])),
-  };
-}
+export const listDevices = (options?: OpenOptions): Promise<DeviceList> => kinds.list(options);
 
 /** Opens a device by its name: `auto`, a kind (`native`, also `cpu`; `interpreter`), or a kind and a number. */
-export async function openDevice(name: string, options: OpenOptions = {}): Promise<Device> {
-  const wanted = name.trim().toLowerCase();
-  if (wanted === 'auto') return openBest(options);
-  const [word = ''] = wanted.split(':');
-  const kind = kinds.find(({ id, aliases }) => id === word || aliases.includes(word));
-  if (kind === undefined) throw await unknown(name, options);
-  const module = await kind.load().catch((cause) => {
-    throw new MillraceError({
-      code: 'device-absent',
-      message: `device ${kind.id} cannot be loaded here`,
-      asked: `device ${name}`,
-      advice: cause instanceof Error ? cause.message : String(cause),
-      cause,
-    });
-  });
-  return module.open(kind.id + wanted.slice(word.length), options);
-}
+export const openDevice = (name: string, options?: OpenOptions): Promise<Device> => kinds.open(name, options);
 
 /** Opens a list such as `native,interpreter`; all of them or none. */
-export async function openDevices(names: string, options: OpenOptions = {}): Promise<Device[]> {
-  const list = names.split(',').filter((name) => name.trim() !== '');
-  if (list.length === 0) {
-    throw new MillraceError({
-      code: 'usage',
-      message: 'no device is named',
-      asked: `devices "${names}"`,
-      advice: 'name one, or auto',
-    });
-  }
-  const opened = await Promise.allSettled(list.map((name) => openDevice(name, options)));
-  const failed = opened.find((result) => result.status === 'rejected');
-  const devices = opened.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
-  if (failed === undefined) return devices;
-  await Promise.all(devices.map((device) => device.close()));
-  throw failed.reason;
-}
-
-async function openBest(options: OpenOptions): Promise<Device> {
-  const reasons: string[] = [];
-  for (const kind of kinds) {
-    const answer = await probeKind(kind, options);
-    const first = 'infos' in answer ? answer.infos[0] : undefined;
-    if (first) return (await kind.load()).open(first.id, options);
-    if ('reason' in answer) reasons.push(`${kind.id}: ${answer.reason}`);
-  }
-  throw new MillraceError({
-    code: 'device-absent',
-    message: 'there is no device here',
-    asked: 'auto',
-    advice: reasons.join('; '),
-  });
-}
-
-/** A module that cannot even be loaded (a native addon for another platform, say) is an absent device. */
-async function probeKind(kind: DeviceKind, options: OpenOptions): ReturnType<DeviceModule['probe']> {
-  try {
-    return await (await kind.load()).probe(options);
-  } catch (error) {
-    if (error instanceof MillraceError) throw error;
-    return { reason: `it cannot be loaded: ${error instanceof Error ? error.message : String(error)}` };
-  }
-}
-
-async function unknown(name: string, options: OpenOptions): Promise<MillraceError> {
-  const { devices, absent } = await listDevices(options);
-  const here = devices.map(({ id }) => id).join(', ');
-  const missing = absent.map(({ id, reason }) => `${id} (not here: ${reason})`).join(', ');
-  return new MillraceError({
-    code: 'device-unknown',
-    message: `there is no device called ${JSON.stringify(name)}`,
-    asked: `device ${name}`,
-    advice: `devices here are ${here}; auto takes the best${missing === '' ? '' : `; also known: ${missing}`}`,
-  });
-}
+export const openDevices = (names: string, options?: OpenOptions): Promise<Device[]> => kinds.openAll(names, options);

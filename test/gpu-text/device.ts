@@ -218,9 +218,8 @@ class TextStream implements Stream {
           : (buffers[at++]?.id ?? null),
       );
       await this.#call('run', id, gridSize(shape, checked.count, MOST_GROUPS), bindings);
-      const status = new Uint32Array(
-        ((await this.#call('read', own.status, 0, STATUS_WORDS * 4)) as Uint8Array).buffer,
-      );
+      const bytesOf = (await this.#call('read', own.status, 0, STATUS_WORDS * 4)) as Uint8Array;
+      const status = new Uint32Array(bytesOf.slice().buffer);
       for (const held of Object.values(own)) if (held !== null) await this.#call('free', held);
       if (status[Status.incomplete]) this.#complete = false;
       if (status[Status.trapped]) throw trap(lowered, status);

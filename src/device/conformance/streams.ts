@@ -1,6 +1,6 @@
 import { items, loop, rw } from '../../kernel/index.js';
 import type { Report } from '../device.js';
-import { openDevice } from '../registry.js';
+import { openAnother } from '../kinds.js';
 import { type Case, check, refused } from './case.js';
 import { equalData, Rig } from './rig.js';
 
@@ -191,7 +191,7 @@ const poison: Case = {
 const closing: Case = {
   name: 'streams/close rejects what is in flight',
   run: async (device) => {
-    const own = await openDevice(device.info.id);
+    const own = await openAnother(device);
     const program = await own.compile(slow, { lanes: 1 });
     const x = await own.alloc(64);
     const stream = own.stream();

@@ -164,8 +164,14 @@ function wholeGangFunctions(): Record<string, VectorFunction> {
     'u64v',
     '(__builtin_convertvector(b, u64v) << 32) | __builtin_convertvector(a, u64v)',
   );
-  for (const type of ['u32', 'u64'] as const)
-    put(`bitSelect_${type}_v`, [`${type}v`, `${type}v`, `${type}v`], `${type}v`, '(a & b) | (~a & c)');
+  for (const type of ['u32', 'u64'] as const) {
+    const [v, three] = [`${type}v`, [`${type}v`, `${type}v`, `${type}v`]];
+    put(`bitSelect_${type}_v`, three, v, '(a & b) | (~a & c)');
+    // c is 0 or 1. Not as a loop over the lanes: GCC 12 takes comparisons that are stored lane by lane for masks, and
+    // gives -1 for 1 (its -ftree-slp-vectorize).
+    put(`carry_${type}_v`, three, v, `-((${v})(a + b < a) | (${v})(a + b + c < c))`);
+    put(`borrow_${type}_v`, three, v, `-((${v})(a < b) | ((${v})(a == b) & -c))`);
+  }
   for (const [type, mask] of [
     ['u32', 'a'],
     ['i32', 'a'],

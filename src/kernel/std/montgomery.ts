@@ -119,11 +119,11 @@ export class Montgomery<L extends Unsigned> {
   fermat(modulus: Limbs<L>): Expr<L>[] {
     const n = now(modulus);
     const inverse = this.negInverse(n[0] as Expr<L>);
-    const x = this.#one(n);
-    const head = this.#head(n);
-    loop(head.value, () => assign(x, this.#doubleBelow(x, n)));
     // n is odd: n − 1 differs in its last bit only.
     const exponent = n.map((limb, i) => (i === 0 ? limb.xor(1) : limb));
+    const x = this.#one(n);
+    const head = this.#head(exponent);
+    loop(head.value, () => assign(x, this.#doubleBelow(x, n)));
     this.#fromTop(exponent, head.bits, (bit) => {
       const y = this.square(x, n, inverse);
       const doubled = this.double(y, n);
@@ -166,8 +166,8 @@ export class Montgomery<L extends Unsigned> {
   }
 
   /** The first bits of a number, as far as its top limb has them. */
-  #head(n: Limbs<L>): { bits: Expr<'u32'>; value: Expr<'u32'> } {
-    const top = n[this.limbs - 1] as Expr<L>;
+  #head(number: Limbs<L>): { bits: Expr<'u32'>; value: Expr<'u32'> } {
+    const top = number[this.limbs - 1] as Expr<L>;
     const bits = min(lit('u32', this.#width).sub(top.clz()), HEAD_BITS);
     const value = top.shl(top.clz()).shr(lit('u32', this.#width).sub(bits));
     return { bits, value: value.to('u32') }; // a top limb of 0 has none: 0 shifted by anything is 0
