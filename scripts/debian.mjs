@@ -17,6 +17,7 @@ const needs = [
     packages: ['gcc', 'libc6-dev'],
     without: 'tests of the native device',
   },
+  { probe: 'command -v chromium', packages: ['chromium'], without: 'tests in a browser' },
   { probe: 'command -v openssl', packages: ['openssl'], without: 'comparisons with OpenSSL' },
 ];
 

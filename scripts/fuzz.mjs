@@ -24,6 +24,7 @@ const seed = Number(values.seed);
 
 /** A process keeps every library it has loaded, and systems limit the mappings of a process: so many to a child. */
 const KERNELS_A_CHILD = 400;
+const SILENCE_MS = 180_000; // making a failure small takes minutes with a compiler in it
 
 if (values.count === undefined) await parent();
 else process.exitCode = await child(Number(values.count));
@@ -33,17 +34,31 @@ async function parent() {
     ensureInstalled();
     ensureBuilt();
   });
-  const end = values.seconds === undefined ? Number.POSITIVE_INFINITY : performance.now() + Number(values.seconds) * 1000;
+  const end =
+    values.seconds === undefined ? Number.POSITIVE_INFINITY : performance.now() + Number(values.seconds) * 1000;
   const started = performance.now();
   const many = device === 'passes' ? 20 * KERNELS_A_CHILD : KERNELS_A_CHILD;
   let next = seed;
+  let done = 0;
   console.log(`${device}, from seed ${seed}`);
   while (performance.now() < end) {
     const cache = mkdtempSync(join(tmpdir(), 'millrace-fuzz-'));
     const left = Math.min(1e9, Math.ceil((end - performance.now()) / 1000));
-    const words = [import.meta.filename, '--device', device, '--seed', String(next), '--count', String(many), '--seconds', String(left)];
-    const one = spawn(process.execPath, words, { stdio: 'inherit', env: { ...process.env, MILLRACE_CACHE_DIR: cache } });
-    const code = await new Promise((resolve) => one.on('close', resolve));
+    const words = [
+      import.meta.filename,
+      '--device',
+      device,
+      '--seed',
+      String(next),
+      '--count',
+      String(many),
+      '--seconds',
+      String(left),
+    ];
+    const env = { ...process.env, MILLRACE_CACHE_DIR: cache };
+    const { code, results } = await watched(
+      spawn(process.execPath, words, { stdio: ['inherit', 'inherit', 'inherit', 'ipc'], env }),
+    );
     rmSync(cache, { recursive: true, force: true });
     if (code !== 0) {
       console.log(`failed in the kernels from seed ${next} on`);
@@ -51,8 +66,37 @@ async function parent() {
       return;
     }
     next += many;
-    console.log(`${next - seed} kernels, ${Math.round((performance.now() - started) / 1000)} s`);
+    done += results;
+    console.log(`${done} kernels, ${Math.round((performance.now() - started) / 1000)} s`);
   }
+}
+
+/**
+ * A wrong kernel may run for ever. A child that says nothing for so long is ended.
+ *
+ * @param {import('node:child_process').ChildProcess} one
+ * @returns {Promise<{ code: number | null, results: number }>}
+ */
+function watched(one) {
+  let last = 'none';
+  let results = 0;
+  const end = () => {
+    console.log(`no result for ${SILENCE_MS / 1000} s; the last was ${last}`);
+    one.kill('SIGKILL');
+  };
+  let timer = setTimeout(end, SILENCE_MS);
+  one.on('message', (name) => {
+    last = String(name);
+    results += 1;
+    clearTimeout(timer);
+    timer = setTimeout(end, SILENCE_MS);
+  });
+  return new Promise((resolve) =>
+    one.on('close', (code) => {
+      clearTimeout(timer);
+      resolve({ code, results });
+    }),
+  );
 }
 
 /** @param {number} count */
@@ -64,8 +108,9 @@ async function child(count) {
     seed,
     count,
     seconds: Number(values.seconds),
-    /** @param {{ status: string, reason?: string }} result */
-    onResult({ status, reason }) {
+    /** @param {{ name: string, status: string, reason?: string }} result */
+    onResult({ name, status, reason }) {
+      if (process.connected) process.send?.(name);
       if (status !== 'failed') return;
       console.log(reason);
       throw stop;
@@ -80,6 +125,7 @@ async function child(count) {
     return 1;
   } finally {
     await opened?.close();
+    if (process.connected) process.disconnect();
   }
 }
 

@@ -52,6 +52,7 @@ export function ensureBuilt({ force = false } = {}) {
     rmSync(old, { recursive: true, force: true });
     const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
     tool(process.execPath, [tsc, '--project', 'tsconfig.build.json', '--outDir', next], 'building failed');
+    tool(process.execPath, [join(root, 'scripts', 'bundle.mjs'), next], 'bundling for browsers failed');
     writeFileSync(join(next, STAMP), digest);
     // Swapped whole, so that outputs of deleted sources go away and a failed build leaves the last good one in place.
     if (existsSync(DIST)) renameSync(DIST, old);
@@ -129,12 +130,13 @@ function isBuilt() {
   }
 }
 
-/** Over everything the build reads: sources without tests, the compiler's settings and its version. */
+/** Over everything the build reads: sources without tests, settings, and versions of what makes or is in the output. */
 function sourceDigest() {
   const hash = createHash('sha256');
-  const compiler = readPackages(join(root, 'node_modules', '.package-lock.json'))?.['node_modules/typescript']?.version;
-  hash.update(`typescript ${compiler}\n`);
-  const files = ['tsconfig.json', 'tsconfig.build.json'].map((name) => join(root, name));
+  const installed = readPackages(join(root, 'node_modules', '.package-lock.json'));
+  for (const name of ['typescript', 'rolldown', 'wabt'])
+    hash.update(`${name} ${installed?.[`node_modules/${name}`]?.version}\n`);
+  const files = ['tsconfig.json', 'tsconfig.build.json', 'scripts/bundle.mjs'].map((name) => join(root, name));
   for (const entry of readdirSync(join(root, 'src'), { recursive: true, withFileTypes: true })) {
     if (entry.isFile() && !/\.(test|test-d|bench)\.ts$/.test(entry.name))
       files.push(join(entry.parentPath, entry.name));

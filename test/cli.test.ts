@@ -46,7 +46,7 @@ describe('command lines that make no sense', () => {
     [['block', 'solve', 'a', 'b', '--threads', 'x'], 'A whole number from 1 to 1024 is needed.'],
     [['block', 'solve', 'a', 'b', '--nonces', '5:4'], 'FROM:TO'],
     [['bench', 'block', '--runs', '4'], 'A whole number from 5 to 1000 is needed.'],
-    [['kernel', 'show', 'block', '--target', 'cobol'], 'Allowed choices are c, ir'],
+    [['kernel', 'show', 'block', '--target', 'cobol'], 'Allowed choices are c, wat, cuda, opencl, wgsl, ir'],
     [['kernel', 'show', 'frobnicate'], 'kernels are: block'],
   ])('%j exits with 64', (args, message) => {
     const { status, stdout, stderr } = millrace(...args);
@@ -96,7 +96,7 @@ describe('devices', () => {
 describe('kernels', () => {
   it('list, text and counts', () => {
     expect(millrace('kernel', 'list')).toEqual({ status: 0, stdout: 'block\n', stderr: '' });
-    for (const target of ['c', 'ir']) {
+    for (const target of ['c', 'wat', 'cuda', 'opencl', 'wgsl', 'ir']) {
       const once = millrace('kernel', 'show', 'block', '--target', target);
       expect(once.status).toBe(0);
       expect(once.stdout.split('\n').length).toBeGreaterThan(100);

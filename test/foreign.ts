@@ -54,7 +54,9 @@ export function runForeign(
     writeFileSync(source, `${text}\n${driver([params, ...inputs].map(({ byteLength }) => byteLength))}`);
     const [compiler = '', ...flags] = foreign.compiler;
     execFileSync(compiler, [...flags, ...FLAGS, '-o', file, source, '-lm']);
-    const input = Buffer.concat([params, ...inputs].map((part) => Buffer.from(part.buffer, part.byteOffset, part.byteLength)));
+    const input = Buffer.concat(
+      [params, ...inputs].map((part) => Buffer.from(part.buffer, part.byteOffset, part.byteLength)),
+    );
     const [command = '', ...words] = [...(foreign.emulator ?? []), file, String(count)];
     const out = execFileSync(command, words, { input, maxBuffer: 2 ** 28 });
     let at = params.byteLength;

@@ -28,6 +28,7 @@ test('holds the build, the documents and no tests', () => {
       'CHANGELOG.md',
       'dist/cli/main.js',
       'dist/index.d.ts',
+      'dist/browser/millrace.js',
     ]),
   );
   const stray = /\.(test|test-d|bench)\.|^(src|test|scripts)\/|\.source-digest$/;

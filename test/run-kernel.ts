@@ -7,6 +7,8 @@ import type { CompileOptions, Device } from '../src/device/device.js';
 import { listDevices, openDevice } from '../src/device/registry.js';
 import type { Kernel } from '../src/kernel/index.js';
 
+export type { CompileOptions };
+
 export interface Runner {
   readonly id: string;
   /** Why it cannot run anything here. */

@@ -5,11 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, expect, test } from 'vitest';
-import { probe } from '../src/device/native/device.js';
+import { listDevices } from '../src/device/registry.js';
 
 /**
  * Processes that end in every way there is, at a random moment, with work in flight: the right exit code or signal, no
- * crash, no hang, nothing left behind. 40 of them, 200 in the long run.
+ * crash, no hang, nothing left behind. 40 of them on native and 20 on wasm, five times as many in
+ * the long run.
  */
 const RUNS = process.env.MILLRACE_LONG === '1' ? 200 : 40;
 const LIMIT_MS = 10_000;
@@ -30,7 +31,7 @@ type Way = keyof typeof ways;
 const cacheDirectory = await mkdtemp(join(tmpdir(), 'millrace-test-'));
 afterAll(() => rm(cacheDirectory, { recursive: true, force: true }));
 const child = fileURLToPath(new URL('teardown-child.mjs', import.meta.url));
-const found = await probe();
+const { absent } = await listDevices();
 
 interface Ending {
   readonly code: number | null;
@@ -39,10 +40,13 @@ interface Ending {
   readonly stderr: string;
 }
 
-function end(way: Way, delay: number): Promise<Ending> {
+function end(device: string, way: Way, delay: number): Promise<Ending> {
   return new Promise((resolve) => {
     const env = { ...process.env, MILLRACE_CACHE_DIR: cacheDirectory, MILLRACE_TEARDOWN: tag };
-    const started = spawn(process.execPath, [child, way, String(delay)], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+    const started = spawn(process.execPath, [child, device, way, String(delay)], {
+      env,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
     let stderr = '';
     let hung = false;
     const limit = setTimeout(() => {
@@ -76,17 +80,21 @@ function orphans(): string[] {
   });
 }
 
-test(`${RUNS} processes end as they should`, { timeout: RUNS * 2000 }, async ({ skip }) => {
-  if ('reason' in found) return skip(`no native device: ${found.reason}`);
+test.for([
+  { device: 'native', count: RUNS },
+  { device: 'wasm', count: RUNS / 2 },
+])('$count processes end as they should on $device', { timeout: RUNS * 4000 }, async ({ device, count }, { skip }) => {
+  const missing = absent.find(({ id }) => id === device);
+  if (missing) return skip(`no device ${device}: ${missing.reason}`);
   const names = Object.keys(ways) as Way[];
-  const runs = Array.from({ length: RUNS }, (_, i) => ({
+  const runs = Array.from({ length: count }, (_, i) => ({
     way: names[i % names.length]!,
     delay: Math.floor(Math.random() ** 2 * 40),
   }));
   const wrong: unknown[] = [];
   const next = async (): Promise<void> => {
     for (let run = runs.pop(); run; run = runs.pop()) {
-      const ending = await end(run.way, run.delay);
+      const ending = await end(device, run.way, run.delay);
       const want = ways[run.way];
       const right = 'code' in want ? ending.code === want.code : ending.signal === want.signal;
       const noise = run.way === 'throw' ? !ending.stderr.includes('thrown on purpose') : ending.stderr !== '';

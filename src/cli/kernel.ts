@@ -16,9 +16,9 @@ export function kernelCommand(): Command {
   kernel.command('list').description('the kernels there are').addOption(options.json()).action(action(list));
   kernel
     .command('show')
-    .description("a kernel's generated text, for the CPU of this machine")
+    .description("a kernel's generated text; that of a CPU for the one of this machine")
     .argument('<name>', 'a name from `millrace kernel list`')
-    .addOption(valued('--target <target>', 'the language to show').choices(['c', 'ir']).default('c'))
+    .addOption(valued('--target <target>', 'the language to show').choices(targets).default('c'))
     .addOption(valued('--lanes <n>', 'lanes of a gang').argParser(wholeNumber(1, 64)))
     .addOption(flag('--no-hoist', 'keep job and chunk values in the kernel'))
     .action(action(show));
@@ -37,8 +37,10 @@ async function list({ output }: Call<object>): Promise<Ending> {
   return { exit: Exit.ok, answer: { kernels: names } };
 }
 
+const targets = ['c', 'wat', 'cuda', 'opencl', 'wgsl', 'ir'] as const;
+
 interface ShowOptions {
-  readonly target: 'c' | 'ir';
+  readonly target: (typeof targets)[number];
   readonly lanes?: number;
   readonly hoist: boolean;
 }
@@ -57,17 +59,21 @@ async function show({
 async function stats({ output, args: [name = ''] }: Call<object>): Promise<Ending> {
   const kernel = kernelNamed(name);
   const cpu = thisCpu();
-  const common = { target: 'c', hoist: true, checked: false, nativeBodies: true, cpu } as const;
+  const common = { hoist: true, checked: false, nativeBodies: true, cpu } as const;
   const counted = kernelStats(kernel, [
-    { ...common, lanes: 1 },
-    { ...common, lanes: 'auto' },
+    { ...common, target: 'c', lanes: 1 },
+    { ...common, target: 'c', lanes: 'auto' },
+    { ...common, target: 'wat', lanes: 'auto' },
+    { target: 'cuda' },
+    { target: 'opencl' },
+    { target: 'wgsl' },
   ]);
   for (const line of statsLines(counted)) output.line(line);
   const { name: _, ...answer } = counted;
   return { exit: Exit.ok, answer: { kernel: name, ...answer } };
 }
 
-function statsLines({ name, always, underTests, words, host, targets }: KernelStats): string[] {
+function statsLines({ name, always, underTests, words, host, targets: all }: KernelStats): string[] {
   const classes = (Object.keys(always) as OperationClass[]).filter((kind) => always[kind] + underTests[kind] > 0);
   return [
     ...table(
@@ -83,17 +89,20 @@ function statsLines({ name, always, underTests, words, host, targets }: KernelSt
     '',
     ...table(
       [
-        ['target', 'lanes', 'statements', 'text', 'compiles in about'],
-        ...targets.map((one) => [
-          one.target,
-          count(one.lanes),
-          count(one.statements),
-          bytes(one.bytes),
-          duration(one.compileSeconds),
-        ]),
+        ['target', 'lanes, threads', 'statements', 'text', 'compiles in about'],
+        ...all
+          .filter(({ refused }) => refused === undefined)
+          .map((one) => [
+            one.target,
+            count(one.lanes),
+            count(one.statements),
+            bytes(one.bytes),
+            duration(one.compileSeconds),
+          ]),
       ],
       { right: [1, 2, 3, 4] },
     ),
+    ...all.flatMap(({ target, refused }) => (refused === undefined ? [] : [`${target}: ${refused}`])),
   ];
 }
 

@@ -34,6 +34,7 @@ export function nativeKeys({ arch, features }: CpuFeatures, target: 'c' | 'wat' 
   if (arch === 'x86' && features.has('aes') && features.has('sse4_1')) keys.add('c-aesni');
   if (arch === 'x86' && features.has('vaes') && (features.has('avx512f') || features.has('avx2'))) keys.add('c-vaes');
   if (arch !== 'other') keys.add('c-int128');
+  if (arch === 'x86' && features.has('adx') && features.has('bmi2')) keys.add('c-adx');
   return keys;
 }
 

@@ -1,11 +1,9 @@
 import { MillraceError } from './error.js';
 import type { GridShape } from './grid.js';
-import { withRing } from './harness.js';
 import type { Hoisted, Node, Statement } from './ir.js';
 import type { Lowered } from './lower.js';
-import { fold } from './passes/fold.js';
+import { floatingProgram } from './passes/floating.js';
 import { inOrder, rootsOf } from './passes/graph.js';
-import { hoist } from './passes/hoist.js';
 import { pipes } from './passes/pipes.js';
 import { place } from './passes/place.js';
 import { wide } from './passes/wide.js';
@@ -51,7 +49,7 @@ const targets: Readonly<Record<GpuTarget, Target>> = {
   cuda: {
     nearLimit: 48 * 1024,
     statements: Number.POSITIVE_INFINITY,
-    natives: ['cuda-ptx'],
+    natives: ['cuda'],
     compilerOptions: cudaOptions,
     language: cudaLanguage,
   },
@@ -80,7 +78,7 @@ export function lowerGpu(kernel: Kernel, options: GpuOptions): LoweredGpu {
   const target = targets[options.target];
   checkWorkgroup(kernel.name, workgroup);
   const traced = kernel.trace({ natives: new Set(nativeBodies ? target.natives : []) });
-  const hoisted = hoist(fold(withRing(traced)), options.hoist ?? true);
+  const hoisted = floatingProgram(traced, options.hoist ?? true);
   if (options.target === 'wgsl' && holds(hoisted, 'f64')) throw noDoubles(kernel.name);
   // Parameters are the host's, which has 64 bits: what `wide` changes is the body alone.
   const program = pipes(hoisted, options.pipes ?? 0);

@@ -1,11 +1,10 @@
 import { bestLanes, type CpuFeatures, nativeKeys, plainCpu, vectorLanes, WASM_LANES } from './cpu.js';
 import { MillraceError } from './error.js';
-import { withRing } from './harness.js';
-import type { Hoisted, Program } from './ir.js';
+import type { Hoisted } from './ir.js';
+import { type GpuTarget, lowerGpu } from './lower-gpu.js';
 import type { Origin } from './origin.js';
-import { fold } from './passes/fold.js';
+import { floatingProgram } from './passes/floating.js';
 import { gang } from './passes/gang.js';
-import { hoist } from './passes/hoist.js';
 import { pipes } from './passes/pipes.js';
 import { place } from './passes/place.js';
 import { ternary } from './passes/ternary.js';
@@ -47,7 +46,8 @@ export function lower(kernel: Kernel, options: LowerOptions): Lowered {
   const { target, cpu, checked } = options;
   const traced = kernel.trace({ natives: options.nativeBodies ? nativeKeys(cpu, target) : new Set() });
   const widest = target === 'wat' ? WASM_LANES : vectorLanes(cpu);
-  const lanes = options.lanes === 'auto' ? bestLanes(traced.body, widest) : options.lanes;
+  const asked = options.lanes === 'auto' ? bestLanes(traced.body, widest) : options.lanes;
+  const lanes = target === 'wat' && asked === 2 ? WASM_LANES : asked; // half a register is no gang
   checkLanes(kernel, lanes);
   const ternaryLogic = target === 'c' && cpu.features.has('avx512f') && lanes === 16;
   // Parameters are the host's, which has 64 bits: what `wide` changes is the body alone.
@@ -58,13 +58,8 @@ export function lower(kernel: Kernel, options: LowerOptions): Lowered {
   return { program, lanes, ...text };
 }
 
-/** The passes that no target changes: ring, fold, hoist. */
-export function floatingProgram(program: Program, compute = true): Hoisted {
-  return hoist(fold(withRing(program)), compute);
-}
-
 export interface TextOptions {
-  readonly target: 'c' | 'wat' | 'ir';
+  readonly target: 'c' | 'wat' | 'ir' | GpuTarget;
   readonly lanes?: number | 'auto';
   readonly hoist?: boolean;
   readonly cpu?: CpuFeatures;
@@ -76,6 +71,7 @@ export function kernelText(
   { target, lanes = 'auto', hoist: compute = true, cpu = plainCpu }: TextOptions,
 ): string {
   if (target === 'ir') return renderIr(place(floatingProgram(kernel.trace(), compute)));
+  if (target !== 'c' && target !== 'wat') return lowerGpu(kernel, { target, hoist: compute }).text;
   return lower(kernel, {
     target,
     lanes,

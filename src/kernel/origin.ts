@@ -27,7 +27,8 @@ export class Origin {
   get line(): string {
     const frames = this.frames;
     const own = frames.find((frame) => frame.part === 'user') ?? frames.find((frame) => frame.part === 'std');
-    return own?.where ?? 'an unknown line';
+    // Where a bundler has put everything into one file, the outermost frame is still the kernel's body.
+    return (own ?? frames.at(-1))?.where ?? 'an unknown line';
   }
 
   /** The named helper functions between the kernel's body and this place, outermost first. */
@@ -53,8 +54,10 @@ const FRAMES = 14;
 /** Tracing calls the kernel's body from a function of this name; frames beyond it are not the kernel's. */
 export const BODY_MARK = 'callKernelBody';
 
-/** This file's folder, as stack frames write it. */
-const languageFolder = import.meta.url.replace(/[^/]*$/, '').replace(/^file:\/\//, '');
+/** The language's folder, as stack frames write it; in a bundle, which has it in one file, that file. */
+const languageFolder = /\/kernel\/origin\.[jt]s$/.test(import.meta.url)
+  ? import.meta.url.replace(/[^/]*$/, '').replace(/^file:\/\//, '')
+  : `${import.meta.url}:`;
 
 function parse(stack: string): Frame[] {
   const frames: Frame[] = [];

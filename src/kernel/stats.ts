@@ -1,5 +1,8 @@
+import { MillraceError } from './error.js';
 import { type Block, innerBlocks, type Node, type Op, reads } from './ir.js';
-import { floatingProgram, type LowerOptions, lower } from './lower.js';
+import { type LowerOptions, lower } from './lower.js';
+import { type GpuOptions, lowerGpu } from './lower-gpu.js';
+import { floatingProgram } from './passes/floating.js';
 import { place } from './passes/place.js';
 import { ternary } from './passes/ternary.js';
 import type { Kernel } from './signature.js';
@@ -35,15 +38,18 @@ export interface KernelStats {
 
 export interface TargetStats {
   readonly target: string;
+  /** Lanes of a gang, or threads of a workgroup. */
   readonly lanes: number;
   readonly statements: number;
   readonly bytes: number;
-  /** A guess at the compiler's time, from what was measured: about a millisecond a statement, and as much again for each doubling of lanes past one. */
+  /** A guess at the compiler's time, from what was measured. */
   readonly compileSeconds: number;
+  /** Why there is no text; the numbers are then 0. */
+  readonly refused?: string;
 }
 
 /** What a kernel costs, counted on the program that all targets share. */
-export function kernelStats(kernel: Kernel, targets: readonly LowerOptions[] = []): KernelStats {
+export function kernelStats(kernel: Kernel, targets: readonly (LowerOptions | GpuOptions)[] = []): KernelStats {
   const program = place(ternary(floatingProgram(kernel.trace())));
   const always = emptyCounts();
   const underTests = emptyCounts();
@@ -70,18 +76,35 @@ export function kernelStats(kernel: Kernel, targets: readonly LowerOptions[] = [
       job: hostNodes.filter((node) => node.stage <= 1).length,
       chunk: hostNodes.filter((node) => node.stage > 1).length,
     },
-    targets: targets.map((options) => {
-      const { statements, text, lanes } = lower(kernel, options);
-      return {
-        target: options.target,
-        lanes,
-        statements,
-        bytes: text.length,
-        compileSeconds: Math.round(statements * (1 + Math.log2(lanes) / 4) * 1.2) / 1000,
-      };
-    }),
+    targets: targets.map((options) => targetStats(kernel, options)),
   };
 }
+
+function targetStats(kernel: Kernel, options: LowerOptions | GpuOptions): TargetStats {
+  try {
+    const { statements, text, lanes } = 'lanes' in options ? lower(kernel, options) : lowerGpu(kernel, options);
+    const compileSeconds = Math.round(compileMs[options.target](statements, lanes)) / 1000;
+    return { target: options.target, lanes, statements, bytes: text.length, compileSeconds };
+  } catch (error) {
+    if (!(error instanceof MillraceError)) throw error;
+    const refused = error.message.split('\n')[0] ?? '';
+    return { target: options.target, lanes: 0, statements: 0, bytes: 0, compileSeconds: 0, refused };
+  }
+}
+
+/**
+ * Milliseconds that compilers take: GCC about one a statement and more with lanes, wabt 90 for 3,000, NVRTC 600 for 900;
+ * PoCL and SwiftShader, which stand for OpenCL and WGSL where there is no GPU, 4 to 5 s for 900.
+ */
+const compileMs: Readonly<
+  Record<(LowerOptions | GpuOptions)['target'], (statements: number, lanes: number) => number>
+> = {
+  c: (statements, lanes) => statements * (1 + Math.log2(lanes) / 4) * 1.2,
+  wat: (statements) => 20 + statements * 0.03,
+  cuda: (statements) => statements * 0.7,
+  opencl: (statements) => statements * 5,
+  wgsl: (statements) => statements * 4,
+};
 
 const classes: Readonly<Partial<Record<Op, OperationClass>>> = {
   add: 'additions',

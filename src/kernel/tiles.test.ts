@@ -4,7 +4,7 @@ import { cell, loop, when, whileTrue } from './control.js';
 import { MillraceError } from './error.js';
 import { type Expr, lit } from './expr.js';
 import { interpret } from './interpret.js';
-import { floatingProgram } from './lower.js';
+import { floatingProgram } from './passes/floating.js';
 import { place } from './passes/place.js';
 import type { Kernel } from './signature.js';
 import { tiles } from './tiles.js';

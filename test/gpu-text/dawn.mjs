@@ -4,8 +4,8 @@ import { create, globals } from 'webgpu';
 import { serve } from './service.mjs';
 
 Object.assign(globalThis, globals);
-// Kept referenced: Dawn goes away with it.
 const gpu = create([]);
+Object.assign(globalThis, { gpu }); // Dawn goes away with it
 const adapter = await gpu.requestAdapter();
 if (!adapter) throw new Error('there is no WebGPU adapter');
 /** @type {Record<string, number>} */

@@ -1,9 +1,22 @@
-import { type BufferSpec, type Expr, items, type Kernel, lit, loop, type ReadBuffer, read, type RwBuffer, rw, type Scalar, table, type Value } from '../../kernel/index.js';
+import {
+  type BufferSpec,
+  type Expr,
+  items,
+  type Kernel,
+  lit,
+  loop,
+  type ReadBuffer,
+  type RwBuffer,
+  read,
+  type Scalar,
+  table,
+} from '../../kernel/index.js';
 import type { CompileOptions, Device, Values } from '../device.js';
 import type { Case } from './case.js';
 import { type Operation, operationsOn, type Slot, scalars, slotType } from './operations.js';
-import { alike, type Data, dataOf, Rig, show, zeros } from './rig.js';
-import { allRows, applies, argsOf, type Row, slots, someRows } from './rows.js';
+import { type Data, dataOf, Rig } from './rig.js';
+import { allRows, argsOf, type Row, slots, someRows } from './rows.js';
+import { type Buffers, inMemory, memoryType, type Result, Sheet } from './sheet.js';
 
 /**
  * Every operation on every type in four forms: operands from memory (nothing can fold), all constants (everything
@@ -11,107 +24,40 @@ import { allRows, applies, argsOf, type Row, slots, someRows } from './rows.js';
  * hoisting off, scalars beside vectors). One kernel holds all operations of a type, so that few are compiled.
  */
 export const arithmetic: readonly Case[] = scalars.flatMap((type): Case[] => [
-  ...([1, 'auto'] as const).map((lanes): Case => ({
-    name: `operations/${type}/from memory, ${lanes === 1 ? 'one lane' : 'a gang'}`,
-    run: (device) => runVarying(device, type, { lanes }),
-  })),
+  ...([1, 'auto'] as const).map(
+    (lanes): Case => ({
+      name: `operations/${type}/from memory, ${lanes === 1 ? 'one lane' : 'a gang'}`,
+      run: (device) => runVarying(device, type, { lanes }),
+    }),
+  ),
   { name: `operations/${type}/all constant`, run: (device) => runConstant(device, type) },
-  ...([1, 'auto'] as const).map((lanes): Case => ({
-    name: `operations/${type}/one operand constant, ${lanes === 1 ? 'one lane' : 'a gang'}`,
-    run: (device) => runHalfConstant(device, type, { lanes }),
-  })),
-  ...[true, false].map((hoist): Case => ({
-    name: `operations/${type}/of the job and chunk, hoist ${hoist ? 'on' : 'off'}`,
-    run: (device) => runUniform(device, type, { hoist }),
-  })),
+  ...([1, 'auto'] as const).map(
+    (lanes): Case => ({
+      name: `operations/${type}/one operand constant, ${lanes === 1 ? 'one lane' : 'a gang'}`,
+      run: (device) => runHalfConstant(device, type, { lanes }),
+    }),
+  ),
+  ...[true, false].map(
+    (hoist): Case => ({
+      name: `operations/${type}/of the job and chunk, hoist ${hoist ? 'on' : 'off'}`,
+      run: (device) => runUniform(device, type, { hoist }),
+    }),
+  ),
 ]);
-
-/** One computed value of a kernel: what it was made of, for the model and for people. */
-interface Result {
-  readonly operation: Operation;
-  /** Says how the operands came in. */
-  readonly form: string;
-  /** The operands, given the row of an item. */
-  operands(row: Row): Value[];
-}
-
-/**
- * Where results go: per type a buffer in which an item has a place for each result of that type, rounded up to quads.
- * They are stored as quads: in a gang each store is a loop over the lanes, and compilers take long over those.
- */
-class Sheet {
-  readonly #results = new Map<Scalar, Result[]>();
-
-  place(result: Result): { readonly type: Scalar; readonly at: number } {
-    const type = memoryType(result.operation.result);
-    const list = this.#results.get(type) ?? [];
-    this.#results.set(type, list);
-    const known = list.indexOf(result);
-    return { type, at: known >= 0 ? known : list.push(result) - 1 };
-  }
-
-  get specs(): Record<string, BufferSpec> {
-    return Object.fromEntries([...this.#results.keys()].map((type) => [`out-${type}`, rw(type as 'u32')]));
-  }
-
-  width(type: Scalar): number {
-    return Math.ceil((this.#results.get(memoryType(type))?.length ?? 0) / 4) * 4;
-  }
-
-  buffers(rows: number): Record<string, Data> {
-    return Object.fromEntries([...this.#results].map(([type, list]) => [`out-${type}`, zeros(type, rows * this.width(type))]));
-  }
-
-  /** Stores an item's results, made in the order in which they were placed. */
-  store(buffers: Buffers, row: Expr<'u32'>, build: (result: Result) => Expr<Scalar>): void {
-    for (const [type, list] of this.#results) {
-      const out = buffers[`out-${type}`] as RwBuffer<'u32'>;
-      const first = row.mul(this.width(type) / 4);
-      for (let at = 0; at < list.length; at += 4) {
-        const quad = list.slice(at, at + 4).map((result) => inMemory(build(result)) as Expr<'u32'>);
-        out.set4(first.add(at / 4), [0, 1, 2, 3].map((k) => quad[k] ?? (quad[0] as Expr<'u32'>)));
-      }
-    }
-  }
-
-  /** Compares all results of all rows with the model; one error that tells the first of each operation. */
-  compare(buffers: Readonly<Record<string, Data>>, rows: readonly Row[]): void {
-    const faults = new Map<string, string>();
-    let wrong = 0;
-    for (const [type, list] of this.#results) {
-      const data = buffers[`out-${type}`];
-      rows.forEach((row, r) => {
-        list.forEach((result, k) => {
-          const { operation } = result;
-          const args = result.operands(row);
-          if (!applies(operation, args)) return;
-          const wanted = operation.model(args);
-          const raw = data?.[r * this.width(type) + k];
-          const got = operation.result === 'bool' ? raw === 1 || (raw === 0 ? false : undefined) : raw;
-          if (alike(got, wanted)) return;
-          wrong++;
-          const name = `${operation.name} ${result.form}`;
-          if (faults.has(name)) return;
-          const given = operation.uses.map((slot, i) => show(slotType(slot, operation.on), args[i]));
-          faults.set(name, `${name}(${given.join(', ')}) is ${show(type, raw)}, not ${show(operation.result, wanted)}`);
-        });
-      });
-    }
-    if (wrong > 0) throw new Error(`${wrong} results are wrong:\n${[...faults.values()].slice(0, 12).join('\n')}`);
-  }
-}
-
-const memoryType = (type: Scalar): Scalar => (type === 'bool' ? 'u32' : type);
-type Buffers = Readonly<Record<string, unknown>>;
-
-/** A bool is a word in memory. */
-const inMemory = (value: Expr<Scalar>): Expr<Scalar> => (value.type === 'bool' ? value.to('u32') : value);
 
 const inputSpecs = (type: Scalar): Record<string, BufferSpec> =>
   Object.fromEntries(slots.map((slot) => [`in-${slot}`, read(memoryType(slotType(slot, type)) as 'u32')]));
 
 const inputData = (type: Scalar, rows: readonly Row[]): Record<string, Data> =>
-  Object.fromEntries(slots.map((slot) => [`in-${slot}`, dataOf(slotType(slot, type), rows.map((row) => row[slot]))]));
+  Object.fromEntries(
+    slots.map((slot) => [
+      `in-${slot}`,
+      dataOf(
+        slotType(slot, type),
+        rows.map((row) => row[slot]),
+      ),
+    ]),
+  );
 
 /** Loads each operand once. */
 function inputs(type: Scalar, buffers: Buffers, row: Expr<'u32'>): Record<Slot, Expr<Scalar>> {
@@ -125,20 +71,31 @@ function inputs(type: Scalar, buffers: Buffers, row: Expr<'u32'>): Record<Slot, 
 async function runVarying(device: Device, type: Scalar, options: CompileOptions): Promise<void> {
   const rows = allRows(type);
   const sheet = new Sheet();
-  const results = operationsOn(type).map((operation): Result => ({ operation, form: '', operands: (row) => argsOf(operation, row) }));
+  const results = operationsOn(type).map(
+    (operation): Result => ({ operation, form: '', operands: (row) => argsOf(operation, row) }),
+  );
   for (const result of results) sheet.place(result);
   const kernel = items(`varying-${type}`, { buffers: { ...inputSpecs(type), ...sheet.specs } }, ({ item, buffers }) => {
     const values = inputs(type, buffers, item);
     sheet.store(buffers, item, ({ operation }) => operation.build(operation.uses.map((slot) => values[slot])));
   });
-  await runAndCompare(device, kernel, sheet, rows, { ...inputData(type, rows), ...sheet.buffers(rows.length) }, options);
+  await runAndCompare(
+    device,
+    kernel,
+    sheet,
+    rows,
+    { ...inputData(type, rows), ...sheet.buffers(rows.length) },
+    options,
+  );
 }
 
 /** Results as tables of constants: cheap to compile however many there are, and every kind of literal is printed. */
 async function runConstant(device: Device, type: Scalar): Promise<void> {
   const rows = someRows(type, 60);
   const sheet = new Sheet();
-  const results = operationsOn(type).map((operation): Result => ({ operation, form: 'of constants', operands: (row) => argsOf(operation, row) }));
+  const results = operationsOn(type).map(
+    (operation): Result => ({ operation, form: 'of constants', operands: (row) => argsOf(operation, row) }),
+  );
   for (const result of results) sheet.place(result);
   const kernel = items(`constant-${type}`, { buffers: sheet.specs }, ({ buffers }) => {
     const entries = new Map<Scalar, Expr<Scalar>[]>();
@@ -181,15 +138,28 @@ async function runHalfConstant(device: Device, type: Scalar, options: CompileOpt
       variants.set(result, { fixed, constant });
     });
   }
-  const kernel = items(`half-constant-${type}`, { buffers: { ...inputSpecs(type), ...sheet.specs } }, ({ item, buffers }) => {
-    const values = inputs(type, buffers, item);
-    sheet.store(buffers, item, (result) => {
-      const { operation } = result;
-      const { fixed, constant } = variants.get(result) as Variant;
-      return operation.build(operation.uses.map((slot) => (slot === fixed ? lit(slotType(slot, type), constant[slot]) : values[slot])));
-    });
-  });
-  await runAndCompare(device, kernel, sheet, rows, { ...inputData(type, rows), ...sheet.buffers(rows.length) }, options);
+  const kernel = items(
+    `half-constant-${type}`,
+    { buffers: { ...inputSpecs(type), ...sheet.specs } },
+    ({ item, buffers }) => {
+      const values = inputs(type, buffers, item);
+      sheet.store(buffers, item, (result) => {
+        const { operation } = result;
+        const { fixed, constant } = variants.get(result) as Variant;
+        return operation.build(
+          operation.uses.map((slot) => (slot === fixed ? lit(slotType(slot, type), constant[slot]) : values[slot])),
+        );
+      });
+    },
+  );
+  await runAndCompare(
+    device,
+    kernel,
+    sheet,
+    rows,
+    { ...inputData(type, rows), ...sheet.buffers(rows.length) },
+    options,
+  );
 }
 
 /** Slots that come with the job; the others come with the chunk. */
@@ -198,14 +168,18 @@ const ofJob: readonly Slot[] = ['a', 'c', 'p'];
 async function runUniform(device: Device, type: Scalar, options: CompileOptions): Promise<void> {
   const rows = someRows(type, 24);
   const LAUNCHES = 24;
-  const fields = (wanted: boolean): Record<string, Scalar> => Object.fromEntries(slots.filter((slot) => ofJob.includes(slot) === wanted).map((slot) => [slot, slotType(slot, type)]));
+  const fields = (wanted: boolean): Record<string, Scalar> =>
+    Object.fromEntries(
+      slots.filter((slot) => ofJob.includes(slot) === wanted).map((slot) => [slot, slotType(slot, type)]),
+    );
   for (const [form, isUniform] of uniformForms) {
     const sheet = new Sheet();
     let known: Row | undefined;
     const results = operationsOn(type)
       .filter((operation) => form === 'all known early' || operation.uses.length > 1)
       .map((operation): Result => {
-        const operands = (row: Row) => operation.uses.map((slot) => (isUniform(slot, operation) ? (known as Row) : row)[slot]);
+        const operands = (row: Row) =>
+          operation.uses.map((slot) => (isUniform(slot, operation) ? (known as Row) : row)[slot]);
         const result = { operation, form, operands };
         sheet.place(result);
         return result;
@@ -215,14 +189,17 @@ async function runUniform(device: Device, type: Scalar, options: CompileOptions)
     const kernel = items(`uniform-${type}`, signature, ({ item, job, chunk, buffers }) => {
       const varying = inputs(type, buffers, item);
       const early = { ...job, ...chunk } as Record<Slot, Expr<Scalar>>;
-      sheet.store(buffers, item, ({ operation }) => operation.build(operation.uses.map((slot) => (isUniform(slot, operation) ? early : varying)[slot])));
+      sheet.store(buffers, item, ({ operation }) =>
+        operation.build(operation.uses.map((slot) => (isUniform(slot, operation) ? early : varying)[slot])),
+      );
     });
     const some = form === 'all known early' ? rows.slice(0, 2) : rows;
     await Rig.with(device, async (rig) => {
       const program = await device.compile(kernel, options);
       for (const row of someRows(type, LAUNCHES)) {
         known = row;
-        const given = (wanted: boolean): Values => Object.fromEntries(slots.filter((slot) => ofJob.includes(slot) === wanted).map((slot) => [slot, row[slot]]));
+        const given = (wanted: boolean): Values =>
+          Object.fromEntries(slots.filter((slot) => ofJob.includes(slot) === wanted).map((slot) => [slot, row[slot]]));
         const buffers = { ...inputData(type, some), ...sheet.buffers(some.length) };
         const outcome = await rig.run(program, { job: given(true), chunk: given(false), count: some.length, buffers });
         sheet.compare(outcome.buffers, some);
@@ -247,6 +224,8 @@ async function runAndCompare(
   options: CompileOptions,
   count = rows.length,
 ): Promise<void> {
-  const outcome = await Rig.with(device, async (rig) => rig.run(await device.compile(kernel, options), { count, buffers }));
+  const outcome = await Rig.with(device, async (rig) =>
+    rig.run(await device.compile(kernel, options), { count, buffers }),
+  );
   sheet.compare(outcome.buffers, rows);
 }

@@ -24,7 +24,8 @@ const totals: Case = {
     const start = new Uint32Array(16);
     start[3] = 0xffff_ffff;
     const all = Array.from({ length: COUNT }, (_, i) => ({ i, x: value(i) }));
-    const sum = (of: (one: { i: number; x: number }) => number) => all.reduce((total, one) => (total + of(one)) >>> 0, 0);
+    const sum = (of: (one: { i: number; x: number }) => number) =>
+      all.reduce((total, one) => (total + of(one)) >>> 0, 0);
     const wanted = Uint32Array.from([
       COUNT,
       sum(({ x }) => x),
@@ -42,8 +43,11 @@ const totals: Case = {
     ]);
     for (const options of variantsOf(device)) {
       await Rig.with(device, async (rig) => {
-        const { buffers } = await rig.run(await device.compile(kernel, options), { count: COUNT, buffers: { words: start } });
-        equalData(`totals with ${JSON.stringify(options)}`, buffers['words'], wanted);
+        const { buffers } = await rig.run(await device.compile(kernel, options), {
+          count: COUNT,
+          buffers: { words: start },
+        });
+        equalData(`totals with ${JSON.stringify(options)}`, buffers.words, wanted);
       });
     }
   },
@@ -53,18 +57,22 @@ const totals: Case = {
 const before: Case = {
   name: 'atomics/the value before, exchange, load and store',
   run: async (device) => {
-    const kernel = items('before', { buffers: { words: atomic(), tickets: rw('u32'), found: rw('u32'), own: rw('u32') } }, ({ item, buffers }) => {
-      buffers.tickets.set(item, buffers.words.add(0, 1));
-      buffers.found.set(item, buffers.words.exchange(1, item.add(1)));
-      const mine = item.mul(2).add(4);
-      buffers.words.store(mine, item.mul(3));
-      const loaded = buffers.words.load(mine);
-      const least = buffers.words.min(mine, 5);
-      const most = buffers.words.max(mine, 9);
-      const ones = buffers.words.or(mine, 1);
-      const fixed = buffers.words.load(2);
-      buffers.own.set4(item, [loaded, least, most, ones.add(fixed)]);
-    });
+    const kernel = items(
+      'before',
+      { buffers: { words: atomic(), tickets: rw('u32'), found: rw('u32'), own: rw('u32') } },
+      ({ item, buffers }) => {
+        buffers.tickets.set(item, buffers.words.add(0, 1));
+        buffers.found.set(item, buffers.words.exchange(1, item.add(1)));
+        const mine = item.mul(2).add(4);
+        buffers.words.store(mine, item.mul(3));
+        const loaded = buffers.words.load(mine);
+        const least = buffers.words.min(mine, 5);
+        const most = buffers.words.max(mine, 9);
+        const ones = buffers.words.or(mine, 1);
+        const fixed = buffers.words.load(2);
+        buffers.own.set4(item, [loaded, least, most, ones.add(fixed)]);
+      },
+    );
     const N = 700;
     for (const options of variantsOf(device)) {
       await Rig.with(device, async (rig) => {
@@ -73,16 +81,29 @@ const before: Case = {
         const given = { words, tickets: new Uint32Array(N), found: new Uint32Array(N), own: new Uint32Array(4 * N) };
         const { buffers } = await rig.run(await device.compile(kernel, options), { count: N, buffers: given });
         const sorted = (name: string) => [...(buffers[name] as Uint32Array)].sort((a, b) => a - b);
-        equalData('tickets', Uint32Array.from(sorted('tickets')), Array.from({ length: N }, (_, i) => i));
-        const last = (buffers['words'] as Uint32Array)[1] as number;
+        equalData(
+          'tickets',
+          Uint32Array.from(sorted('tickets')),
+          Array.from({ length: N }, (_, i) => i),
+        );
+        const last = (buffers.words as Uint32Array)[1] as number;
         const everything = [...sorted('found'), last].sort((a, b) => a - b);
-        equalData('exchanged', Uint32Array.from(everything), Array.from({ length: N + 1 }, (_, i) => i));
+        equalData(
+          'exchanged',
+          Uint32Array.from(everything),
+          Array.from({ length: N + 1 }, (_, i) => i),
+        );
         equalData(
           'own words',
-          buffers['own'],
-          Array.from({ length: N }, (_, i) => [3 * i, 3 * i, Math.min(3 * i, 5), Math.max(Math.min(3 * i, 5), 9) + 1000]).flat(),
+          buffers.own,
+          Array.from({ length: N }, (_, i) => [
+            3 * i,
+            3 * i,
+            Math.min(3 * i, 5),
+            Math.max(Math.min(3 * i, 5), 9) + 1000,
+          ]).flat(),
         );
-        check((buffers['words'] as Uint32Array)[2] === 1000, 'a word that was only loaded has changed');
+        check((buffers.words as Uint32Array)[2] === 1000, 'a word that was only loaded has changed');
       });
     }
   },

@@ -1,4 +1,14 @@
-import { type AtomicBuffer, atomic, type Expr, items, type ItemContext, type ReadBuffer, read, rw, type Scalar } from '../../kernel/index.js';
+import {
+  type AtomicBuffer,
+  atomic,
+  type Expr,
+  type ItemContext,
+  items,
+  type ReadBuffer,
+  read,
+  rw,
+  type Scalar,
+} from '../../kernel/index.js';
 import type { CompileOptions, Device, Values } from '../device.js';
 import type { Case } from './case.js';
 import { equalData, Rig } from './rig.js';
@@ -52,23 +62,41 @@ export const behaviourCase = (group: string, behaviour: Behaviour): Case => ({
 
 export async function runBehaviour(device: Device, behaviour: Behaviour, options: CompileOptions): Promise<void> {
   const { base = 0n, count = COUNT, job = defaultJob } = behaviour;
-  const wanted = Array.from({ length: count }, (_, item) => behaviour.expected(item, base + BigInt(item)).map((word) => word >>> 0));
+  const wanted = Array.from({ length: count }, (_, item) =>
+    behaviour.expected(item, base + BigInt(item)).map((word) => word >>> 0),
+  );
   const width = wanted[0]?.length ?? 0;
   const kernel = items(
     kernelName(behaviour.name),
     { job: { few: 'u32', many: 'u32' }, buffers: { threes: read('u32'), tally: atomic(), out: rw('u32') } },
     ({ item, index, job: known, buffers }: ItemContext<Known, Record<never, never>, Memory, Record<never, never>>) => {
-      const values = behaviour.body({ item, index, few: known.few, many: known.many, threes: buffers.threes, tally: buffers.tally });
-      values.forEach((value, k) => buffers.out.set(item.mul(width).add(k), value));
+      const values = behaviour.body({
+        item,
+        index,
+        few: known.few,
+        many: known.many,
+        threes: buffers.threes,
+        tally: buffers.tally,
+      });
+      for (const [k, value] of values.entries()) buffers.out.set(item.mul(width).add(k), value);
     },
   );
-  const setup = { job: job as Values, base, count, buffers: { threes, tally: new Uint32Array(64), out: new Uint32Array(count * width) } };
+  const setup = {
+    job: job as Values,
+    base,
+    count,
+    buffers: { threes, tally: new Uint32Array(64), out: new Uint32Array(count * width) },
+  };
   const { buffers } = await Rig.with(device, async (rig) => rig.run(await device.compile(kernel, options), setup));
-  equalData(`${behaviour.name} with ${JSON.stringify(options)}`, buffers['out'], wanted.flat());
+  equalData(`${behaviour.name} with ${JSON.stringify(options)}`, buffers.out, wanted.flat());
 }
 
 type Known = { readonly few: 'u32'; readonly many: 'u32' };
-type Memory = { readonly threes: ReturnType<typeof read<'u32'>>; readonly tally: ReturnType<typeof atomic>; readonly out: ReturnType<typeof rw<'u32'>> };
+type Memory = {
+  readonly threes: ReturnType<typeof read<'u32'>>;
+  readonly tally: ReturnType<typeof atomic>;
+  readonly out: ReturnType<typeof rw<'u32'>>;
+};
 
 /** Cases have names for people; kernels have names for generated text. */
 export const kernelName = (name: string): string => `k-${name.replaceAll(/[^a-zA-Z0-9]+/g, '-')}`.replace(/-$/, '');

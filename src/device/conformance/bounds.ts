@@ -6,40 +6,52 @@ import { equalData, Rig } from './rig.js';
 
 /** Ten words each: the last quad is cut off in the middle. */
 const WORDS = 10;
-const signature = { job: { at: 'u32', far: 'u64', entries: ['u32', 3] }, buffers: { from: read('u32'), to: rw('u32'), words: atomic(), out: rw('u32') } } as const;
+/** Named here, so that no formatter spreads an access over several lines. */
+const ENTRIES = [1, 2, 3];
+const signature = {
+  job: { at: 'u32', far: 'u64', entries: ['u32', 3] },
+  buffers: { from: read('u32'), to: rw('u32'), words: atomic(), out: rw('u32') },
+} as const;
 type Body = Parameters<typeof items<typeof signature.job, Record<never, never>, typeof signature.buffers>>[2];
 type Access = (context: Parameters<Body>[0], at: Expr<'u32'>, lines: string[]) => void;
 
-/** Says on which line the guilty access stands: the line of the call. */
-function guilty(lines: string[]): void {
-  const frames = (new Error().stack ?? '').split('\n').flatMap((frame) => /bounds\.[jt]s:\d+/.exec(frame) ?? []);
+/** Notes on which line the guilty access stands, which is the line of the call; what is reached goes through it. */
+function guilty<B>(lines: string[], reached: B): B {
+  const frames = (new Error().stack ?? '').split('\n').flatMap((frame) => /[^/()\s]+\.[jt]s:\d+/.exec(frame) ?? []);
   lines.push(frames[1] ?? 'no line'); // the first is this function's own
+  return reached;
 }
 
 const accesses: Readonly<Record<string, Access>> = {
-  'a load': ({ buffers, item }, at, lines) => buffers.out.set(item, (guilty(lines), buffers.from.at(at))),
-  'a store': ({ buffers, item }, at, lines) => (guilty(lines), buffers.to.set(at, item)),
-  'an atomic': ({ buffers }, at, lines) => void (guilty(lines), buffers.words.add(at, 1)),
-  'a quad, cut off': ({ buffers, item }, at, lines) => buffers.out.set(item, (guilty(lines), buffers.from.at4(at.sub(8)))[0]),
-  'a stored quad, cut off': ({ buffers, item }, at, lines) => (guilty(lines), buffers.to.set4(at.sub(8), [item, item, item, item])),
-  'a look-up': ({ buffers, item }, at, lines) => buffers.out.set(item, (guilty(lines), table('u32', [1, 2, 3]).at(at))),
-  'a look-up in job values': ({ buffers, item, job }, at, lines) => buffers.out.set(item, (guilty(lines), table('u32', job.entries).at(at))),
-  'a slice': ({ buffers, item }, at, lines) => buffers.out.set(item, (guilty(lines), buffers.from.slice(at).at(0))),
-  'a slice so far that its address wraps': ({ buffers, item, job }, at, lines) => buffers.out.set(item, (guilty(lines), buffers.from.slice(job.far.add(at.to('u64')).sub(10)).at(0))),
+  'a load': ({ buffers, item }, at, lines) => buffers.out.set(item, guilty(lines, buffers.from).at(at)),
+  'a store': ({ buffers, item }, at, lines) => guilty(lines, buffers.to).set(at, item),
+  'an atomic': ({ buffers }, at, lines) => void guilty(lines, buffers.words).add(at, 1),
+  'a quad, cut off': ({ buffers, item }, at, lines) =>
+    buffers.out.set(item, guilty(lines, buffers.from).at4(at.sub(8))[0]),
+  'a stored quad, cut off': ({ buffers, item }, at, lines) => {
+    const four = [item, item, item, item];
+    guilty(lines, buffers.to).set4(at.sub(8), four);
+  },
+  'a look-up': ({ buffers, item }, at, lines) => buffers.out.set(item, guilty(lines, table('u32', ENTRIES)).at(at)),
+  'a look-up in job values': ({ buffers, item, job }, at, lines) =>
+    buffers.out.set(item, guilty(lines, table('u32', job.entries)).at(at)),
+  'a slice': ({ buffers, item }, at, lines) => buffers.out.set(item, guilty(lines, buffers.from.slice(at)).at(0)),
+  'a slice so far that its address wraps': ({ buffers, item, job }, at, lines) => {
+    const view = buffers.from.slice(job.far.add(at.to('u64')).sub(10));
+    buffers.out.set(item, guilty(lines, view).at(0));
+  },
 };
 
 /** Varying: only item 20 goes wrong. Uniform: all do. In a loop: in the round that reaches the end. */
 const reaches: Readonly<Record<string, (access: Access, lines: string[]) => Body>> = {
-  varying: (access, lines) => (context) => when(context.item.eq(20), () => access(context, context.item.sub(10), lines)),
+  varying: (access, lines) => (context) =>
+    when(context.item.eq(20), () => access(context, context.item.sub(10), lines)),
   uniform: (access, lines) => (context) => when(context.item.ge(0), () => access(context, context.job.at, lines)),
   'in a loop': (access, lines) => (context) =>
     loop(context.item.and(1).add(11), (i) => when(i.eq(10), () => access(context, i, lines))),
 };
 
-const options: readonly CompileOptions[] = [
-  { checked: true, lanes: 1 },
-  { checked: true },
-];
+const options: readonly CompileOptions[] = [{ checked: true, lanes: 1 }, { checked: true }];
 
 const outside: readonly Case[] = Object.entries(accesses).map(([what, access]) => ({
   name: `bounds/${what} outside is an error that names the line`,
@@ -47,15 +59,27 @@ const outside: readonly Case[] = Object.entries(accesses).map(([what, access]) =
     for (const [how, reach] of Object.entries(reaches)) {
       const lines: string[] = [];
       const kernel = items('outside', signature, reach(access, lines));
-      for (const one of distinct(device, options)) await mustTrap(device, kernel, lines, `${what}, ${how}, ${JSON.stringify(one)}`, one);
+      for (const one of distinct(device, options))
+        await mustTrap(device, kernel, lines, `${what}, ${how}, ${JSON.stringify(one)}`, one);
     }
   },
 }));
 
-async function mustTrap(device: Device, kernel: Kernel, lines: readonly string[], what: string, one: CompileOptions): Promise<void> {
+async function mustTrap(
+  device: Device,
+  kernel: Kernel,
+  lines: readonly string[],
+  what: string,
+  one: CompileOptions,
+): Promise<void> {
   await Rig.with(device, async (rig) => {
     const program = await device.compile(kernel, one);
-    const held = { from: await rig.alloc(WORDS * 4), to: await rig.alloc(WORDS * 4), words: await rig.alloc(WORDS * 4), out: await rig.alloc(64 * 4) };
+    const held = {
+      from: await rig.alloc(WORDS * 4),
+      to: await rig.alloc(WORDS * 4),
+      words: await rig.alloc(WORDS * 4),
+      out: await rig.alloc(64 * 4),
+    };
     const job = program.bind({ at: 10, far: 1n << 62n, entries: [1, 2, 3] });
     rig.stream.launch({ job, count: 37, buffers: held });
     const failed = rig.stream.mark();
@@ -76,7 +100,9 @@ const inside: Case = {
     const kernel = items('inside', signature, ({ item, job, buffers }) => {
       when(item.lt(WORDS), () => buffers.out.set(item, buffers.from.at(item)));
       when(item.lt(2), () => buffers.out.set(item, buffers.from.at4(item)[3]));
-      when(item.lt(3), () => buffers.out.set(item.add(20), table('u32', [5, 6, 7]).at(item).add(table('u32', job.entries).at(item))));
+      when(item.lt(3), () =>
+        buffers.out.set(item.add(20), table('u32', [5, 6, 7]).at(item).add(table('u32', job.entries).at(item))),
+      );
       when(job.at.lt(WORDS), () => buffers.out.set(item, buffers.from.at(job.at)));
       when(item.ge(64), () => buffers.to.set(item, 1));
       buffers.from.prefetch4(item.mul(1_000_000)); // a hint may name anything
@@ -86,11 +112,17 @@ const inside: Case = {
     for (const one of distinct(device, options)) {
       await Rig.with(device, async (rig) => {
         const given = { from, to: new Uint32Array(WORDS), words: new Uint32Array(WORDS), out: new Uint32Array(64) };
-        const { buffers } = await rig.run(await device.compile(kernel, one), { job: { at: 10, far: 0n, entries: [1, 2, 3] }, count: 37, buffers: given });
-        const wanted = Array.from({ length: 64 }, (_, i) => (i < 2 ? 100 + 4 * i + 3 : i < WORDS ? 100 + i : i >= 20 && i < 23 ? i - 20 + 5 + i - 20 + 1 : 0));
-        equalData('results', buffers['out'], wanted);
-        equalData('untouched', buffers['to'], new Uint32Array(WORDS));
-        equalData('atomics', buffers['words'], new Uint32Array(WORDS).fill(37));
+        const { buffers } = await rig.run(await device.compile(kernel, one), {
+          job: { at: 10, far: 0n, entries: [1, 2, 3] },
+          count: 37,
+          buffers: given,
+        });
+        const wanted = Array.from({ length: 64 }, (_, i) =>
+          i < 2 ? 100 + 4 * i + 3 : i < WORDS ? 100 + i : i >= 20 && i < 23 ? i - 20 + 5 + i - 20 + 1 : 0,
+        );
+        equalData('results', buffers.out, wanted);
+        equalData('untouched', buffers.to, new Uint32Array(WORDS));
+        equalData('atomics', buffers.words, new Uint32Array(WORDS).fill(37));
       });
     }
   },

@@ -53,8 +53,30 @@ export async function refused(code: string, what: string, action: () => unknown)
   try {
     given = await action();
   } catch (error) {
-    check(error instanceof Error && (error as { code?: unknown }).code === code, () => `${what}: ${code} is wanted, not ${String(error)}`);
+    check(
+      error instanceof Error && (error as { code?: unknown }).code === code,
+      () => `${what}: ${code} is wanted, not ${String(error)}`,
+    );
     return error as Error;
   }
   throw new Error(`${what}: ${code} is wanted, but it went through and gave ${String(given)}`);
+}
+
+/**
+ * Works off what `next` starts, so many at a time, until it starts nothing more. After an error nothing new is started;
+ * it is thrown when the rest has ended, so that nobody is left at work on a device that is closed next.
+ */
+export async function inParallel(atOnce: number, next: () => Promise<void> | undefined): Promise<void> {
+  let stopped = false;
+  const work = async (): Promise<void> => {
+    try {
+      for (let one = next(); one; one = stopped ? undefined : next()) await one;
+    } catch (error) {
+      stopped = true;
+      throw error;
+    }
+  };
+  const ended = await Promise.allSettled(Array.from({ length: atOnce }, work));
+  const failed = ended.find((result) => result.status === 'rejected');
+  if (failed) throw failed.reason;
 }

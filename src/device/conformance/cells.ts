@@ -118,7 +118,21 @@ const behaviours: readonly Behaviour[] = [
   },
 ];
 
-const first: Readonly<Record<Scalar, Value>> = { u32: 0xffffffff, i32: -5, u64: 2n ** 63n + 1n, f32: -0.5, f64: 1e300, bool: false };
-const second: Readonly<Record<Scalar, Value>> = { u32: 0, i32: -(2 ** 31), u64: 2n ** 32n - 1n, f32: 2 ** -149, f64: -5e-324, bool: true };
+const first: Readonly<Record<Scalar, Value>> = {
+  u32: 0xffffffff,
+  i32: -5,
+  u64: 2n ** 63n + 1n,
+  f32: -0.5,
+  f64: 1e300,
+  bool: false,
+};
+const second: Readonly<Record<Scalar, Value>> = {
+  u32: 0,
+  i32: -(2 ** 31),
+  u64: 2n ** 32n - 1n,
+  f32: 2 ** -149,
+  f64: -5e-324,
+  bool: true,
+};
 
 export const cellCases: readonly Case[] = behaviours.map((one) => behaviourCase('cells', one));

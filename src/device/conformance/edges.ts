@@ -1,26 +1,101 @@
 import type { Scalar, Value } from '../../kernel/index.js';
-import { Random } from './random.js';
+import type { Random } from './random.js';
 
 /** Values where operations change their behaviour. */
 const u32Edges: readonly number[] = [
-  0, 1, 2, 3, 5, 7, 10, 31, 32, 33, 63, 64, 65, 0xff, 641, 0xffff, 0x10000, 0x1000001, 0x7fffffff, 0x80000000, 0x80000001,
-  0x55555555, 0xaaaaaaaa, 0x00ff00ff, 1_000_000_007, 0xfffffffb, 0xfffffffe, 0xffffffff,
+  0, 1, 2, 3, 5, 7, 10, 31, 32, 33, 63, 64, 65, 0xff, 641, 0xffff, 0x10000, 0x1000001, 0x7fffffff, 0x80000000,
+  0x80000001, 0x55555555, 0xaaaaaaaa, 0x00ff00ff, 1_000_000_007, 0xfffffffb, 0xfffffffe, 0xffffffff,
 ];
 
 const u64Edges: readonly bigint[] = [
-  0n, 1n, 2n, 3n, 7n, 10n, 31n, 63n, 64n, 65n, 641n, 0xffff_ffffn, 1n << 32n, (1n << 32n) + 1n, (1n << 24n) + 1n, (1n << 53n) - 1n, (1n << 53n) + 1n,
-  0x5555_5555_5555_5555n, 0xaaaa_aaaa_aaaa_aaaan, 0x00ff_00ff_00ff_00ffn, 0x8000_0000n, (1n << 63n) - 1n, 1n << 63n, (1n << 63n) + 1n,
-  1_000_000_007n, 0xffff_ffff_0000_0000n, (1n << 64n) - 2n, (1n << 64n) - 1n,
+  0n,
+  1n,
+  2n,
+  3n,
+  7n,
+  10n,
+  31n,
+  63n,
+  64n,
+  65n,
+  641n,
+  0xffff_ffffn,
+  1n << 32n,
+  (1n << 32n) + 1n,
+  (1n << 24n) + 1n,
+  (1n << 53n) - 1n,
+  (1n << 53n) + 1n,
+  0x5555_5555_5555_5555n,
+  0xaaaa_aaaa_aaaa_aaaan,
+  0x00ff_00ff_00ff_00ffn,
+  0x8000_0000n,
+  (1n << 63n) - 1n,
+  1n << 63n,
+  (1n << 63n) + 1n,
+  1_000_000_007n,
+  0xffff_ffff_0000_0000n,
+  (1n << 64n) - 2n,
+  (1n << 64n) - 1n,
 ];
 
 const f64Edges: readonly number[] = [
-  0, -0, 1, -1, 0.5, -0.5, 1.5, 2.5, 3, 0.1, 1 + 2 ** -52, 1 - 2 ** -53, -(1 + 2 ** -52), 5e-324, -5e-324, 2 ** -1074 * 3, 2 ** -1022, 2 ** -1022 - 2 ** -1074,
-  Number.MAX_VALUE, -Number.MAX_VALUE, 1e300, 1e-300, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, Number.NaN, 2 ** 53 + 2, 1 / 3,
+  0,
+  -0,
+  1,
+  -1,
+  0.5,
+  -0.5,
+  1.5,
+  2.5,
+  3,
+  0.1,
+  1 + 2 ** -52,
+  1 - 2 ** -53,
+  -(1 + 2 ** -52),
+  5e-324,
+  -5e-324,
+  2 ** -1074 * 3,
+  2 ** -1022,
+  2 ** -1022 - 2 ** -1074,
+  Number.MAX_VALUE,
+  -Number.MAX_VALUE,
+  1e300,
+  1e-300,
+  Number.POSITIVE_INFINITY,
+  Number.NEGATIVE_INFINITY,
+  Number.NaN,
+  2 ** 53 + 2,
+  1 / 3,
 ];
 
 const f32Edges: readonly number[] = [
-  0, -0, 1, -1, 0.5, -0.5, 1.5, 2.5, 3, 0.1, 1 + 2 ** -23, 1 - 2 ** -24, -(1 + 2 ** -23), 2 ** -149, -(2 ** -149), 3 * 2 ** -149, 2 ** -126, 2 ** -126 - 2 ** -149,
-  (2 - 2 ** -23) * 2 ** 127, -(2 - 2 ** -23) * 2 ** 127, 1e30, 1e-30, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, Number.NaN, 2 ** 24 + 2, 1 / 3,
+  0,
+  -0,
+  1,
+  -1,
+  0.5,
+  -0.5,
+  1.5,
+  2.5,
+  3,
+  0.1,
+  1 + 2 ** -23,
+  1 - 2 ** -24,
+  -(1 + 2 ** -23),
+  2 ** -149,
+  -(2 ** -149),
+  3 * 2 ** -149,
+  2 ** -126,
+  2 ** -126 - 2 ** -149,
+  (2 - 2 ** -23) * 2 ** 127,
+  -(2 - 2 ** -23) * 2 ** 127,
+  1e30,
+  1e-30,
+  Number.POSITIVE_INFINITY,
+  Number.NEGATIVE_INFINITY,
+  Number.NaN,
+  2 ** 24 + 2,
+  1 / 3,
 ].map(Math.fround);
 
 /** Counts for shifts: around no shift, a whole width, and numbers far beyond it. */
@@ -52,15 +127,43 @@ export function conversionEdges(type: 'f32' | 'f64'): readonly number[] {
     for (const near of [x, x * (1 - ulp / 2), x * (1 + ulp), x - 0.5, x + 0.5, x - 1, x + 1]) list.push(near, -near);
   }
   // Halves between neighbouring f32: ties go to even, whether they begin as f64 or as integers.
-  for (const x of [2 ** 24 + 1, 2 ** 24 + 3, 2 ** 25 + 2, 2 ** 25 + 6, 1 + 2 ** -24, 1 + 3 * 2 ** -24, 1 + 2 ** -24 + 2 ** -52, 2 ** -150, 2 ** -150 * 1.5, (2 - 2 ** -24) * 2 ** 127]) list.push(x, -x);
+  for (const x of [
+    2 ** 24 + 1,
+    2 ** 24 + 3,
+    2 ** 25 + 2,
+    2 ** 25 + 6,
+    1 + 2 ** -24,
+    1 + 3 * 2 ** -24,
+    1 + 2 ** -24 + 2 ** -52,
+    2 ** -150,
+    2 ** -150 * 1.5,
+    (2 - 2 ** -24) * 2 ** 127,
+  ])
+    list.push(x, -x);
   return type === 'f32' ? list.map(Math.fround) : list;
 }
 
 /** Integers that f32 and f64 cannot hold: rounding them twice (by way of f64) gives another answer for some. */
 export const roundingTraps: readonly bigint[] = [
-  (1n << 24n) + 1n, (1n << 24n) + 3n, (1n << 53n) + 1n, (1n << 53n) + 3n, (1n << 40n) + (1n << 16n), (1n << 40n) + (1n << 16n) + 1n, (1n << 40n) + (1n << 16n) - 1n,
-  (1n << 60n) + (1n << 36n) + 1n, (1n << 60n) + (1n << 36n) - 1n, (1n << 60n) + (3n << 36n), 0x7fff_ff40_0000_0001n, 0x7fff_ffbf_ffff_ffffn, 0xffff_ff7f_ffff_ffffn,
-  0xffff_ff80_0000_0000n, 0xffff_ffff_ffff_fbffn, 0xffff_ffff_ffff_fc00n, 0x8000_0080_0000_0001n, 0x8000_0000_0000_0400n, 0x8000_0000_0000_0401n,
+  (1n << 24n) + 1n,
+  (1n << 24n) + 3n,
+  (1n << 53n) + 1n,
+  (1n << 53n) + 3n,
+  (1n << 40n) + (1n << 16n),
+  (1n << 40n) + (1n << 16n) + 1n,
+  (1n << 40n) + (1n << 16n) - 1n,
+  (1n << 60n) + (1n << 36n) + 1n,
+  (1n << 60n) + (1n << 36n) - 1n,
+  (1n << 60n) + (3n << 36n),
+  0x7fff_ff40_0000_0001n,
+  0x7fff_ffbf_ffff_ffffn,
+  0xffff_ff7f_ffff_ffffn,
+  0xffff_ff80_0000_0000n,
+  0xffff_ffff_ffff_fbffn,
+  0xffff_ffff_ffff_fc00n,
+  0x8000_0080_0000_0001n,
+  0x8000_0000_0000_0400n,
+  0x8000_0000_0000_0401n,
 ];
 
 /** Any value of a type, all exponents of floats alike. */

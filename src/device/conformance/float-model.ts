@@ -125,5 +125,8 @@ export function exactly(x: number): Fraction {
   return exponent >= 0 ? { top: top << BigInt(exponent), bottom: 1n } : { top, bottom: 1n << BigInt(-exponent) };
 }
 
-const add = (a: Fraction, b: Fraction): Fraction => ({ top: a.top * b.bottom + b.top * a.bottom, bottom: a.bottom * b.bottom });
+const add = (a: Fraction, b: Fraction): Fraction => ({
+  top: a.top * b.bottom + b.top * a.bottom,
+  bottom: a.bottom * b.bottom,
+});
 const multiply = (a: Fraction, b: Fraction): Fraction => ({ top: a.top * b.top, bottom: a.bottom * b.bottom });

@@ -17,7 +17,13 @@ function compress(state: readonly number[], block: readonly number[]): number[] 
   }
   let [a, b, c, d, e, f, g, h] = state as [number, number, number, number, number, number, number, number];
   for (let t = 0; t < 64; t++) {
-    const first = (h + (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)) + ((e & f) ^ (~e & g)) + (constants[t] as number) + (w[t] as number)) | 0;
+    const first =
+      (h +
+        (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)) +
+        ((e & f) ^ (~e & g)) +
+        (constants[t] as number) +
+        (w[t] as number)) |
+      0;
     const second = ((rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)) + ((a & b) ^ (a & c) ^ (b & c))) | 0;
     [a, b, c, d, e, f, g, h] = [(first + second) | 0, a, b, c, (d + first) | 0, e, f, g];
   }
@@ -34,7 +40,9 @@ function digest(message: readonly number[]): number[] {
 }
 
 /** Fractions of square and cube roots of primes; f64 holds 32 bits of them exactly enough. */
-const primes = Array.from({ length: 311 }, (_, n) => n + 2).filter((n) => Array.from({ length: n - 2 }, (_, k) => k + 2).every((k) => n % k !== 0)).slice(0, 64);
+const primes = Array.from({ length: 311 }, (_, n) => n + 2)
+  .filter((n) => Array.from({ length: n - 2 }, (_, k) => k + 2).every((k) => n % k !== 0))
+  .slice(0, 64);
 const fraction = (x: number): number => Math.floor((x - Math.floor(x)) * 2 ** 32);
 const initial = primes.slice(0, 8).map((p) => fraction(Math.sqrt(p)));
 const constants = primes.map((p) => fraction(Math.cbrt(p)));
@@ -52,23 +60,31 @@ const hashes: Case = {
   run: async (device) => {
     const random = new Random(256);
     const words = Uint32Array.from({ length: COUNT * 24 }, () => random.u32());
-    const kernel = items('hashes', { job: { first: ['u32', 3] }, buffers: { words: read('u32'), out: rw('u32') } }, ({ item, job, buffers }) => {
-      const from = item.mul(24);
-      const all = Array.from({ length: 24 }, (_, k) => buffers.words.at(from.add(k)));
-      const results = [
-        sha256.compress(all.slice(0, 8), all.slice(8)),
-        sha256.double([...job.first, ...all.slice(0, 9)]), // partly of the job
-      ];
-      results.flat().forEach((word, k) => buffers.out.set(item.mul(16).add(k), word));
-    });
+    const kernel = items(
+      'hashes',
+      { job: { first: ['u32', 3] }, buffers: { words: read('u32'), out: rw('u32') } },
+      ({ item, job, buffers }) => {
+        const from = item.mul(24);
+        const all = Array.from({ length: 24 }, (_, k) => buffers.words.at(from.add(k)));
+        const results = [
+          sha256.compress(all.slice(0, 8), all.slice(8)),
+          sha256.double([...job.first, ...all.slice(0, 9)]), // partly of the job
+        ];
+        for (const [k, word] of results.flat().entries()) buffers.out.set(item.mul(16).add(k), word);
+      },
+    );
     const wanted = Array.from({ length: COUNT }, (_, i) => {
       const all = [...words.slice(24 * i, 24 * i + 24)];
       return [compress(all.slice(0, 8), all.slice(8)), digest(digest([1, 2, 3, ...all.slice(0, 9)]))].flat();
     }).flat();
     for (const options of distinct(device, forms)) {
       await Rig.with(device, async (rig) => {
-        const { buffers } = await rig.run(await device.compile(kernel, options), { job: { first: [1, 2, 3] }, count: COUNT, buffers: { words, out: new Uint32Array(COUNT * 16) } });
-        equalData(`digests with ${JSON.stringify(options)}`, buffers['out'], wanted);
+        const { buffers } = await rig.run(await device.compile(kernel, options), {
+          job: { first: [1, 2, 3] },
+          count: COUNT,
+          buffers: { words, out: new Uint32Array(COUNT * 16) },
+        });
+        equalData(`digests with ${JSON.stringify(options)}`, buffers.out, wanted);
       });
     }
   },

@@ -22,26 +22,58 @@ const everyType: Case = {
       { job: { scale: 'f64' }, hit: { a: 'u32', b: 'i32', c: 'u64', d: 'f32', e: 'f64', f: 'bool', g: ['u32', 3] } },
       ({ item, index, job, emit }) => {
         when(item.rem(7).eq(3), () => {
-          emit({ a: item, b: item.to('i32').neg(), c: index.mul(0x1_0000_0001n), d: item.to('f32').div(3), e: job.scale.mul(item.to('f64')), f: item.and(1).eq(1), g: [lit('u32', 7), item.not(), 0] });
+          emit({
+            a: item,
+            b: item.to('i32').neg(),
+            c: index.mul(0x1_0000_0001n),
+            d: item.to('f32').div(3),
+            e: job.scale.mul(item.to('f64')),
+            f: item.and(1).eq(1),
+            g: [lit('u32', 7), item.not(), 0],
+          });
         });
       },
     );
     const record = (i: number): number[] => {
-      const words = (type: Parameters<typeof dataOf>[0], value: number | bigint | boolean) => [...new Uint32Array(dataOf(type, [value]).buffer)];
+      const words = (type: Parameters<typeof dataOf>[0], value: number | bigint | boolean) => [
+        ...new Uint32Array(dataOf(type, [value]).buffer),
+      ];
       const index = (5n << 32n) + BigInt(i);
-      return [i, i, -i >>> 0, ...words('u64', BigInt.asUintN(64, index * 0x1_0000_0001n)), ...words('f32', i / 3), ...words('f64', 0.1 * i), i % 2, 7, ~i >>> 0, 0];
+      return [
+        i,
+        i,
+        -i >>> 0,
+        ...words('u64', BigInt.asUintN(64, index * 0x1_0000_0001n)),
+        ...words('f32', i / 3),
+        ...words('f64', 0.1 * i),
+        i % 2,
+        7,
+        ~i >>> 0,
+        0,
+      ];
     };
     const hits = Array.from({ length: 40 }, (_, i) => i).filter((i) => i % 7 === 3);
     for (const options of variantsOf(device)) {
       await Rig.with(device, async (rig) => {
         const program = await device.compile(kernel, options);
         const width = record(0).length;
-        check(program.ring.headerWords === HEADER && program.ring.recordWords === width, `the ring's layout is ${JSON.stringify(program.ring)}`);
-        const { ring } = await rig.run(program, { job: { scale: 0.1 }, base: 5n << 32n, count: 40, ring: freshRing(HEADER + 20 * width) });
+        check(
+          program.ring.headerWords === HEADER && program.ring.recordWords === width,
+          `the ring's layout is ${JSON.stringify(program.ring)}`,
+        );
+        const { ring } = await rig.run(program, {
+          job: { scale: 0.1 },
+          base: 5n << 32n,
+          count: 40,
+          ring: freshRing(HEADER + 20 * width),
+        });
         check(ring[0] === hits.length, `${ring[0]} hits are counted, not ${hits.length}`);
         const records = recordsIn(ring, hits.length, width).sort((a, b) => (a[0] as number) - (b[0] as number));
         equalData('records', Uint32Array.from(records.flat()), hits.flatMap(record));
-        check(ring.slice(HEADER + hits.length * width).every((word) => word === GUARD), 'words behind the last record were written');
+        check(
+          ring.slice(HEADER + hits.length * width).every((word) => word === GUARD),
+          'words behind the last record were written',
+        );
       });
     }
   },
@@ -54,10 +86,18 @@ const recordsIn = (ring: Uint32Array, count: number, width: number): number[][] 
 const overflow: Case = {
   name: 'hits/a ring that overflows',
   run: async (device) => {
-    const kernel = items('full', { hit: { square: 'u64', tag: 'u32' } }, ({ item, emit }) => emit({ square: item.to('u64').mul(item.to('u64')), tag: item.xor(0x5555) }));
+    const kernel = items('full', { hit: { square: 'u64', tag: 'u32' } }, ({ item, emit }) =>
+      emit({ square: item.to('u64').mul(item.to('u64')), tag: item.xor(0x5555) }),
+    );
     for (const options of variantsOf(device)) {
       const program = await device.compile(kernel, options);
-      for (const [count, capacity] of [[1, 1], [16, 16], [17, 16], [1000, 1], [5000, 37]] as const) {
+      for (const [count, capacity] of [
+        [1, 1],
+        [16, 16],
+        [17, 16],
+        [1000, 1],
+        [5000, 37],
+      ] as const) {
         await Rig.with(device, async (rig) => {
           const words = HEADER + capacity * 4 + 2; // two more than records need: no third of one may land there
           const { ring } = await rig.run(program, { count, ring: freshRing(words) });
@@ -67,11 +107,18 @@ const overflow: Case = {
           const seen = new Set(records.map(([item]) => item));
           check(seen.size === stored, `${stored - seen.size} records of ${stored} are stored twice`);
           for (const [item = -1, low = 0, high = 0, tag = 0] of records) {
-            const right = item < count && BigInt(low) + (BigInt(high) << 32n) === BigInt(item) ** 2n && tag === (item ^ 0x5555);
+            const right =
+              item < count && BigInt(low) + (BigInt(high) << 32n) === BigInt(item) ** 2n && tag === (item ^ 0x5555);
             check(right, () => `the record ${[item, low, high, tag].join(', ')} is wrong`);
           }
-          check(ring.slice(HEADER + stored * 4).every((word) => word === GUARD), 'words behind the ring were written');
-          check(ring.slice(1, HEADER).every((word) => word === 0), 'the spare words of the header were written');
+          check(
+            ring.slice(HEADER + stored * 4).every((word) => word === GUARD),
+            'words behind the ring were written',
+          );
+          check(
+            ring.slice(1, HEADER).every((word) => word === 0),
+            'the spare words of the header were written',
+          );
         });
       }
     }
@@ -84,7 +131,9 @@ const divergent: Case = {
     const kernel = items('several', { job: { limit: 'u32' }, hit: { round: 'u32' } }, ({ item, job, emit }) => {
       loop(item.and(7), (i) => {
         breakWhen(i.gt(job.limit));
-        when(i.add(item).and(1).eq(1), () => emit({ round: i })).otherwise(() => when(item.eq(6), () => emit({ round: i.add(100) })));
+        when(i.add(item).and(1).eq(1), () => emit({ round: i })).otherwise(() =>
+          when(item.eq(6), () => emit({ round: i.add(100) })),
+        );
       });
     });
     const wanted: string[] = [];
@@ -96,7 +145,11 @@ const divergent: Case = {
     }
     for (const options of variantsOf(device)) {
       await Rig.with(device, async (rig) => {
-        const { ring } = await rig.run(await device.compile(kernel, options), { job: { limit: 4 }, count: 50, ring: freshRing(HEADER + 2 * 500) });
+        const { ring } = await rig.run(await device.compile(kernel, options), {
+          job: { limit: 4 },
+          count: 50,
+          ring: freshRing(HEADER + 2 * 500),
+        });
         const got = recordsIn(ring, ring[0] as number, 2).map((record) => record.join(' '));
         check(got.sort().join() === wanted.sort().join(), `hits are ${got.join(', ')}, not ${wanted.join(', ')}`);
       });

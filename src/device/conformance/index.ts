@@ -2,10 +2,10 @@ import type { Device } from '../device.js';
 import { arithmetic } from './arithmetic.js';
 import { atomics } from './atomics.js';
 import { bounds } from './bounds.js';
-import { type Case, type CaseResult, runCase, type Totals } from './case.js';
+import { type Case, type CaseResult, inParallel, runCase, type Totals } from './case.js';
 import { cellCases } from './cells.js';
 import { control } from './control.js';
-import { fuzzDevice, type FuzzOptions, type FuzzTotals } from './fuzz/run.js';
+import { type FuzzOptions, type FuzzTotals, fuzzDevice } from './fuzz/run.js';
 import { hashing } from './hashing.js';
 import { hits } from './hits.js';
 import { memory } from './memory.js';
@@ -44,20 +44,16 @@ export async function runConformance(device: Device, options: ConformanceOptions
   const { filter, onResult } = options;
   const wanted = conformanceCases.filter((one) => filter === undefined || one.name.includes(filter));
   const totals = { passed: 0, failed: 0, skipped: 0 };
-  let next = 0;
-  const work = async (): Promise<void> => {
-    for (let one = wanted[next++]; one; one = wanted[next++]) {
-      const result = await runCase(one, device);
-      totals[result.status]++;
-      try {
-        onResult?.(result);
-      } catch (error) {
-        next = wanted.length; // the others stop after the case they are in
-        throw error;
-      }
-    }
+  const one = async (wantedCase: Case): Promise<void> => {
+    const result = await runCase(wantedCase, device);
+    totals[result.status]++;
+    onResult?.(result);
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  let at = 0;
+  await inParallel(AT_ONCE, () => {
+    const next = wanted[at++];
+    return next && one(next);
+  });
   return totals;
 }
 

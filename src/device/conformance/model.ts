@@ -9,7 +9,11 @@ export function modelled(op: string, type: Scalar, args: readonly Value[]): Valu
   if (type === 'bool') return boolResult(op, args as readonly boolean[]);
   if (op in orders) return (orders[op] as Order)(args[0] as number, args[1] as number);
   if (type === 'f32' || type === 'f64') return floatResult(op, type, args as readonly number[]);
-  const result = integerResult(op, type, args.map((x) => BigInt(x)));
+  const result = integerResult(
+    op,
+    type,
+    args.map((x) => BigInt(x)),
+  );
   return typeof result === 'bigint' ? held(type, result) : result;
 }
 
@@ -53,13 +57,15 @@ function integerResult(op: string, type: Integer, args: readonly bigint[]): bigi
     case 'rem':
       return b === 0n ? 0n : a - (a / b) * b;
     case 'and':
+      return a & b;
     case 'or':
+      return a | b;
     case 'xor':
-      return bitwise(w, (i) => truth[op]?.(bit(a, i), bit(b, i)) ?? false);
+      return a ^ b;
     case 'not':
-      return bitwise(w, (i) => !bit(a, i));
+      return size - 1n - bits;
     case 'bitSelect':
-      return bitwise(w, (i) => (bit(a, i) ? bit(b, i) : bit(c, i)));
+      return (a & b) + ((size - 1n - a) & c); // of unsigned numbers; no bit is in both
     case 'neg':
       return -a;
     case 'shl':
@@ -77,7 +83,16 @@ function integerResult(op: string, type: Integer, args: readonly bigint[]): bigi
     case 'max':
       return b > a ? b : a;
     case 'byteSwap':
-      return BigInt(`0x${(bits.toString(16).padStart(Number(w / 4n), '0').match(/../g) ?? []).reverse().join('')}`);
+      return BigInt(
+        `0x${(
+          bits
+            .toString(16)
+            .padStart(Number(w / 4n), '0')
+            .match(/../g) ?? []
+        )
+          .reverse()
+          .join('')}`,
+      );
     case 'popcount':
       return bits.toString(2).split('1').length - 1;
     case 'clz':
@@ -104,18 +119,11 @@ function integerResult(op: string, type: Integer, args: readonly bigint[]): bigi
   }
 }
 
-const bit = (x: bigint, i: bigint): boolean => modulo(x / 2n ** i - (x < 0n && x % 2n ** i !== 0n ? 1n : 0n), 2n) === 1n;
 const truth: Readonly<Record<string, (a: boolean, b: boolean) => boolean>> = {
   and: (a, b) => a && b,
   or: (a, b) => a || b,
   xor: (a, b) => a !== b,
 };
-
-function bitwise(w: bigint, at: (i: bigint) => boolean): bigint {
-  let result = 0n;
-  for (let i = 0n; i < w; i++) if (at(i)) result += 2n ** i;
-  return result;
-}
 
 function boolResult(op: string, [a = false, b = false]: readonly boolean[]): boolean {
   if (op === 'not') return !a;
@@ -134,7 +142,8 @@ export function converted(from: Scalar, to: Scalar, value: Value): Value {
   if (to === 'bool') return typeof value === 'boolean' ? value : value !== 0 && value !== 0n;
   const isFloat = (type: Scalar): type is 'f32' | 'f64' => type === 'f32' || type === 'f64';
   if (isFloat(to)) {
-    if (isFloat(from)) return Number.isFinite(value as number) && value !== 0 ? nearest(to, exactly(value as number)) : value;
+    if (isFloat(from))
+      return Number.isFinite(value as number) && value !== 0 ? nearest(to, exactly(value as number)) : value;
     return nearest(to, { top: BigInt(value), bottom: 1n });
   }
   if (!isFloat(from)) return held(to, BigInt(value));

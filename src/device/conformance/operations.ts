@@ -52,7 +52,14 @@ function define<A extends Scalar>(
   result: Scalar = on,
   model: (args: readonly Value[]) => Value = (args) => modelled(name, on, args),
 ): Operation {
-  return { name: `${name}.${on}`, on, uses, result, build: (args) => build(...(args as [Expr<A>, Expr<A>, Expr<A>, Expr<A>])), model };
+  return {
+    name: `${name}.${on}`,
+    on,
+    uses,
+    result,
+    build: (args) => build(...(args as [Expr<A>, Expr<A>, Expr<A>, Expr<A>])),
+    model,
+  };
 }
 
 const count = (value: Expr<Scalar>): Expr<'u32'> => value as unknown as Expr<'u32'>;
@@ -61,7 +68,14 @@ const condition = (value: Expr<Scalar>): Expr<'bool'> => value as unknown as Exp
 const everyType = <T extends Scalar>(type: T): Operation[] => [
   define(type, 'eq', two, (a, b) => a.eq(b), 'bool'),
   define(type, 'ne', two, (a, b) => a.ne(b), 'bool'),
-  define(type, 'select', ['p', 'a', 'b'], (p, a, b) => select<T>(condition(p), a, b), type, ([p, a, b]) => (p ? a : b) as Value),
+  define(
+    type,
+    'select',
+    ['p', 'a', 'b'],
+    (p, a, b) => select<T>(condition(p), a, b),
+    type,
+    ([p, a, b]) => (p ? a : b) as Value,
+  ),
 ];
 
 const numeric = <T extends Numeric>(type: T): Operation[] => [
@@ -74,8 +88,22 @@ const numeric = <T extends Numeric>(type: T): Operation[] => [
   define(type, 'le', two, (a, b) => a.le(b), 'bool'),
   define(type, 'gt', two, (a, b) => a.gt(b), 'bool'),
   define(type, 'ge', two, (a, b) => a.ge(b), 'bool'),
-  define(type, 'min', two, (a, b) => min(a, b), type, ([a, b]) => extreme('min', a as Value, b as Value)),
-  define(type, 'max', two, (a, b) => max(a, b), type, ([a, b]) => extreme('max', a as Value, b as Value)),
+  define(
+    type,
+    'min',
+    two,
+    (a, b) => min(a, b),
+    type,
+    ([a, b]) => extreme('min', a as Value, b as Value),
+  ),
+  define(
+    type,
+    'max',
+    two,
+    (a, b) => max(a, b),
+    type,
+    ([a, b]) => extreme('max', a as Value, b as Value),
+  ),
 ];
 
 const bitwise = <T extends Integer | 'bool'>(type: T): Operation[] => [
@@ -95,7 +123,10 @@ const integer = <T extends Integer>(type: T): Operation[] => [
   define(type, 'clz', one, (a) => a.clz(), 'u32'),
 ];
 
-const limbs = <T extends Unsigned>(a: Expr<T>, b: Expr<T>, c: Expr<T>, d: Expr<T>) => ({ sum: addChain([a, b], [c, d]), difference: subChain([a, b], [c, d]) });
+const limbs = <T extends Unsigned>(a: Expr<T>, b: Expr<T>, c: Expr<T>, d: Expr<T>) => ({
+  sum: addChain([a, b], [c, d]),
+  difference: subChain([a, b], [c, d]),
+});
 
 const unsigned = <T extends Unsigned>(type: T): Operation[] => [
   define(type, 'byteSwap', one, (a) => a.byteSwap()),
@@ -118,16 +149,57 @@ const float = <T extends Float>(type: T): Operation[] => [
 
 const words: readonly Operation[] = [
   define('u32', 'funnel', ['a', 'b', 'n'], (a, b, n) => funnel(a, b, n)),
-  define('u32', 'u64Of', two, (a, b) => u64Of(a, b), 'u64', ([a, b]) => BigInt(a as number) + BigInt(b as number) * 2n ** 32n),
-  ...([0, 1, 2, 3] as const).map((k) => define('u32', `byte${k}`, one, (a) => a.byte(k), 'u32', ([a]) => Math.floor((a as number) / 256 ** k) % 256)),
-  define('u64', 'lo', one, (a) => a.lo, 'u32', ([a]) => Number((a as bigint) % 2n ** 32n)),
-  define('u64', 'hi', one, (a) => a.hi, 'u32', ([a]) => Number((a as bigint) / 2n ** 32n)),
+  define(
+    'u32',
+    'u64Of',
+    two,
+    (a, b) => u64Of(a, b),
+    'u64',
+    ([a, b]) => BigInt(a as number) + BigInt(b as number) * 2n ** 32n,
+  ),
+  ...([0, 1, 2, 3] as const).map((k) =>
+    define(
+      'u32',
+      `byte${k}`,
+      one,
+      (a) => a.byte(k),
+      'u32',
+      ([a]) => Math.floor((a as number) / 256 ** k) % 256,
+    ),
+  ),
+  define(
+    'u64',
+    'lo',
+    one,
+    (a) => a.lo,
+    'u32',
+    ([a]) => Number((a as bigint) % 2n ** 32n),
+  ),
+  define(
+    'u64',
+    'hi',
+    one,
+    (a) => a.hi,
+    'u32',
+    ([a]) => Number((a as bigint) / 2n ** 32n),
+  ),
 ];
 
 export const scalars: readonly Scalar[] = ['u32', 'i32', 'u64', 'f32', 'f64', 'bool'];
 
 const conversions = (from: Scalar): Operation[] =>
-  scalars.filter((to) => to !== from).map((to) => define(from, `to.${to}`, one, (a) => a.to(to), to, ([a]) => converted(from, to, a as Value)));
+  scalars
+    .filter((to) => to !== from)
+    .map((to) =>
+      define(
+        from,
+        `to.${to}`,
+        one,
+        (a) => a.to(to),
+        to,
+        ([a]) => converted(from, to, a as Value),
+      ),
+    );
 
 const castings = (from: Scalar): Operation[] => {
   const same: readonly (readonly Numeric[])[] = [
@@ -135,7 +207,18 @@ const castings = (from: Scalar): Operation[] => {
     ['u64', 'f64'],
   ];
   const group = same.find((types) => (types as readonly Scalar[]).includes(from)) ?? [];
-  return group.filter((to) => to !== from).map((to) => define(from, `bits.${to}`, one, (a) => (a as unknown as Expr<Numeric>).bits(to), to, ([a]) => reinterpreted(from, to, a as Value)));
+  return group
+    .filter((to) => to !== from)
+    .map((to) =>
+      define(
+        from,
+        `bits.${to}`,
+        one,
+        (a) => (a as unknown as Expr<Numeric>).bits(to),
+        to,
+        ([a]) => reinterpreted(from, to, a as Value),
+      ),
+    );
 };
 
 /** Every operation there is. */
@@ -149,4 +232,5 @@ export const operations: readonly Operation[] = [
   ...words,
 ];
 
-export const operationsOn = (type: Scalar): readonly Operation[] => operations.filter((operation) => operation.on === type);
+export const operationsOn = (type: Scalar): readonly Operation[] =>
+  operations.filter((operation) => operation.on === type);

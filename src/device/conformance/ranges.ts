@@ -22,20 +22,33 @@ const wantedFrom = (base: bigint, count: number): bigint[] =>
 const bases: Case = {
   name: 'ranges/bases up to a border of 2^32 and above 2^63',
   run: async (device) => {
-    const starts = [0n, 1n, BORDER - 21n, BORDER, 7n * BORDER - 21n, (1n << 63n) - 21n, 1n << 63n, (1n << 63n) + 12345n, (1n << 64n) - 21n];
+    const starts = [
+      0n,
+      1n,
+      BORDER - 21n,
+      BORDER,
+      7n * BORDER - 21n,
+      (1n << 63n) - 21n,
+      1n << 63n,
+      (1n << 63n) + 12345n,
+      (1n << 64n) - 21n,
+    ];
     for (const options of variantsOf(device)) {
       await Rig.with(device, async (rig) => {
         const program = await device.compile(indices, options);
         for (const base of starts) {
           const { buffers } = await rig.run(program, { base, count: 21, buffers: { out: new BigUint64Array(84) } });
-          equalData(`21 items from ${base}`, buffers['out'], wantedFrom(base, 21));
+          equalData(`21 items from ${base}`, buffers.out, wantedFrom(base, 21));
         }
       });
     }
   },
 };
 
-async function withProgram(device: Device, body: (rig: Rig, launch: (more: object) => void) => Promise<void>): Promise<void> {
+async function withProgram(
+  device: Device,
+  body: (rig: Rig, launch: (more: object) => void) => Promise<void>,
+): Promise<void> {
   await Rig.with(device, async (rig) => {
     const program = await device.compile(indices);
     const out = await rig.alloc(84 * 8);
@@ -48,25 +61,42 @@ const refusals: Case = {
   name: 'ranges/launches that cross a border or make no sense are refused',
   run: (device) =>
     withProgram(device, async (rig, launch) => {
-      for (const [base, count] of [[BORDER - 1n, 2], [BORDER - 20n, 21], [1n, 2 ** 32], [3n * BORDER - 1n, 2 ** 31], [(1n << 64n) - 1n, 2]] as const) {
+      for (const [base, count] of [
+        [BORDER - 1n, 2],
+        [BORDER - 20n, 21],
+        [1n, 2 ** 32],
+        [3n * BORDER - 1n, 2 ** 31],
+        [(1n << 64n) - 1n, 2],
+      ] as const) {
         await refused('launch-range', `${count} items from ${base}`, () => launch({ base, count }));
       }
-      for (const count of [-1, 1.5, 2 ** 32 + 1, Number.NaN]) await refused('launch-range', `${count} items`, () => launch({ count }));
+      for (const count of [-1, 1.5, 2 ** 32 + 1, Number.NaN])
+        await refused('launch-range', `${count} items`, () => launch({ count }));
       for (const base of [-1n, 1n << 64n]) await refused('launch-range', `base ${base}`, () => launch({ base }));
       await refused('launch-arguments', 'a missing buffer', () => launch({ buffers: {} }));
-      await refused('launch-arguments', 'an unknown buffer', () => launch({ buffers: { out: undefined, more: undefined } }));
+      await refused('launch-arguments', 'an unknown buffer', () =>
+        launch({ buffers: { out: undefined, more: undefined } }),
+      );
       await refused('launch-arguments', 'an unknown chunk value', () => launch({ chunk: { x: 1 } }));
       const counts = await rig.alloc(4);
-      await refused('buffer-range', 'a count word outside its buffer', () => launch({ count: { buffer: counts, word: 1, max: 1 } }));
-      await refused('launch-range', 'a border in reach of a count from memory', () => launch({ base: BORDER - 20n, count: { buffer: counts, word: 0, max: 21 } }));
+      await refused('buffer-range', 'a count word outside its buffer', () =>
+        launch({ count: { buffer: counts, word: 1, max: 1 } }),
+      );
+      await refused('launch-range', 'a border in reach of a count from memory', () =>
+        launch({ base: BORDER - 20n, count: { buffer: counts, word: 0, max: 21 } }),
+      );
     }),
 };
 
 const fromMemory: Case = {
   name: 'ranges/count from a device word, at most max',
   run: async (device) => {
-    const kernel = items('counted', { buffers: { out: rw('u32') } }, ({ item, buffers }) => buffers.out.set(item, item.add(1)));
-    const shrink = items('shrink', { buffers: { words: rw('u32') } }, ({ item, buffers }) => buffers.words.set(item, buffers.words.at(item).shr(1)));
+    const kernel = items('counted', { buffers: { out: rw('u32') } }, ({ item, buffers }) =>
+      buffers.out.set(item, item.add(1)),
+    );
+    const shrink = items('shrink', { buffers: { words: rw('u32') } }, ({ item, buffers }) =>
+      buffers.words.set(item, buffers.words.at(item).shr(1)),
+    );
     await Rig.with(device, async (rig) => {
       const [program, halve] = await Promise.all([device.compile(kernel), device.compile(shrink)]);
       for (const word of [0, 1, 17, 50, 99, 0x7fff_ffff, 0xffff_ffff]) {
@@ -74,12 +104,20 @@ const fromMemory: Case = {
         const counts = await rig.holding(words);
         const out = await rig.alloc(64 * 4);
         rig.stream.launch({ job: program.bind({}), count: { buffer: counts, word: 1, max: 50 }, buffers: { out } });
-        equalData(`the word ${word}`, await rig.contents(out, new Uint32Array(64)), Array.from({ length: 64 }, (_, i) => (i < Math.min(word, 50) ? i + 1 : 0)));
+        equalData(
+          `the word ${word}`,
+          await rig.contents(out, new Uint32Array(64)),
+          Array.from({ length: 64 }, (_, i) => (i < Math.min(word, 50) ? i + 1 : 0)),
+        );
         // The count is read when the launch runs: a launch before it may still change it.
         rig.stream.fill(out, 0);
         rig.stream.launch({ job: halve.bind({}), count: 2, buffers: { words: counts } });
         rig.stream.launch({ job: program.bind({}), count: { buffer: counts, word: 1, max: 50 }, buffers: { out } });
-        equalData(`half of the word ${word}`, await rig.contents(out, new Uint32Array(64)), Array.from({ length: 64 }, (_, i) => (i < Math.min(word >>> 1, 50) ? i + 1 : 0)));
+        equalData(
+          `half of the word ${word}`,
+          await rig.contents(out, new Uint32Array(64)),
+          Array.from({ length: 64 }, (_, i) => (i < Math.min(word >>> 1, 50) ? i + 1 : 0)),
+        );
       }
     });
   },

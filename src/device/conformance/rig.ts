@@ -86,11 +86,23 @@ export class Rig {
 }
 
 /** Compiles and runs once. */
-export function runKernel(device: Device, kernel: Kernel, setup: Setup, options: CompileOptions = {}): Promise<Outcome> {
+export function runKernel(
+  device: Device,
+  kernel: Kernel,
+  setup: Setup,
+  options: CompileOptions = {},
+): Promise<Outcome> {
   return Rig.with(device, async (rig) => rig.run(await device.compile(kernel, options), setup));
 }
 
-const arrays = { u32: Uint32Array, i32: Int32Array, u64: BigUint64Array, f32: Float32Array, f64: Float64Array, bool: Uint32Array } as const;
+const arrays = {
+  u32: Uint32Array,
+  i32: Int32Array,
+  u64: BigUint64Array,
+  f32: Float32Array,
+  f64: Float64Array,
+  bool: Uint32Array,
+} as const;
 
 /** Values as a device's memory holds them; a bool is a word. */
 export function dataOf(type: Scalar, values: readonly Value[]): Data {
@@ -125,7 +137,8 @@ export function show(type: Scalar, value: Value | undefined): string {
 /** Fails unless the arrays agree; tells the first place where they do not. */
 export function equalData(what: string, actual: Data | undefined, expected: Data | readonly (number | bigint)[]): void {
   if (actual === undefined) throw new Error(`${what}: nothing came back`);
-  if (actual.length !== expected.length) throw new Error(`${what}: ${expected.length} values are wanted, not ${actual.length}`);
+  if (actual.length !== expected.length)
+    throw new Error(`${what}: ${expected.length} values are wanted, not ${actual.length}`);
   let wrong = 0;
   let first = '';
   for (let i = 0; i < expected.length; i++) {

@@ -15,7 +15,15 @@ export function allRows(type: Scalar): Row[] {
   const rows: Row[] = [];
   const add = (a: Value, b: Value, more: Partial<Row> = {}) => {
     const i = rows.length;
-    rows.push({ a, b, c: random.pick(list), d: random.pick(list), n: counts[i % counts.length] as number, p: i % 3 === 0, ...more });
+    rows.push({
+      a,
+      b,
+      c: random.pick(list),
+      d: random.pick(list),
+      n: counts[i % counts.length] as number,
+      p: i % 3 === 0,
+      ...more,
+    });
   };
   for (const a of list) for (const b of list) add(a, b);
   for (const a of list) for (const n of counts) add(a, random.pick(list), { n });
@@ -57,7 +65,11 @@ function fusedTraps(type: 'f32' | 'f64', random: Random): [number, number, numbe
     [1 + ulp, 1 + 2 ** -12, ulp * ulp],
     [1 + ulp, 1 + 2 ** -12, -ulp * ulp],
     [type === 'f32' ? 2 ** 127 : 2 ** 1023, 2, -(type === 'f32' ? 2 ** 127 : 2 ** 1023)],
-    [type === 'f32' ? 2 ** -75 : 2 ** -538, type === 'f32' ? 2 ** -75 : 2 ** -538, type === 'f32' ? 2 ** -149 : 2 ** -1074],
+    [
+      type === 'f32' ? 2 ** -75 : 2 ** -538,
+      type === 'f32' ? 2 ** -75 : 2 ** -538,
+      type === 'f32' ? 2 ** -149 : 2 ** -1074,
+    ],
     [0, 1, -0],
     [-0, 1, -0],
     [-1, 1, 1],
@@ -65,7 +77,11 @@ function fusedTraps(type: 'f32' | 'f64', random: Random): [number, number, numbe
   for (let i = 0; i < 60; i++) {
     const a = round(1 + random.u32() * 2 ** -32);
     const b = round(1 + random.u32() * 2 ** -32);
-    traps.push([a, b, round(-a * b)], [a, b, round((random.chance(0.5) ? 1 : -1) * ulp * ulp * (1 + random.below(8)))], [a, round(b * 2 ** -random.below(60)), round(random.u32() * 2 ** -40)]);
+    traps.push(
+      [a, b, round(-a * b)],
+      [a, b, round((random.chance(0.5) ? 1 : -1) * ulp * ulp * (1 + random.below(8)))],
+      [a, round(b * 2 ** -random.below(60)), round(random.u32() * 2 ** -40)],
+    );
   }
   return traps.map(([a, b, c]) => [round(a), round(b), round(c)]);
 }

@@ -4,9 +4,13 @@ import { openAnother } from '../kinds.js';
 import { type Case, check, refused } from './case.js';
 import { equalData, Rig } from './rig.js';
 
-const scale = items('scale', { chunk: { by: 'u32', plus: 'u32' }, buffers: { x: rw('u32') } }, ({ item, chunk, buffers }) => {
-  buffers.x.set(item, buffers.x.at(item).mul(chunk.by).add(chunk.plus));
-});
+const scale = items(
+  'scale',
+  { chunk: { by: 'u32', plus: 'u32' }, buffers: { x: rw('u32') } },
+  ({ item, chunk, buffers }) => {
+    buffers.x.set(item, buffers.x.at(item).mul(chunk.by).add(chunk.plus));
+  },
+);
 const slow = items('slow', { job: { steps: 'u32' }, buffers: { x: rw('u32') } }, ({ job, item, buffers }) => {
   loop(job.steps, (i) => buffers.x.set(item.and(1), buffers.x.at(item.and(1)).add(i)));
 });
@@ -43,7 +47,24 @@ const transfers: Case = {
       stream.copy(a, b, 20, 4, 40);
       stream.copy(b, b, 8, 40, 0);
       const f = 0xfedc_ba98;
-      equalData('fill', await rig.contents(a, new Uint32Array(16)), [f, f, 7, 7, 7, f, f, f, f, f, f, f, f, f, f, 0xffff_ffff]);
+      equalData('fill', await rig.contents(a, new Uint32Array(16)), [
+        f,
+        f,
+        7,
+        7,
+        7,
+        f,
+        f,
+        f,
+        f,
+        f,
+        f,
+        f,
+        f,
+        f,
+        f,
+        0xffff_ffff,
+      ]);
       equalData('copy', await rig.contents(b, new Uint32Array(16)), [f, 7, 0, 0, 0, 0, 0, 0, 0, 0, f, 7, 7, 7, f, 0]);
       for (const size of [0, 1, 2, 3, 5, 13, 31, 60]) {
         const given = Uint8Array.from({ length: size }, (_, i) => i + 1 + size);
@@ -102,13 +123,17 @@ const times: Case = {
       const x = await rig.alloc(400);
       const marks: Promise<Report>[] = [];
       for (let k = 0; k < 30; k++) {
-        if (k % 3 !== 2) rig.stream.launch({ job: program.bind({}), chunk: { by: 3, plus: k }, count: 100, buffers: { x } });
+        if (k % 3 !== 2)
+          rig.stream.launch({ job: program.bind({}), chunk: { by: 3, plus: k }, count: 100, buffers: { x } });
         marks.push(rig.stream.mark().done);
       }
       let last = 0n;
       for (const report of await Promise.all(marks)) {
         check(report.complete, 'a launch that ran to its end is not complete');
-        check(report.startedNs >= last && report.endedNs >= report.startedNs, `from ${report.startedNs} to ${report.endedNs}, after ${last}`);
+        check(
+          report.startedNs >= last && report.endedNs >= report.startedNs,
+          `from ${report.startedNs} to ${report.endedNs}, after ${last}`,
+        );
         last = report.endedNs;
       }
     }),
@@ -120,7 +145,8 @@ const cancelled: Case = {
     Rig.with(device, async (rig) => {
       const program = await device.compile(slow, { lanes: 1 });
       const x = await rig.alloc(64);
-      for (let i = 0; i < 4; i++) rig.stream.launch({ job: program.bind({ steps: 1000 }), count: 2 ** 31, buffers: { x } });
+      for (let i = 0; i < 4; i++)
+        rig.stream.launch({ job: program.bind({ steps: 1000 }), count: 2 ** 31, buffers: { x } });
       const stopped = rig.stream.mark();
       await pause(5);
       rig.stream.cancel();
@@ -197,8 +223,12 @@ const closing: Case = {
     const stream = own.stream();
     stream.launch({ job: program.bind({ steps: 1000 }), count: 2 ** 31, buffers: { x } });
     const mark = stream.mark();
-    await refused('launch-arguments', "waiting for another device's mark", () => Rig.with(device, async (rig) => rig.stream.wait(mark)));
-    await refused('launch-arguments', "another device's buffer", () => Rig.with(device, async (rig) => rig.stream.fill(x, 0)));
+    await refused('launch-arguments', "waiting for another device's mark", () =>
+      Rig.with(device, async (rig) => rig.stream.wait(mark)),
+    );
+    await refused('launch-arguments', "another device's buffer", () =>
+      Rig.with(device, async (rig) => rig.stream.fill(x, 0)),
+    );
     await pause(2);
     const ended = refused('device-closed', 'a mark in flight', () => mark.done);
     await own.close();

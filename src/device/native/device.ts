@@ -6,6 +6,7 @@ import { checkAllocation } from '../launch.js';
 import { newBoard } from '../pool/board.js';
 import { PoolDevice } from '../pool/device.js';
 import { type PoolProgram, type ProgramSource, sourceOf } from '../pool/program.js';
+import { workerBeside } from '../pool/threads.js';
 import { Memory } from './buffer.js';
 import { compile } from './compile.js';
 import { type Compiler, findCompiler } from './compiler.js';
@@ -30,7 +31,7 @@ export class NativeDevice extends PoolDevice {
   constructor(cpu: Cpu, compiler: Compiler, threads: number) {
     const board = newBoard();
     const data = (): WorkerStart => ({ memory: board.memory, threads });
-    const file = new URL('./worker.js', import.meta.url);
+    const file = workerBeside(import.meta.url);
     super(describe(cpu, compiler, threads), addressOf(board.words), { device: 'native', board, threads, file, data });
     this.#cpu = cpu;
     this.#compiler = compiler;

@@ -1,14 +1,11 @@
 import { MillraceError } from '../../kernel/error.js';
 import type { Kernel, Origin } from '../../kernel/index.js';
 import type { CompileOptions, Device, DeviceBuffer, DeviceInfo, DeviceProgram, Stream } from '../device.js';
-import { Pool, STREAMS } from './board.js';
+import { BEYOND_MEMORY, Pool, STREAMS } from './board.js';
 import { type PoolOptions, WorkerPool } from './pool.js';
 import { PoolProgram, type ProgramSource } from './program.js';
 import { Queue } from './queue.js';
 import { type HostMemory, PoolStream } from './stream.js';
-
-/** A site number that no access has: the code itself failed, beyond what a checked build would note. */
-export const BEYOND_MEMORY = 0xffff_ffff;
 
 /**
  * What devices on worker threads have in common: streams over one board, traps told in the author's words, an end that

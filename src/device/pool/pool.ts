@@ -1,6 +1,6 @@
 import { MillraceError } from '../../kernel/error.js';
 import { type Board, Line, lineWord, Pool, STREAMS } from './board.js';
-import { atExit, compiled, startThread, type Thread } from './threads.js';
+import { atExit, startThread, type Thread } from './threads.js';
 
 /** What the pool tells its owner, on the main thread. */
 export interface PoolEvents {
@@ -50,7 +50,7 @@ export class WorkerPool {
         if (!this.#stopping) this.#events.failed(cause);
       };
       const data = this.#options.data(i);
-      this.#workers.push(startThread({ file: compiled(file), name: `millrace ${device}`, data, died }));
+      this.#workers.push(startThread({ file, name: `millrace ${device}`, data, died }));
     }
     try {
       await Promise.all(this.#workers.map((worker) => worker.ready));

@@ -46,11 +46,15 @@ export function inThread<T>(work: (data: T, ready: () => void) => void): void {
   };
 }
 
-/** Workers are started from compiled code: under vitest modules are TypeScript, and their twins lie in dist. */
-export function compiled(file: URL): URL {
-  if (!/\/src\/.*\.[jt]s$/.test(file.pathname)) return file;
+/**
+ * The file `worker.js` beside a module. Workers are started from compiled code: under vitest the module is TypeScript,
+ * and its twin lies in dist.
+ */
+export function workerBeside(module: string): URL {
+  const file = new URL('./worker.js', module);
+  if (!module.endsWith('.ts')) return file;
   const at = file.href.lastIndexOf('/src/');
-  return new URL(`${file.href.slice(0, at)}/dist/${file.href.slice(at + '/src/'.length).replace(/\.ts$/, '.js')}`);
+  return new URL(`${file.href.slice(0, at)}/dist/${file.href.slice(at + '/src/'.length)}`);
 }
 
 function startInNode(threads: typeof import('node:worker_threads'), start: ThreadStart): Thread {

@@ -1,11 +1,12 @@
 import { MillraceError } from '../../kernel/error.js';
-import { type Kernel, lower, plainCpu } from '../../kernel/index.js';
+import { type Kernel, lower, plainCpu, WASM_LANES } from '../../kernel/index.js';
 import type { CompileOptions, DeviceBuffer, DeviceInfo } from '../device.js';
 import { checkAllocation, sizeOf } from '../launch.js';
 import { boardOver } from '../pool/board.js';
 import { type BufferOwner, PoolBuffer } from '../pool/buffer.js';
 import { PoolDevice } from '../pool/device.js';
 import { type PoolProgram, type ProgramSource, sourceOf } from '../pool/program.js';
+import { workerBeside } from '../pool/threads.js';
 import { api, type Module } from './api.js';
 import { assemble, startWabt } from './assemble.js';
 import { thisEngine } from './engine.js';
@@ -20,8 +21,6 @@ export interface WasmOptions {
   readonly threads?: number;
 }
 
-/** 32-bit lanes of a register. */
-const LANES = 4;
 /** Zeroed by this thread up to here, about 50 µs; above it by workers. */
 const ZERO_BYTES = 2 ** 19;
 
@@ -37,11 +36,15 @@ export class WasmDevice extends PoolDevice implements BufferOwner {
   constructor(memory: DeviceMemory, simd: boolean, threads: number) {
     const board = boardOver(memory.wasm.buffer, BOARD_AT);
     const data = (index: number): WorkerStart => ({ memory: memory.wasm, threads, index });
-    const file = new URL('./worker.js', import.meta.url);
+    const file = workerBeside(import.meta.url);
     super(describe(simd, threads, memory.pages), BOARD_AT, { device: 'wasm', board, threads, file, data });
     this.#simd = simd;
     this.#memory = memory;
-    this.host = new StagedHost(memory, () => this.lookAgain());
+    this.host = new StagedHost(
+      memory,
+      () => this.lookAgain(),
+      (what) => this.#noMemory(what, 'shared memory for it'),
+    );
   }
 
   async compile(kernel: Kernel, options: CompileOptions = {}): Promise<PoolProgram> {
@@ -50,7 +53,7 @@ export class WasmDevice extends PoolDevice implements BufferOwner {
     const { lanes = 'auto', hoist = true, nativeBodies = true, checked = false, wide = false, pipes = 0 } = options;
     const lowered = lower(kernel, {
       target: 'wat',
-      lanes: this.#gangOf(lanes),
+      lanes: this.#simd ? lanes : 1,
       hoist,
       checked,
       cpu: plainCpu,
@@ -144,13 +147,6 @@ export class WasmDevice extends PoolDevice implements BufferOwner {
       advice: 'free buffers, use smaller chunks or fewer slots; WebAssembly reaches 4 GiB at most',
     });
   }
-
-  /** A register has four lanes, so a gang of two is one of four; without SIMD there are no gangs. */
-  #gangOf(lanes: number | 'auto'): number {
-    if (lanes === 'auto') return this.#simd ? LANES : 1;
-    if (!this.#simd && lanes > 1) return 1;
-    return lanes === 2 ? LANES : lanes;
-  }
 }
 
 /** wabt's words with the line they are about, in the generated text and in TypeScript. */
@@ -184,7 +180,7 @@ function describe(simd: boolean, threads: number, pages: number): DeviceInfo {
     memoryBytes: roomIn(pages),
     units: threads,
     capabilities: ['u64', 'f64', 'atomics', ...(simd ? ['simd128'] : [])],
-    limits: { bufferBytes: roomIn(pages), lanes: simd ? LANES : 1 },
+    limits: { bufferBytes: roomIn(pages), lanes: simd ? WASM_LANES : 1 },
     versions,
   };
 }

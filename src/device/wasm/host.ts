@@ -19,14 +19,18 @@ const QUEUE = 2 ** 23;
 export class StagedHost implements HostMemory {
   readonly #memory: DeviceMemory;
   readonly #lookAgain: () => void;
+  readonly #noMemory: (what: string) => Error;
   readonly #staged = new WeakMap<Queue, number>();
+  /** A piece that each line keeps for itself, so that transfers go on when buffers have taken all memory. */
+  readonly #own: Own[] = [];
   #left = TURN;
   #turning = false;
 
   /** `lookAgain`: has the queues go on, in a later turn. */
-  constructor(memory: DeviceMemory, lookAgain: () => void) {
+  constructor(memory: DeviceMemory, lookAgain: () => void, noMemory: (what: string) => Error) {
     this.#memory = memory;
     this.#lookAgain = lookAgain;
+    this.#noMemory = noMemory;
   }
 
   /** Has this thread copied its share of this turn? */
@@ -35,6 +39,7 @@ export class StagedHost implements HostMemory {
   }
 
   write(queue: Queue, to: PoolBuffer, offset: number, data: ArrayBufferView): void {
+    this.#ownOf(queue);
     for (const { view, at } of pieces(data)) {
       let stretch: Stretch | undefined;
       const stage = (): readonly number[] | undefined => {
@@ -49,6 +54,7 @@ export class StagedHost implements HostMemory {
   }
 
   read(queue: Queue, from: PoolBuffer, offset: number, into: ArrayBufferView): void {
+    this.#ownOf(queue);
     for (const { view, at } of pieces(into)) {
       let stretch: Stretch | undefined;
       const stage = (): readonly number[] | undefined => {
@@ -66,7 +72,7 @@ export class StagedHost implements HostMemory {
 
   lend(words: Uint32Array): { readonly address: number; giveBack(): void } {
     const stretch = this.#memory.take(words.byteLength);
-    if (!stretch) throw new RangeError('no memory is left for a launch');
+    if (!stretch) throw this.#noMemory('the parameters of a launch');
     this.#memory.words.set(words, stretch.at / 4);
     return { address: stretch.at, giveBack: () => this.#memory.give(stretch) };
   }
@@ -76,17 +82,36 @@ export class StagedHost implements HostMemory {
     const staged = this.#staged.get(queue) ?? 0;
     if (staged > 0 && staged + bytes > QUEUE) return undefined;
     if (!this.#spend(bytes)) return undefined;
-    const stretch = this.#memory.take(bytes);
+    const stretch = this.#memory.take(bytes) ?? this.#takeOwn(queue);
     if (stretch) this.#staged.set(queue, staged + stretch.bytes);
     return stretch;
   }
 
   #give(queue: Queue, stretch: Stretch | undefined): boolean {
-    if (stretch) {
-      this.#memory.give(stretch);
-      this.#staged.set(queue, (this.#staged.get(queue) ?? 0) - stretch.bytes);
-    }
+    if (!stretch) return true;
+    const own = this.#own[queue.line];
+    if (own?.stretch === stretch) own.busy = false;
+    else this.#memory.give(stretch);
+    this.#staged.set(queue, (this.#staged.get(queue) ?? 0) - stretch.bytes);
     return true;
+  }
+
+  #ownOf(queue: Queue): Own {
+    const known = this.#own[queue.line];
+    if (known) return known;
+    const stretch = this.#memory.take(PIECE);
+    if (!stretch) throw this.#noMemory("a stream's transfers");
+    const own = { stretch, busy: false };
+    this.#own[queue.line] = own;
+    return own;
+  }
+
+  /** Free again once this queue's own command is done, so waiting for it ends. */
+  #takeOwn(queue: Queue): Stretch | undefined {
+    const own = this.#ownOf(queue);
+    if (own.busy) return undefined;
+    own.busy = true;
+    return own.stretch;
   }
 
   /** Counts bytes against this turn; the first of a turn always pass. */
@@ -104,6 +129,11 @@ export class StagedHost implements HostMemory {
     this.#left -= bytes;
     return true;
   }
+}
+
+interface Own {
+  readonly stretch: Stretch;
+  busy: boolean;
 }
 
 /** An array in pieces. */

@@ -1,5 +1,4 @@
-import { type Board, boardOver, Command, Copy, Fill, Launch, Line, lineWord } from '../pool/board.js';
-import { BEYOND_MEMORY } from '../pool/device.js';
+import { BEYOND_MEMORY, type Board, boardOver, Command, Copy, Fill, Launch, Line, lineWord } from '../pool/board.js';
 import type { Task } from '../pool/schedule.js';
 import { inThread } from '../pool/threads.js';
 import { type Executor, work } from '../pool/work.js';

@@ -157,6 +157,13 @@ function wholeGangFunctions(): Record<string, VectorFunction> {
     'u32v',
     '__builtin_convertvector(__builtin_convertvector(a, u64v) * __builtin_convertvector(b, u64v) >> 32, u32v)',
   );
+  const widened = (name: string) => `__builtin_convertvector(${name}, u64v)`;
+  put(
+    'wmadHi_u32_v',
+    ['u32v', 'u32v', 'u32v', 'u32v'],
+    'u32v',
+    `__builtin_convertvector((${widened('a')} * ${widened('b')} + ${widened('c')} + ${widened('d')}) >> 32, u32v)`,
+  );
   put('hi_u64_v', ['u64v'], 'u32v', '__builtin_convertvector(a >> 32, u32v)');
   put(
     'pack_u32_v',

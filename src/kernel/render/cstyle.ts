@@ -267,7 +267,7 @@ export class CStyle {
 }
 
 /** Values whose only use stands in the block that computes them, so that they can be written where they are used. */
-function usedOnceInTheirBlock(body: Block): Set<Node> {
+export function usedOnceInTheirBlock(body: Block): Set<Node> {
   const uses = new Map<Node, { count: number; block: Block }>();
   const homes = new Map<Node, Block>();
   const use = (node: Node, block: Block) => {

@@ -184,7 +184,7 @@ const entry: EntryForms = {
   cancelBefore: () => [],
   // One thread looks, over the bus where the word is the host's; the barrier tells the others.
   cancelWithin: (_, every) => [
-    `if (round++ % ${every}u == 0u && __syncthreads_or(thread == 0u && *cancel != epoch)) {`,
+    `if (round % ${every}u == 0u && __syncthreads_or(thread == 0u && *cancel != epoch)) {`,
     `  if (thread == 0u) status[${Status.incomplete}] = 1u;`,
     '  break;',
     '}',

@@ -117,24 +117,21 @@ export class GpuPrinter {
     this.body.braces(head, () => this.body.line(`${tableName(table)}[i] = ${this.#memory.tableEntry(table, 'i')};`));
   }
 
+  /** Rounds are counted, not tiles: the number of a tile past the last may not fit 32 bits. */
   #loop(): void {
     const { layout, body } = this;
-    const { syntax, entry } = this.language;
+    const { syntax, entry, typeName } = this.language;
     const { kind } = layout.program;
-    const cancel = () => this.lines(entry.cancelWithin(layout, CANCEL_BLOCKS[kind]));
-    body.line(syntax.variable(this.language.typeName('u32'), 'round', '0u'));
-    if (kind === 'items') {
-      const size = layout.shape.workgroup;
-      body.braces(syntax.loop('block', 'group', `block <= last / ${size}u`, 'block += groups'), () => {
-        cancel();
-        this.items(`block * ${size}u + thread`);
-      });
-      return;
-    }
-    body.braces(syntax.loop('tile', 'group', 'tile <= last', 'tile += groups'), () => {
-      cancel();
-      body.block(layout.program.body);
-      body.line(syntax.leave('last - tile < groups')); // the next number may not fit 32 bits
+    const size = layout.shape.workgroup;
+    const most = kind === 'items' ? `last / ${size}u` : 'last';
+    body.line(syntax.constant(typeName('u32'), 'most', most));
+    body.line(`if (group > most) { return; }`);
+    body.braces(syntax.loop('round', '0u', 'round <= (most - group) / groups', 'round++'), () => {
+      this.lines(entry.cancelWithin(layout, CANCEL_BLOCKS[kind]));
+      const number = 'group + round * groups';
+      if (kind === 'items') return this.items(`(${number}) * ${size}u + thread`);
+      body.line(syntax.constant(typeName('u32'), 'tile', number));
+      return body.block(layout.program.body);
     });
   }
 

@@ -145,7 +145,7 @@ const entry: Omit<EntryForms, 'preamble'> = {
     `__kernel __attribute__((reqd_work_group_size(${shape.workgroup}, 1, 1))) void ${shape.entry}(${openclArguments(shape).join(', ')})`,
   begin: ({ near, program }) => [
     ...near.map(({ name, type, length }) => `__local ${type} ${name}[${length}] __attribute__((aligned(16)));`),
-    ...(program.kind === 'tiles' ? ['__local u32 stop;'] : []),
+    ...(program.kind === 'tiles' ? ['__local u32 stop[2];'] : []),
     'const u32 thread = get_local_id(0), group = get_group_id(0), groups = get_num_groups(0);',
   ],
   word: (_, index) => `launch[${index}]`,
@@ -162,21 +162,14 @@ const entry: Omit<EntryForms, 'preamble'> = {
   cancelWithin: ({ program }, every) =>
     program.kind === 'items'
       ? // Each thread for itself: a barrier in the loop would cost PoCL its vector code.
+        [`if (round % ${every}u == 0u && *cancel != epoch) {`, `  status[${Status.incomplete}] = 1u;`, '  break;', '}']
+      : // Two words by turns, so that one barrier is enough.
         [
-          `if (round++ % ${every}u == 0u && *cancel != epoch) {`,
-          `  status[${Status.incomplete}] = 1u;`,
+          `if (thread == 0u) stop[round % 2u] = round % ${every}u == 0u && *cancel != epoch;`,
+          'barrier(CLK_LOCAL_MEM_FENCE);',
+          'if (stop[round % 2u]) {',
+          `  if (thread == 0u) status[${Status.incomplete}] = 1u;`,
           '  break;',
-          '}',
-        ]
-      : [
-          `if (round++ % ${every}u == 0u) {`,
-          '  barrier(CLK_LOCAL_MEM_FENCE);',
-          '  if (thread == 0u) stop = *cancel != epoch;',
-          '  barrier(CLK_LOCAL_MEM_FENCE);',
-          '  if (stop) {',
-          `    if (thread == 0u) status[${Status.incomplete}] = 1u;`,
-          '    break;',
-          '  }',
           '}',
         ],
 };

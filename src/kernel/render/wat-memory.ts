@@ -1,24 +1,11 @@
 import type { Node, Place, Table } from '../ir.js';
 import type { Origin } from '../origin.js';
-import { bytesOf, type Scalar, toWords, type Value, wordsOf } from '../types.js';
-import { lowWords } from './wat-gang.js';
+import { bytesOf } from '../types.js';
+import { arg, insideText, laneAddresses, offset, type Reach, uniformAddress } from './wat-address.js';
 import { transposed } from './wat-quads.js';
 import { wasmType, watLiteral } from './wat-scalar.js';
 import { type EffectStatement, type Effects, get, type WatBody } from './wat-style.js';
 import { laneText, type Operand } from './wat-values.js';
-
-/** Where an access goes: elements of `type` from `start + offset` on, counted in `stride` bytes. */
-interface Reach {
-  readonly type: Scalar;
-  readonly start: string;
-  readonly offset: number;
-  readonly index: Operand;
-  readonly base: Operand | undefined;
-  /** Elements of one access: 1, or 4 for a quad. */
-  readonly width: number;
-  /** Text of how many elements there are. */
-  readonly length: string;
-}
 
 /**
  * Buffers, atomics, tables and native bodies in WAT. Addresses are 32 bits wide, so a gang computes its own in registers.
@@ -46,7 +33,7 @@ export class WatMemory implements Effects {
       type: table.type,
       start: get(ofJob ? '$params' : this.#body.local('$constants', 'i32')),
       offset: ofJob ? (table.word ?? 0) * 4 : (this.#tables.get(table.id) ?? 0),
-      index: this.#body.atom(index),
+      index: this.#named(index),
       base: undefined,
       width: 1,
       length: `(i64.const ${table.values.length})`,
@@ -75,14 +62,19 @@ export class WatMemory implements Effects {
     }
   }
 
+  /** Lanes and checks write an index several times; else it can stand where it is used. */
+  #named(index: Operand): Operand {
+    return index.varying || this.#checked ? this.#body.atom(index) : index;
+  }
+
   #reach(place: Place, width: number): Reach {
     const name = bufferName(place.buffer.name);
     return {
       type: place.buffer.type,
       start: get(name),
       offset: 0,
-      index: this.#body.atom(this.#body.operand(place.index)),
-      base: place.base && this.#body.atom(this.#body.operand(place.base)),
+      index: this.#named(this.#body.operand(place.index)),
+      base: place.base && this.#named(this.#body.operand(place.base)),
       width,
       length: this.#checked ? get(this.#body.local(`${name}_length`, 'i64')) : '',
     };
@@ -93,7 +85,7 @@ export class WatMemory implements Effects {
       this.#readOne(reach, results, origin);
       return;
     }
-    const at = this.#addresses(reach, mask);
+    const at = laneAddresses(this.#body, reach, mask);
     if (this.#checked) this.#readChecked(reach, results, mask, at, this.#site(origin));
     else if (results.length === 4) this.#readQuads(reach, results, at);
     else this.#readLanes(reach, this.#body.define(results[0] as Node), mask, at);
@@ -127,14 +119,13 @@ export class WatMemory implements Effects {
       return;
     }
     const last = watLiteral('u32', 2 ** 32 - body.lanes);
-    body.nest(`(if (i32.and (local.get $whole) (i32.le_u ${laneText(index, 0)} ${last})) (then`, piece, ') (else');
-    body.nest('', lanes, '))');
+    body.branch(`(i32.and (local.get $whole) (i32.le_u ${laneText(index, 0)} ${last}))`, piece, lanes);
   }
 
   /** One value for all lanes. */
   #readOne(reach: Reach, results: readonly Node[], origin: Origin): void {
     const body = this.#body;
-    const address = this.#address(reach);
+    const address = uniformAddress(this.#body, reach, true);
     const names = results.map((node) => body.define(node)[0] ?? '');
     const load = (k: number): string => `(${wasmType(reach.type)}.load ${arg(reach, k)}${address})`;
     const site = this.#checked ? this.#site(origin) : 0;
@@ -193,7 +184,7 @@ export class WatMemory implements Effects {
   }
 
   #storeOne(reach: Reach, values: readonly Operand[], site: number): void {
-    const address = this.#address(reach);
+    const address = uniformAddress(this.#body, reach, true);
     this.#eachLane(undefined, reach, site, () => {
       for (const [k, value] of values.entries())
         this.#body.line(`(${wasmType(reach.type)}.store ${arg(reach, k)}${address} ${value.texts[0]})`);
@@ -201,7 +192,7 @@ export class WatMemory implements Effects {
   }
 
   #storeLanes(reach: Reach, value: Operand, mask: Operand, site: number): void {
-    const at = this.#addresses(reach, undefined);
+    const at = laneAddresses(this.#body, reach, undefined);
     const size = bytesOf[reach.type] * 8;
     const perRegister = 128 / size;
     const piece = (): void => {
@@ -222,7 +213,7 @@ export class WatMemory implements Effects {
 
   #storeQuads(reach: Reach, values: readonly Operand[], mask: Operand, site: number): void {
     const body = this.#body;
-    const at = this.#addresses(reach, undefined);
+    const at = laneAddresses(this.#body, reach, undefined);
     const keep = (text: string): string => body.scratch(text);
     const elements = values.map((value) => body.inLanes(value));
     const quads = transposed(reach.type, elements, keep, 'back');
@@ -239,7 +230,7 @@ export class WatMemory implements Effects {
     const reach = this.#reach(statement.place, 1);
     const given = value && body.atom(body.operand(value));
     const names = result ? body.define(result) : [];
-    const at = mask ? this.#addresses(reach, undefined) : () => this.#address(reach);
+    const at = mask ? laneAddresses(this.#body, reach, undefined) : () => uniformAddress(this.#body, reach, true);
     const site = this.#checked ? this.#site(statement.origin) : 0;
     if (mask) for (const name of names) body.set(name, '(v128.const i32x4 0 0 0 0)');
     else if (this.#checked) for (const name of names) body.set(name, '(i32.const 0)');
@@ -274,55 +265,13 @@ export class WatMemory implements Effects {
     const body = this.#body;
     const guarded = (lane: number): void => {
       if (!this.#checked) act(lane);
-      else body.nest(`(if ${this.#inside(reach, lane, site)} (then`, () => act(lane), '))');
+      else body.branch(insideText(reach, lane, site), () => act(lane));
     };
     if (!mask) guarded(0);
     for (let lane = 0; mask && lane < body.lanes; lane++) {
       const here = mask.varying ? `(i32x4.extract_lane ${lane & 3} ${mask.texts[lane >> 2]})` : (mask.texts[0] ?? '');
-      body.nest(`(if ${here} (then`, () => guarded(lane), '))');
+      body.branch(here, () => guarded(lane));
     }
-  }
-
-  /** The address of an access that is the same for all lanes. */
-  #address({ type, start, index, base, width }: Reach): string {
-    const stride = bytesOf[type] * width;
-    const offset = scaled(index, stride);
-    const whole = base ? `(i32.add ${offset} ${scaled(base, bytesOf[type] * 4)})` : offset;
-    return whole === '(i32.const 0)' ? start : this.#body.scratch(`(i32.add ${start} ${whole})`, 'i32');
-  }
-
-  /** Addresses of all lanes; outside the mask, where there is one, the start. */
-  #addresses(reach: Reach, mask: Operand | undefined): (lane: number) => string {
-    const { index, base, start, width } = reach;
-    if (!index.varying && !base?.varying) {
-      const address = this.#address(reach);
-      return () => address;
-    }
-    const body = this.#body;
-    const size = bytesOf[reach.type];
-    const quads =
-      base &&
-      (base.varying
-        ? narrowed(base.texts)
-        : Array(body.lanes / 4).fill(`(i32x4.splat (i32.wrap_i64 ${base.texts[0]}))`));
-    const registers = body.inLanes(index).map((text, r) => {
-      const own = `(i32x4.shl ${text} (i32.const ${Math.log2(size * width)}))`;
-      const offset = quads ? `(i32x4.add ${own} (i32x4.shl ${quads[r]} (i32.const ${Math.log2(size * 4)})))` : own;
-      const inMask = mask ? `(v128.and ${offset} ${body.inLanes(mask)[r]})` : offset;
-      return body.scratch(`(i32x4.add (i32x4.splat ${start}) ${inMask})`);
-    });
-    return (lane) => `(i32x4.extract_lane ${lane & 3} ${registers[lane >> 2]})`;
-  }
-
-  /** Checked builds: does the access end before its buffer does? A base so large that the index would wrap is outside. */
-  #inside({ index, base, width, length }: Reach, lane: number, site: number): string {
-    const at = `(i64.extend_i32_u ${laneText(index, lane)})`;
-    const first = width === 1 ? at : `(i64.mul ${at} (i64.const ${width}))`;
-    const quad = base && laneText(base, lane);
-    const element = quad
-      ? `(select (i64.const -1) (i64.add (i64.shl ${quad} (i64.const 2)) ${first}) (i64.ne (i64.shr_u ${quad} (i64.const 60)) (i64.const 0)))`
-      : first;
-    return `(call $inside ${element} (i64.const ${width}) ${length} (local.get $control) (i32.const ${site}))`;
   }
 
   #site(origin: Origin): number {
@@ -330,22 +279,7 @@ export class WatMemory implements Effects {
   }
 }
 
-const offset = (bytes: number): string => (bytes === 0 ? '' : `offset=${bytes} `);
-
-/** The immediate arguments of element k of an access; words of the job are aligned as words only. */
-const arg = (reach: Reach, k: number): string =>
-  `${offset(reach.offset + k * bytesOf[reach.type])}${reach.start === '(local.get $params)' && bytesOf[reach.type] === 8 ? 'align=4 ' : ''}`;
-
-/** A uniform index or base in bytes. */
-function scaled({ node, texts }: Operand, stride: number): string {
-  if (node.op === 'const')
-    return watLiteral('u32', Number(BigInt.asUintN(32, BigInt(node.detail.value as number) * BigInt(stride))));
-  const word = node.type === 'u64' ? `(i32.wrap_i64 ${texts[0]})` : texts[0];
-  return `(i32.shl ${word} (i32.const ${Math.log2(stride)}))`;
-}
-
-const narrowed = (registers: readonly string[]): string[] =>
-  Array.from({ length: registers.length / 2 }, (_, r) => lowWords(registers[2 * r] ?? '', registers[2 * r + 1] ?? ''));
+export const bufferName = (name: string): string => `$b_${name.replaceAll('-', '_')}`;
 
 function atomicCall(op: string, address: string, value: string | undefined): string {
   switch (op) {
@@ -359,21 +293,4 @@ function atomicCall(op: string, address: string, value: string | undefined): str
     default:
       return `(i32.atomic.rmw.${op === 'exchange' ? 'xchg' : op} ${address} ${value})`;
   }
-}
-
-export const bufferName = (name: string): string => `$b_${name.replaceAll('-', '_')}`;
-
-/** Constant tables, one after the other: where each lies, and all bytes as a WAT string. */
-export function constantTables(tables: readonly Table[]): { at: Map<number, number>; bytes: number; text: string } {
-  const at = new Map<number, number>();
-  let words: number[] = [];
-  for (const table of tables) {
-    if (table.word !== undefined) continue;
-    if (words.length % 2 === 1 && wordsOf(table.type) === 2) words.push(0);
-    at.set(table.id, words.length * 4);
-    words = words.concat(table.values.flatMap((node) => toWords(table.type, node.detail.value as Value)));
-  }
-  const byte = (word: number, k: number): string => `\\${((word >>> (8 * k)) & 0xff).toString(16).padStart(2, '0')}`;
-  const text = words.map((word) => [0, 1, 2, 3].map((k) => byte(word, k)).join('')).join('');
-  return { at, bytes: words.length * 4, text };
 }

@@ -1,7 +1,8 @@
-import { type Block, type Cell, innerBlocks, type Node, readAtEnd, reads, type Statement } from '../ir.js';
+import type { Block, Cell, Node, Statement } from '../ir.js';
 import type { Origin } from '../origin.js';
 import type { Gang } from '../passes/gang.js';
 import type { Scalar, Value } from '../types.js';
+import { usedOnceInTheirBlock } from './cstyle.js';
 import { calledIn } from './wat-helpers.js';
 import { printRegion } from './wat-regions.js';
 import { wasmType, watLiteral } from './wat-scalar.js';
@@ -78,6 +79,22 @@ export class WatBody implements Surroundings {
     inner();
     this.#indent--;
     this.line(tail);
+  }
+
+  /** `(if condition (then …) (else …))`; on one line where that holds it. */
+  branch(condition: string, yes: () => void, no?: () => void): void {
+    const at = this.lines.length;
+    this.nest(`(if ${condition} (then`, yes, no ? ') (else' : '))');
+    if (no) {
+      this.#indent++;
+      no();
+      this.#indent--;
+      this.line('))');
+    } else if (this.lines.length === at + 3) {
+      const [head = '', only = ''] = this.lines.splice(at);
+      this.origins.splice(at + 1);
+      this.lines.push(`${head} ${only.trim()}))`);
+    }
   }
 
   /** A variable: declared for the whole function, as Wasm wants it. */
@@ -274,17 +291,8 @@ export class WatBody implements Surroundings {
   }
 
   #when({ condition, body, otherwise }: Extract<Statement, { kind: 'when' }>): void {
-    this.line(`(if ${this.#condition(condition)} (then`);
-    this.#indent++;
-    this.block(body);
-    this.#indent--;
-    if (otherwise.length > 0) {
-      this.line(') (else');
-      this.#indent++;
-      this.block(otherwise);
-      this.#indent--;
-    }
-    this.line('))');
+    const no = otherwise.length > 0 ? () => this.block(otherwise) : undefined;
+    this.branch(this.#condition(condition), () => this.block(body), no);
   }
 
   #loop(statement: Extract<Statement, { kind: 'loop' | 'while' }>): void {
@@ -320,27 +328,3 @@ export class WatBody implements Surroundings {
 }
 
 export const get = (name: string): string => `(local.get ${name})`;
-
-/** Values whose only use stands in the block that computes them, so that they can be written where they are used. */
-function usedOnceInTheirBlock(body: Block): Set<Node> {
-  const uses = new Map<Node, { count: number; block: Block }>();
-  const homes = new Map<Node, Block>();
-  const use = (node: Node, block: Block): void => {
-    uses.set(node, { count: (uses.get(node)?.count ?? 0) + 1, block });
-  };
-  const walk = (block: Block): void => {
-    for (const statement of block) {
-      if (statement.kind === 'let') homes.set(statement.node, block);
-      for (const node of reads(statement)) use(node, block);
-      const last = readAtEnd(statement);
-      if (last) use(last.node, last.block);
-      for (const inner of innerBlocks(statement)) walk(inner);
-    }
-  };
-  walk(body);
-  return new Set(
-    [...homes]
-      .filter(([node, block]) => uses.get(node)?.count === 1 && uses.get(node)?.block === block)
-      .map(([node]) => node),
-  );
-}

@@ -4,10 +4,11 @@ import type { Origin } from '../origin.js';
 import type { Gang } from '../passes/gang.js';
 import { bytesOf, type Scalar } from '../types.js';
 import { calledIn, helperText } from './wat-helpers.js';
-import { bufferName, constantTables, WatMemory } from './wat-memory.js';
+import { bufferName, WatMemory } from './wat-memory.js';
 import { laneLoop, PARTIALS } from './wat-regions.js';
 import { wasmType } from './wat-scalar.js';
 import { get, WatBody } from './wat-style.js';
+import { constantTables } from './wat-tables.js';
 import { splatText } from './wat-values.js';
 
 export interface WatText {

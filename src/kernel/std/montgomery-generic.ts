@@ -70,6 +70,25 @@ export function genericSquare<L extends Unsigned>(
   return isLoose(shape) ? sum.limbs : subtractOnce(sum.limbs, shape.spare === 0 ? sum.out : undefined, n);
 }
 
+/** 2a mod n where `bit` is 1, else a: a is added to itself under a mask, and n taken off where the sum reaches it. */
+export function genericDoubleIf<L extends Unsigned>(
+  shape: LimbShape<L>,
+  a: Limbs<L>,
+  bit: Expr<L>,
+  n: Limbs<L>,
+): Expr<L>[] {
+  if (isLoose(shape)) {
+    const doubled = twice(a);
+    return a.map((limb, i) => select(bit.ne(0), doubled[i] as Expr<L>, limb));
+  }
+  const mask = bit.neg();
+  const sum = addChain(
+    a,
+    a.map((limb) => limb.and(mask)),
+  );
+  return subtractOnce(sum.limbs, shape.spare === 0 ? sum.out : undefined, n);
+}
+
 export function twice<L extends Unsigned>(a: Limbs<L>): Expr<L>[] {
   const last = a[0]?.type === 'u64' ? 63 : 31;
   return a.map((limb, i) => (i === 0 ? limb.shl(1) : limb.shl(1).or((a[i - 1] as Expr<L>).shr(last))));

@@ -6,24 +6,39 @@ import { isLoose, type LimbShape } from './montgomery-generic.js';
  * GCC multiplies twice for them; here each product is one `mul` or `mulx`.
  */
 export function int128Text(kind: 'multiply' | 'square', shape: Omit<LimbShape, 'limb'>): NativeText {
-  const { limbs } = shape;
-  const name = `montgomery_${kind}_${limbs}_${Math.min(4, shape.spare)}`;
-  const parameters = kind === 'multiply' ? ['a', 'b', 'n'] : ['a', 'n'];
+  const body = kind === 'multiply' ? multiply(shape) : square(shape);
+  return limbFunction('int128', kind, shape, ['unsigned __int128 t; u64 c, q;', ...body]);
+}
+
+/** A C function over arrays of limbs `r` (the result) and `a`, `b`, `n`, with `k` last; called once per lane. */
+export function limbFunction(
+  by: string,
+  kind: 'multiply' | 'square' | 'doubleIf',
+  { limbs, spare }: Omit<LimbShape, 'limb'>,
+  body: readonly string[],
+): NativeText {
+  const name = `montgomery_${kind}_${by}_${limbs}_${Math.min(4, spare)}`;
+  const numbers = kind === 'multiply' ? ['a', 'b', 'n'] : ['a', 'n'];
   return {
     lanes: 1,
     prelude: [
-      `static inline void ${name}(u64 *r, ${parameters.map((p) => `const u64 *${p}`).join(', ')}, u64 k) {`,
-      '  unsigned __int128 t; u64 c, q;',
-      ...(kind === 'multiply' ? multiply(shape) : square(shape)).map((line) => `  ${line}`),
+      `static inline void ${name}(u64 *r, ${numbers.map((p) => `const u64 *${p}`).join(', ')}, u64 k) {`,
+      ...body.map((line) => `  ${line}`),
       '}',
     ].join('\n'),
     text: ({ lanes, args, results }) =>
       Array.from({ length: lanes }, (_, lane) => {
         const of = (value: string | undefined) => (lanes === 1 ? value : `${value}[${lane}]`);
-        const numbers = parameters.map((p, i) => `${p}[] = {${args.slice(i * limbs, (i + 1) * limbs).map(of).join(', ')}}`);
+        const arrays = numbers.map(
+          (p, i) =>
+            `${p}[] = {${args
+              .slice(i * limbs, (i + 1) * limbs)
+              .map(of)
+              .join(', ')}}`,
+        );
         return [
-          `{ const u64 ${numbers.join(', ')}; u64 r[${limbs}];`,
-          `${name}(r, ${parameters.join(', ')}, ${of(args[args.length - 1])});`,
+          `{ const u64 ${arrays.join(', ')}; u64 r[${limbs}];`,
+          `${name}(r, ${numbers.join(', ')}, ${of(args[args.length - 1])});`,
           `${results.map((result, i) => `${of(result)} = r[${i}];`).join(' ')} }`,
         ].join('\n');
       }).join('\n'),
@@ -46,9 +61,7 @@ function multiply(shape: Omit<LimbShape, 'limb'>): string[] {
     lines.push(...indices.map((j) => step(`n[${j}]`, 'q', `r${j}`, j === 0 ? undefined : `r${j - 1}`, j > 0)));
     const last = `r${limbs - 1}`;
     lines.push(
-      spare === 0
-        ? `t = (unsigned __int128)top + c; ${last} = (u64)t; above += (u64)(t >> 64);`
-        : `${last} = top + c;`,
+      spare === 0 ? `t = (unsigned __int128)top + c; ${last} = (u64)t; above += (u64)(t >> 64);` : `${last} = top + c;`,
     );
   }
   return [...lines, ...result(shape, (j) => `r${j}`, 'above')];
@@ -60,7 +73,10 @@ function square(shape: Omit<LimbShape, 'limb'>): string[] {
   const lines = [`u64 ${[...Array(2 * limbs).keys()].map((j) => `w${j} = 0`).join(', ')}, above = 0;`];
   for (const i of indices.slice(0, -1)) {
     const others = indices.slice(i + 1);
-    lines.push(...others.map((j) => step(`a[${j}]`, `a[${i}]`, `w${i + j}`, `w${i + j}`, j > i + 1)), `w${i + limbs} = c;`);
+    lines.push(
+      ...others.map((j) => step(`a[${j}]`, `a[${i}]`, `w${i + j}`, `w${i + j}`, j > i + 1)),
+      `w${i + limbs} = c;`,
+    );
   }
   for (let j = 2 * limbs - 1; j > 0; j--) lines.push(`w${j} = w${j} << 1 | w${j - 1} >> 63;`);
   lines.push('c = 0;');
@@ -85,7 +101,8 @@ function result(shape: Omit<LimbShape, 'limb'>, limb: (j: number) => string, abo
   return [
     'u64 borrow = 0;',
     ...indices.map(
-      (j) => `t = (unsigned __int128)${limb(j)} - n[${j}] - borrow; const u64 s${j} = (u64)t; borrow = (u64)(t >> 64) & 1;`,
+      (j) =>
+        `t = (unsigned __int128)${limb(j)} - n[${j}] - borrow; const u64 s${j} = (u64)t; borrow = (u64)(t >> 64) & 1;`,
     ),
     `const u64 keep = -(u64)(${shape.spare === 0 ? above : '0'} < borrow);`,
     ...indices.map((j) => `r[${j}] = (${limb(j)} & keep) | (s${j} & ~keep);`),

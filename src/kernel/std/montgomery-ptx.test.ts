@@ -64,7 +64,14 @@ describe('PTX carry chains', () => {
         const bits = 32 * limbs - spare;
         const r = 1n << BigInt(32 * limbs);
         const largest = (1n << BigInt(bits)) - 1n;
-        for (const n of [largest, largest - 2n, (1n << BigInt(bits - 1)) + 1n, random(bits) | 1n, random(bits) | 1n, random(bits) | 1n]) {
+        for (const n of [
+          largest,
+          largest - 2n,
+          (1n << BigInt(bits - 1)) + 1n,
+          random(bits) | 1n,
+          random(bits) | 1n,
+          random(bits) | 1n,
+        ]) {
           const loose = spare >= 4;
           const most = loose ? 4n * n - 1n : n - 1n;
           const below = () => random(32 * limbs) % (most + 1n);

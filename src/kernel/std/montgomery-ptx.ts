@@ -38,9 +38,7 @@ export type PtxOp =
 /** Registers that hold the arguments: a0…, b0… (not for squares), n0…, k; and the results: r0…. */
 export function ptxInstructions(kind: PtxKind, limbs: number, spare: number): PtxInstruction[] {
   const builder = new Builder(limbs, spare);
-  if (kind === 'multiply') builder.multiply('b');
-  else if (spare === 0) builder.multiply('a'); // doubled limbs would not fit
-  else builder.square();
+  builder[kind]();
   return builder.list;
 }
 
@@ -58,10 +56,10 @@ class Builder {
     this.#spare = spare;
   }
 
-  multiply(b: 'a' | 'b'): void {
+  multiply(): void {
     for (let i = 0; i < this.#limbs; i++) {
-      this.#chain(i, this.#products('a', 0, `${b}${i}`));
-      this.#chain(i + 1, this.#products('a', 1, `${b}${i}`));
+      this.#chain(i, this.#products('a', 0, `b${i}`));
+      this.#chain(i + 1, this.#products('a', 1, `b${i}`));
       this.#reduce(i);
     }
     this.#finish();
@@ -69,24 +67,28 @@ class Builder {
 
   /** Row i holds the square of limb i and its products with the limbs above, which are doubled before. */
   square(): void {
-    for (let j = 1; j < this.#limbs; j++) {
-      this.#emit('shl', `f${j}`, `a${j}`, '1'); // directly above limb i: without the bit that limb i gives
-      this.#emit('shf.l.wrap', `d${j}`, `a${j - 1}`, `a${j}`, '1');
+    const limbs = this.#limbs;
+    const end = this.#spare === 0 ? limbs + 1 : limbs; // without a spare bit, doubling makes one limb more
+    for (let j = 1; j < end; j++) {
+      const own = j < limbs ? `a${j}` : '0';
+      this.#emit('shf.l.wrap', `d${j}`, `a${j - 1}`, own, '1');
+      if (j < limbs) this.#emit('shl', `f${j}`, own, '1'); // directly above limb i: without the bit that limb i gives
     }
-    for (let i = 0; i < this.#limbs; i++) {
-      const own: Product[] = [[`a${i}`, `a${i}`]];
-      this.#chain(2 * i, [...own, ...this.#products('d', i + 2, `a${i}`)]);
-      const [first, ...others] = this.#products('d', i + 1, `a${i}`);
-      if (first) this.#chain(2 * i + 1, [[`f${i + 1}`, `a${i}`], ...others]);
+    for (let i = 0; i < limbs; i++) {
+      const isTop = i === limbs - 1;
+      const above = (first: number) => (isTop ? [] : this.#products('d', first, `a${i}`, end));
+      this.#chain(2 * i, [[`a${i}`, `a${i}`], ...above(i + 2)]);
+      if (!isTop) this.#chain(2 * i + 1, [[`f${i + 1}`, `a${i}`], ...above(i + 3)]);
+      // Places below 2i + 2 are complete now. To clear them at once keeps fewer registers alive.
+      for (const place of [2 * i, 2 * i + 1]) if (place < limbs) this.#reduce(place);
     }
-    for (let i = 0; i < this.#limbs; i++) this.#reduce(i);
     this.#finish();
   }
 
   /** Every second limb of a number, from one on, times a factor. */
-  #products(number: string, first: number, factor: string): Product[] {
+  #products(number: string, first: number, factor: string, end = this.#limbs): Product[] {
     const list: Product[] = [];
-    for (let j = first; j < this.#limbs; j += 2) list.push([`${number}${j}`, factor]);
+    for (let j = first; j < end; j += 2) list.push([`${number}${j}`, factor]);
     return list;
   }
 
@@ -180,7 +182,9 @@ function asmBlock(list: readonly PtxInstruction[], { args, results }: NativeShap
   for (let j = 0; j < limbs; j++) bind(`r${j}`);
   for (const number of numbers) for (let j = 0; j < limbs; j++) bind(`${number}${j}`);
   bind('k');
-  const inner = new Set(list.flatMap(({ to, from }) => [to, ...from]).filter((name) => /^[a-z]/.test(name) && !operands.has(name)));
+  const inner = new Set(
+    list.flatMap(({ to, from }) => [to, ...from]).filter((name) => /^[a-z]/.test(name) && !operands.has(name)),
+  );
   const text = (name: string) => operands.get(name) ?? name;
   const lines = list.map(({ op, to, from }) => {
     if (op === 'select')

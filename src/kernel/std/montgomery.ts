@@ -4,7 +4,17 @@ import { Expr, type In, lit, operand } from '../expr.js';
 import { min, select } from '../operations.js';
 import { type NativeText, std } from '../std-function.js';
 import type { Scalar, Unsigned } from '../types.js';
-import { genericMultiply, genericSquare, isLoose, type LimbShape, type Limbs, subtractOnce, twice } from './montgomery-generic.js';
+import { adxText } from './montgomery-adx.js';
+import {
+  genericDoubleIf,
+  genericMultiply,
+  genericSquare,
+  isLoose,
+  type LimbShape,
+  type Limbs,
+  subtractOnce,
+  twice,
+} from './montgomery-generic.js';
 import { int128Text } from './montgomery-int128.js';
 import { ptxText } from './montgomery-ptx.js';
 
@@ -34,6 +44,7 @@ export class Montgomery<L extends Unsigned> {
   readonly #shape: LimbShape<L>;
   readonly #multiply: (...args: Expr<Scalar>[]) => Expr<Scalar>[];
   readonly #square: (...args: Expr<Scalar>[]) => Expr<Scalar>[];
+  readonly #doubleIf: (...args: Expr<Scalar>[]) => Expr<Scalar>[];
 
   constructor(limb: L, bits: number) {
     this.limb = limb;
@@ -45,7 +56,9 @@ export class Montgomery<L extends Unsigned> {
     const last = (args: readonly Expr<Scalar>[]) => args[args.length - 1] as unknown as Expr<L>;
     const results = () => Array<Scalar>(this.limbs).fill(limb);
     const natives = (kind: 'multiply' | 'square'): Record<string, NativeText> =>
-      limb === 'u64' ? { 'c-int128': int128Text(kind, this.#shape) } : { cuda: ptxText(kind, this.#shape) };
+      limb === 'u64'
+        ? { 'c-adx': adxText(kind, this.#shape), 'c-int128': int128Text(kind, this.#shape) }
+        : { cuda: ptxText(kind, this.#shape) };
     this.#multiply = std({
       name: 'montgomery.multiply',
       results,
@@ -59,12 +72,20 @@ export class Montgomery<L extends Unsigned> {
       generic: (...args) => genericSquare(this.#shape, number(args, 0), number(args, 1), last(args)) as Expr<Scalar>[],
       native: natives('square'),
     });
+    this.#doubleIf = std({
+      name: 'montgomery.doubleIf',
+      results,
+      generic: (...args) =>
+        genericDoubleIf(this.#shape, number(args, 0), last(args), number(args, 1)) as Expr<Scalar>[],
+      native: limb === 'u64' && !isLoose(this.#shape) ? { 'c-adx': adxText('doubleIf', this.#shape) } : {},
+    });
   }
 
   /** −1/n modulo one limb, from n's lowest limb: Newton's iteration from 3n xor 2, which is right in 5 bits. */
   negInverse(lowest: Expr<L>): Expr<L> {
     let inverse = lowest.mul(3).xor(2);
-    for (let right = 5; right < this.#width; right *= 2) inverse = lit(this.limb, 2).sub(lowest.mul(inverse)).mul(inverse);
+    for (let right = 5; right < this.#width; right *= 2)
+      inverse = lit(this.limb, 2).sub(lowest.mul(inverse)).mul(inverse);
     return inverse.neg();
   }
 
@@ -78,9 +99,9 @@ export class Montgomery<L extends Unsigned> {
     return this.#square(...this.#whole(a), ...this.#whole(n), inverse) as Expr<L>[];
   }
 
-  /** 2a mod n, for a that comes out of `multiply` or `square`. */
-  double(a: Limbs<L>, n: Limbs<L>): Expr<L>[] {
-    return isLoose(this.#shape) ? twice(this.#whole(a)) : this.#doubleBelow(a, n);
+  /** 2a mod n where `bit` is 1, a where it is 0; for an a that comes out of `multiply` or `square`. */
+  doubleIf(bit: Expr<L>, a: Limbs<L>, n: Limbs<L>): Expr<L>[] {
+    return this.#doubleIf(...this.#whole(a), ...this.#whole(n), bit) as Expr<L>[];
   }
 
   /** R mod n, which stands for 1: doublings of the largest power of two in n. */
@@ -110,7 +131,7 @@ export class Montgomery<L extends Unsigned> {
     const x = this.#one(n);
     this.#fromTop(exponent, 0, (bit) => {
       assign(x, this.square(x, n, inverse));
-      when(bit, () => assign(x, this.multiply(x, factor, n, inverse)));
+      when(bit.ne(0), () => assign(x, this.multiply(x, factor, n, inverse)));
     });
     return now(x);
   }
@@ -124,14 +145,7 @@ export class Montgomery<L extends Unsigned> {
     const x = this.#one(n);
     const head = this.#head(exponent);
     loop(head.value, () => assign(x, this.#doubleBelow(x, n)));
-    this.#fromTop(exponent, head.bits, (bit) => {
-      const y = this.square(x, n, inverse);
-      const doubled = this.double(y, n);
-      assign(
-        x,
-        y.map((limb, i) => select(bit, doubled[i] as Expr<L>, limb)),
-      );
-    });
+    this.#fromTop(exponent, head.bits, (bit) => assign(x, this.doubleIf(bit, this.square(x, n, inverse), n)));
     return this.leave(x, n, inverse);
   }
 
@@ -177,7 +191,7 @@ export class Montgomery<L extends Unsigned> {
    * Calls `body`, traced once, with each bit of a number from the top down, without the leading zeros of its top limb and
    * `skip` bits after them. Limbs move up as they are used, since values cannot be indexed at run time.
    */
-  #fromTop(number: readonly In<L>[], skip: In<'u32'>, body: (bit: Expr<'bool'>) => void): void {
+  #fromTop(number: readonly In<L>[], skip: In<'u32'>, body: (bit: Expr<L>) => void): void {
     const queue = cells(this.limb, number);
     const last = queue.length - 1;
     const top = queue[last] as Cell<L>;
@@ -189,7 +203,7 @@ export class Montgomery<L extends Unsigned> {
       loop(left, () => {
         const word = top.get();
         top.set(word.shl(1));
-        body(word.shr(this.#width - 1).ne(0));
+        body(word.shr(this.#width - 1));
       });
       for (let k = last; k > 0; k--) queue[k]?.set(queue[k - 1] as Cell<L>);
       left.set(this.#width);
@@ -210,7 +224,8 @@ export function montgomeryConstants(limb: Unsigned, bits: number, n: bigint) {
   const toLimbs = (x: bigint): bigint[] =>
     Array.from({ length: Number(limbs) }, (_, i) => BigInt.asUintN(Number(width), x >> (width * BigInt(i))));
   let inverse = 1n;
-  for (let right = 1n; right < width; right *= 2n) inverse = BigInt.asUintN(Number(width), inverse * (2n - n * inverse));
+  for (let right = 1n; right < width; right *= 2n)
+    inverse = BigInt.asUintN(Number(width), inverse * (2n - n * inverse));
   return {
     n: toLimbs(n),
     /** −1/n modulo one limb. */

@@ -29,9 +29,9 @@ function points(type: Float, count: number): number[] {
   const exponents = Math.log2(limit) + 40;
   for (let i = 0; i < count / 4; i++) list.push(round(2 ** (random() * exponents - 40) * (i % 2 ? 1 : -1)));
   const around = (x: number) => {
-    let [low, high] = [round(x), round(x)];
-    list.push(low);
-    for (let k = 0; k < 2; k++) list.push((low = next(low, -1)), (high = next(high, 1)));
+    const middle = round(x);
+    const [below, above] = [next(middle, -1), next(middle, 1)];
+    list.push(next(below, -1), below, middle, above, next(above, 1));
   };
   const most = Math.floor((limit * 2) / Math.PI) - 2;
   for (let k = 1; k <= count / 20; k++) around((k * Math.PI) / 2);
@@ -53,14 +53,22 @@ describe.each(['f64', 'f32'] as const)('%s', (type) => {
     x.forEach((value, i) => {
       check(value, sin![i] as number, cos![i] as number);
     });
-    console.info(`${type}: ${x.length} points, sine ${worst.sin.error} ulp at ${worst.sin.at}, cosine ${worst.cos.error} ulp at ${worst.cos.at}`);
+    console.info(
+      `${type}: ${x.length} points, sine ${worst.sin.error} ulp at ${worst.sin.at}, cosine ${worst.cos.error} ulp at ${worst.cos.at}`,
+    );
     expect(Math.max(worst.sin.error, worst.cos.error)).toBeLessThanOrEqual(1);
   });
 
   test('has the same bits on the interpreter', async (ctx) => {
     if (native.absent) return ctx.skip(native.absent);
     const all = points(type, 4000);
-    const x = array.from([...all.filter((_, i) => i % 4 === 0), Number.NaN, Number.POSITIVE_INFINITY, 2 ** 60, 2 ** least]);
+    const x = array.from([
+      ...all.filter((_, i) => i % 4 === 0),
+      Number.NaN,
+      Number.POSITIVE_INFINITY,
+      2 ** 60,
+      2 ** least,
+    ]);
     const setup = { count: x.length, buffers: { x, sin: new array(x.length), cos: new array(x.length) } };
     const [slow, fast] = [await interpreter.run(kernelOf(type), setup), await native.run(kernelOf(type), setup)];
     expect(fast.sin).toEqual(slow.sin);
@@ -69,7 +77,14 @@ describe.each(['f64', 'f32'] as const)('%s', (type) => {
 
   test('keeps −0, denormals and everything tiny; is NaN outside its range', async () => {
     const tiny = [0, -0, 2 ** least, -(2 ** least), 2 ** (least + 20), 2 ** -60, -(2 ** -40)];
-    const outside = [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, limit * 1.001, -limit * 2, 2 ** 120];
+    const outside = [
+      Number.NaN,
+      Number.POSITIVE_INFINITY,
+      Number.NEGATIVE_INFINITY,
+      limit * 1.001,
+      -limit * 2,
+      2 ** 120,
+    ];
     const x = array.from([...tiny, ...outside]);
     const setup = { count: x.length, buffers: { x, sin: new array(x.length), cos: new array(x.length) } };
     const { sin, cos } = await interpreter.run(kernelOf(type), setup);
@@ -89,7 +104,14 @@ function judge(type: Float) {
     const quadrant = (2n * wide + halfPi) / (2n * halfPi) - (2n * wide + halfPi < 0n ? 1n : 0n);
     const r = (wide - quadrant * halfPi) >> 60n;
     const [s, c] = taylor(r, fixed);
-    return ([[s, c], [c, -s], [-s, -c], [-c, s]] as const)[Number(((quadrant % 4n) + 4n) % 4n)] as [bigint, bigint];
+    return (
+      [
+        [s, c],
+        [c, -s],
+        [-s, -c],
+        [-c, s],
+      ] as const
+    )[Number(((quadrant % 4n) + 4n) % 4n)] as [bigint, bigint];
   };
   const errorOf = (value: number, truth: bigint): number => {
     const size = truth < 0n ? -truth : truth;
@@ -98,7 +120,10 @@ function judge(type: Float) {
     return Number((difference * 1_000_000n) >> (fixed + BigInt(ulp))) / 1_000_000;
   };
   const check = (x: number, sin: number, cos: number): void => {
-    if (Math.abs(x) < 2 ** -50) return expect([sin, cos]).toEqual([x, 1]);
+    if (Math.abs(x) < 2 ** -50) {
+      expect([sin, cos]).toEqual([x, 1]);
+      return;
+    }
     const [s, c] = exact(x);
     for (const [name, value, truth] of [
       ['sin', sin, s],

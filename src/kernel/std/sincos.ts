@@ -94,7 +94,10 @@ function generic<T extends Float>(x: Expr<T>): Expr<T>[] {
       .xor(negative.and(2).shl(top - 1))
       .or(bad)
       .bits(x.type);
-  return [finished(select(isOdd, c, s), quadrant.xor(sign.shr(top - 1))), finished(select(isOdd, s, c), quadrant.add(1))];
+  return [
+    finished(select(isOdd, c, s), quadrant.xor(sign.shr(top - 1))),
+    finished(select(isOdd, s, c), quadrant.add(1)),
+  ];
 }
 
 /**

@@ -43,7 +43,7 @@ async function bench({ output, options: { device: name, threads, runs } }: Call<
   const opened = [first];
   try {
     // Without --threads a CPU is measured twice: one thread is what compares with OpenSSL, all is what a user gets.
-    const both = threads === undefined && first.info.kind === 'native' && availableParallelism() > 1;
+    const both = threads === undefined && ['native', 'wasm'].includes(first.info.kind) && availableParallelism() > 1;
     if (both) opened.unshift(await openDevice(name, { threads: 1 }));
     const host = machine(opened.map((device) => device.info));
     output.event('machine', { ...host });

@@ -72,7 +72,10 @@ class Builder {
     const none: Names = { values: new Map(), cells: new Map() };
     this.#tables = recipe.tables.map(({ type, entries, plus }) => {
       const values = entries.map((entry) => this.#operand(type, entry, none) as Expr<Numeric>);
-      return table(type, plus === undefined ? values : values.map((value) => value.add(lit(type, plus) as Expr<Numeric>)));
+      return table(
+        type,
+        plus === undefined ? values : values.map((value) => value.add(lit(type, plus) as Expr<Numeric>)),
+      );
     });
   }
 
@@ -91,47 +94,72 @@ class Builder {
     const { item, buffers } = this.#context;
     const input = (type: Numeric) => buffers[`in-${type}`] as ReadBuffer<Numeric>;
     const own = (type: Numeric) => buffers[`own-${type}`] as RwBuffer<Numeric>;
-    const tally = buffers['tally'] as AtomicBuffer;
+    const tally = buffers.tally as AtomicBuffer;
     switch (step.kind) {
       case 'operation':
         return void define(step.id, this.#operation(byName.get(step.name) as Operation, step.args, names));
       case 'load':
-        return void define(step.id, guarded(step.type, of('u32', step.index), INPUTS, step.guard, (at) => input(step.type).at(at)));
+        return void define(
+          step.id,
+          guarded(step.type, of('u32', step.index), INPUTS, step.guard, (at) => input(step.type).at(at)),
+        );
       case 'loadQuad': {
         const view = input(step.type).slice(of('u64', step.base).and(7n));
         return void define(step.id, view.at4(of('u32', step.index).and(7))[step.part] as Expr<Scalar>);
       }
       case 'byte':
-        return void define(step.id, (buffers['bytes'] as { at(index: Expr<'u32'>): Expr<'u32'> }).at(of('u32', step.index).rem(INPUTS)));
+        return void define(
+          step.id,
+          (buffers.bytes as { at(index: Expr<'u32'>): Expr<'u32'> }).at(of('u32', step.index).rem(INPUTS)),
+        );
       case 'lookup': {
         const from = this.#tables[step.table];
-        if (from) define(step.id, guarded(from.type, of('u32', step.index), from.length, step.guard, (at) => from.at(at)));
+        if (from)
+          define(
+            step.id,
+            guarded(from.type, of('u32', step.index), from.length, step.guard, (at) => from.at(at)),
+          );
         return;
       }
       case 'own':
         return void define(step.id, own(step.type).at(item.mul(4).add(step.slot)));
       case 'store':
-        return own(step.type).set(item.mul(4).add(step.slot), of(step.type, step.value));
+        own(step.type).set(item.mul(4).add(step.slot), of(step.type, step.value));
+        return;
       case 'storeQuad':
-        return own(step.type).set4(item, step.values.map((value) => of(step.type, value)));
+        own(step.type).set4(
+          item,
+          step.values.map((value) => of(step.type, value)),
+        );
+        return;
       case 'cell':
         return void names.cells.set(step.id, cell<Scalar>(step.type, of(step.type, step.value)));
       case 'get':
         return void define(step.id, names.cells.get(step.cell)?.get() ?? this.#missing(step.type));
       case 'set':
-        return names.cells.get(step.cell)?.set(of(step.type, step.value));
+        names.cells.get(step.cell)?.set(of(step.type, step.value));
+        return;
       case 'tally':
         return void tally[step.op](SHARED.indexOf(step.op), of('u32', step.value));
       case 'atomic': {
         const at = item.mul(2).add(SHARED.length + step.word);
         if (step.op === 'load') return void define(step.id, tally.load(at));
-        if (step.op === 'store') return tally.store(at, of('u32', step.value));
+        if (step.op === 'store') {
+          tally.store(at, of('u32', step.value));
+          return;
+        }
         return void define(step.id, tally[step.op](at, of('u32', step.value)));
       }
       case 'emit':
-        return this.#context.emit(Object.fromEntries(Object.entries(hitTypes).map(([field, type], i) => [field, of(type, step.values[i] as Operand)])));
+        this.#context.emit(
+          Object.fromEntries(
+            Object.entries(hitTypes).map(([field, type], i) => [field, of(type, step.values[i] as Operand)]),
+          ),
+        );
+        return;
       default:
-        return this.#control(step, names);
+        this.#control(step, names);
+        return;
     }
   }
 
@@ -144,15 +172,20 @@ class Builder {
         return;
       }
       case 'choose':
-        return choose(of('u32', step.which), step.cases.map((steps) => () => this.#block(steps, names)));
+        choose(
+          of('u32', step.which),
+          step.cases.map((steps) => () => this.#block(steps, names)),
+        );
+        return;
       case 'loop':
-        return loop(min(of('u32', step.rounds), step.most), (i) => {
+        loop(min(of('u32', step.rounds), step.most), (i) => {
           const inside: Names = { ...names, values: new Map(names.values).set(step.id, i) };
           this.#block(step.body, inside);
         });
+        return;
       case 'while': {
         const rounds = cell('u32', 0);
-        return whileTrue(
+        whileTrue(
           () => {
             const inside: Names = { values: new Map(names.values), cells: names.cells };
             for (const inner of step.test) this.#step(inner, inside);
@@ -163,14 +196,18 @@ class Builder {
             this.#block(step.body, names);
           },
         );
+        return;
       }
       case 'break':
-        return breakWhen(of('bool', step.condition));
+        breakWhen(of('bool', step.condition));
+        return;
     }
   }
 
   #operation(operation: Operation, args: readonly Operand[], names: Names): Expr<Scalar> {
-    const given = operation.uses.map((slot, i) => this.#operand(slotType(slot, operation.on), args[i] as Operand, names));
+    const given = operation.uses.map((slot, i) =>
+      this.#operand(slotType(slot, operation.on), args[i] as Operand, names),
+    );
     if (!operation.name.startsWith('bits.')) return operation.build(given);
     const [x] = given as [Expr<Scalar>];
     if (x.type !== 'f32' && x.type !== 'f64') return operation.build(given);
@@ -203,7 +240,13 @@ class Builder {
 }
 
 /** `access` within bounds: by wrapping the index, or only where it is inside. */
-function guarded<T extends Scalar>(type: T, index: Expr<'u32'>, length: number, guard: boolean, access: (at: Expr<'u32'>) => Expr<Scalar>): Expr<Scalar> {
+function guarded<T extends Scalar>(
+  type: T,
+  index: Expr<'u32'>,
+  length: number,
+  guard: boolean,
+  access: (at: Expr<'u32'>) => Expr<Scalar>,
+): Expr<Scalar> {
   if (!guard) return access(index.rem(length));
   const result = cell<Scalar>(type, 1);
   when(index.lt(length), () => result.set(access(index)));

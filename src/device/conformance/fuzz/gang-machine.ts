@@ -1,6 +1,6 @@
 import { evaluate, outOfBounds } from '../../../kernel/evaluate.js';
-import type { Block, BufferDecl, Cell, Node, Place, Statement, Table } from '../../../kernel/ir.js';
 import { fromWords, JobParameters, type Value, wordsOf } from '../../../kernel/index.js';
+import type { Block, BufferDecl, Cell, Node, Place, Statement, Table } from '../../../kernel/ir.js';
 import type { Gang } from '../../../kernel/passes/gang.js';
 import type { Data } from '../rig.js';
 import { AMPLE, type Inputs, type Output, RING_WORDS } from './trial.js';
@@ -60,30 +60,41 @@ class GangMachine {
       case 'let':
         return void this.#values.set(statement.node, this.#pure(statement.node, statement.mask));
       case 'cell':
-        return void this.#cells.set(statement.cell, this.#gang.varyingCells.has(statement.cell) ? this.#every.map((lane) => this.#lane(statement.value, lane)) : this.#uniform(statement.value));
+        return void this.#cells.set(
+          statement.cell,
+          this.#gang.varyingCells.has(statement.cell)
+            ? this.#every.map((lane) => this.#lane(statement.value, lane))
+            : this.#uniform(statement.value),
+        );
       case 'set':
-        return this.#set(statement);
+        this.#set(statement);
+        return;
       case 'get': {
         const held = this.#cells.get(statement.cell) as Lanes;
-        if (Array.isArray(held) && !this.#gang.varying.has(statement.result)) throw new TypeError('a varying cell is read as a uniform value');
+        if (Array.isArray(held) && !this.#gang.varying.has(statement.result))
+          throw new TypeError('a varying cell is read as a uniform value');
         return void this.#values.set(statement.result, held);
       }
       case 'load':
-        return this.#load(statement);
+        this.#load(statement);
+        return;
       case 'store':
-        return this.#lanesOf(statement.mask, (lane) => {
+        this.#lanesOf(statement.mask, (lane) => {
           const values = statement.values.map((node) => this.#lane(node, lane));
           const { memory, at } = this.#find(statement, statement.place, values.length, lane);
           values.forEach((value, k) => {
             memory[at + k] = value as never;
           });
         });
+        return;
       case 'atomic':
-        return this.#atomic(statement);
+        this.#atomic(statement);
+        return;
       case 'prefetch':
         return;
       case 'when':
-        return this.#block(this.#uniform(statement.condition) ? statement.body : statement.otherwise);
+        this.#block(this.#uniform(statement.condition) ? statement.body : statement.otherwise);
+        return;
       case 'loop':
         for (let i = 0; i < (this.#uniform(statement.count) as number) && !this.#leaving; i++) {
           this.#values.set(statement.index, i);
@@ -110,11 +121,14 @@ class GangMachine {
 
   #pure(node: Node, mask: Node | undefined): Lanes {
     if (node.op === 'any') return this.#every.some((lane) => this.#lane(node.args[0] as Node, lane));
-    const one = (args: readonly Value[]) => (node.op === 'lookup' ? this.#entry(node, args[0] as number) : evaluate(node, args));
+    const one = (args: readonly Value[]) =>
+      node.op === 'lookup' ? this.#entry(node, args[0] as number) : evaluate(node, args);
     if (!this.#gang.varying.has(node)) return one(node.args.map((arg) => this.#uniform(arg)));
     // Lanes outside the mask have some value too; it must not matter which.
     const masked = node.op === 'lookup' && mask;
-    return this.#every.map((lane) => (masked && !this.#lane(mask, lane) ? noise(node) : one(node.args.map((arg) => this.#lane(arg, lane)))));
+    return this.#every.map((lane) =>
+      masked && !this.#lane(mask, lane) ? noise(node) : one(node.args.map((arg) => this.#lane(arg, lane))),
+    );
   }
 
   #entry(node: Node, index: number): Value {
@@ -131,7 +145,10 @@ class GangMachine {
       return;
     }
     const old = this.#cells.get(cell) as readonly Value[];
-    this.#cells.set(cell, this.#every.map((lane) => (mask && !this.#lane(mask, lane) ? (old[lane] as Value) : this.#lane(value, lane))));
+    this.#cells.set(
+      cell,
+      this.#every.map((lane) => (mask && !this.#lane(mask, lane) ? (old[lane] as Value) : this.#lane(value, lane))),
+    );
   }
 
   #load(statement: Extract<Statement, { kind: 'load' }>): void {
@@ -159,7 +176,15 @@ class GangMachine {
       const before = memory[at] as number;
       befores[lane] = before;
       const given = value ? (this.#lane(value, lane) as number) : 0;
-      const after = { add: before + given, or: before | given, min: Math.min(before, given), max: Math.max(before, given), exchange: given, store: given, load: before }[op];
+      const after = {
+        add: before + given,
+        or: before | given,
+        min: Math.min(before, given),
+        max: Math.max(before, given),
+        exchange: given,
+        store: given,
+        load: before,
+      }[op];
       memory[at] = (after >>> 0) as never;
     });
     if (result) this.#values.set(result, befores);
@@ -195,10 +220,18 @@ class GangMachine {
 
   #uniform(node: Node): Value {
     const value = this.#value(node);
-    if (Array.isArray(value)) throw new TypeError(`node ${node.id} (${node.op}) varies, but is used as a uniform value`);
+    if (Array.isArray(value))
+      throw new TypeError(`node ${node.id} (${node.op}) varies, but is used as a uniform value`);
     return value as Value;
   }
 }
 
 /** What a lane outside the mask finds: nothing that anything may rest on. */
-const noise = ({ type }: Node): Value => (type === 'u64' ? 0x5a5a_5a5a_5a5a_5a5an : type === 'bool' ? true : type === 'i32' || type === 'u32' ? 0x5a5a5a5a : 12345.5);
+const noise = ({ type }: Node): Value =>
+  type === 'u64'
+    ? 0x5a5a_5a5a_5a5a_5a5an
+    : type === 'bool'
+      ? true
+      : type === 'i32' || type === 'u32'
+        ? 0x5a5a5a5a
+        : 12345.5;

@@ -2,7 +2,16 @@ import type { Scalar, Value } from '../../../kernel/index.js';
 import { anyValue, counts, edges } from '../edges.js';
 import { type Operation, operations, slotType } from '../operations.js';
 import type { Random } from '../random.js';
-import { hitTypes, numeric, type Operand, type OwnAtomic, type Recipe, SHARED, type Step, type TableRecipe } from './recipe.js';
+import {
+  hitTypes,
+  numeric,
+  type Operand,
+  type OwnAtomic,
+  type Recipe,
+  SHARED,
+  type Step,
+  type TableRecipe,
+} from './recipe.js';
 
 /** A random recipe. The same generator state gives the same recipe. */
 export function generate(random: Random): Recipe {
@@ -26,7 +35,9 @@ const ownAtomics: readonly OwnAtomic[] = ['add', 'or', 'min', 'max', 'exchange',
 /** Rounds of loops, by how deep they stand: bounds the work of an item. */
 const roundsAt = [6, 4, 2, 2];
 const comparisons = operations.filter(({ result, uses }) => result === 'bool' && uses.length === 2);
-const byType = new Map(['u32', 'i32', 'u64', 'f32', 'f64', 'bool'].map((type) => [type, operations.filter(({ on }) => on === type)]));
+const byType = new Map(
+  ['u32', 'i32', 'u64', 'f32', 'f64', 'bool'].map((type) => [type, operations.filter(({ on }) => on === type)]),
+);
 
 class Generator {
   readonly #random: Random;
@@ -54,7 +65,11 @@ class Generator {
     const random = this.#random;
     const type = random.pick(numeric);
     const job = random.chance(0.5);
-    const entries = Array.from({ length: 1 + random.below(8) }, (): Operand => (job && random.chance(0.6) ? { kind: 'job', at: random.chance(0.5) ? 1 : 0 } : this.#literal(type)));
+    const entries = Array.from(
+      { length: 1 + random.below(8) },
+      (): Operand =>
+        job && random.chance(0.6) ? { kind: 'job', at: random.chance(0.5) ? 1 : 0 } : this.#literal(type),
+    );
     return { type, entries, plus: random.chance(0.3) ? this.#value(type) : undefined };
   }
 
@@ -78,7 +93,11 @@ class Generator {
       const operands = last.filter((value) => value.type === type).map(({ id }): Operand => ({ kind: 'value', id }));
       for (let at = 0; at < operands.length; at += 4) {
         const values = [0, 1, 2, 3].map((k) => operands[at + k] ?? (operands[at] as Operand));
-        tail.push(random.chance(0.7) || at + 4 < operands.length ? { kind: 'storeQuad', type, values } : { kind: 'store', type, slot: random.below(4), value: values[0] as Operand });
+        tail.push(
+          random.chance(0.7) || at + 4 < operands.length
+            ? { kind: 'storeQuad', type, values }
+            : { kind: 'store', type, slot: random.below(4), value: values[0] as Operand },
+        );
       }
     }
     return tail;
@@ -103,54 +122,101 @@ class Generator {
       this.#budget--;
       const made = definition(step, this.#tables);
       if (!made) return;
-      scope = step.kind === 'cell' ? { ...scope, cells: [...scope.cells, made] } : { ...scope, values: [...scope.values, made] };
+      scope =
+        step.kind === 'cell'
+          ? { ...scope, cells: [...scope.cells, made] }
+          : { ...scope, values: [...scope.values, made] };
     };
-    while (this.#budget > end) this.#step(() => scope, add);
+    while (this.#budget > end) {
+      const step = this.#step(() => scope, add);
+      if (step) add(step);
+    }
     return steps;
   }
 
-  #step(scope: () => Scope, add: (step: Step) => void): void {
+  /** A step that may stand here; what it needs before it (a condition's operands) is added by itself. */
+  #step(scope: () => Scope, add: (step: Step) => void): Step | undefined {
     const random = this.#random;
     const dice = random.below(100);
     const { depth, inLoop, cells } = scope();
     const type = random.pick(this.#types);
     const memory = numeric.includes(type as 'u32') ? (type as 'u32') : 'u32';
     const of = (wanted: Scalar) => this.#operand(wanted, scope());
-    if (dice < 50) return add(this.#operation(random.pick(byType.get(type) ?? operations), scope()));
-    if (dice < 54) return add({ kind: 'load', id: this.#next++, type: memory, index: of('u32'), guard: random.chance(0.3) });
-    if (dice < 56) return add({ kind: 'loadQuad', id: this.#next++, type: memory, base: of('u64'), index: of('u32'), part: random.below(4) });
-    if (dice < 57) return add({ kind: 'byte', id: this.#next++, index: of('u32') });
-    if (dice < 60 && this.#tables.length > 0) return add({ kind: 'lookup', id: this.#next++, table: random.below(this.#tables.length), index: of('u32'), guard: random.chance(0.3) });
-    if (dice < 62) return add({ kind: 'own', id: this.#next++, type: memory, slot: random.below(4) });
-    if (dice < 66) return add({ kind: 'store', type: memory, slot: random.below(4), value: of(memory) });
-    if (dice < 67) return add({ kind: 'storeQuad', type: memory, values: [0, 1, 2, 3].map(() => of(memory)) });
-    if (dice < 70) return add({ kind: 'cell', id: this.#next++, type, value: of(type) });
+    if (dice < 50) return this.#operation(random.pick(byType.get(type) ?? operations), scope());
+    if (dice < 54) return { kind: 'load', id: this.#next++, type: memory, index: of('u32'), guard: random.chance(0.3) };
+    if (dice < 56)
+      return {
+        kind: 'loadQuad',
+        id: this.#next++,
+        type: memory,
+        base: of('u64'),
+        index: of('u32'),
+        part: random.below(4),
+      };
+    if (dice < 57) return { kind: 'byte', id: this.#next++, index: of('u32') };
+    if (dice < 60 && this.#tables.length > 0)
+      return {
+        kind: 'lookup',
+        id: this.#next++,
+        table: random.below(this.#tables.length),
+        index: of('u32'),
+        guard: random.chance(0.3),
+      };
+    if (dice < 62) return { kind: 'own', id: this.#next++, type: memory, slot: random.below(4) };
+    if (dice < 66) return { kind: 'store', type: memory, slot: random.below(4), value: of(memory) };
+    if (dice < 67) return { kind: 'storeQuad', type: memory, values: [0, 1, 2, 3].map(() => of(memory)) };
+    if (dice < 70) return { kind: 'cell', id: this.#next++, type, value: of(type) };
     if (dice < 80 && cells.length > 0) {
       const cell = random.pick(cells);
-      if (random.chance(0.4)) return add({ kind: 'get', id: this.#next++, cell: cell.id, type: cell.type });
-      return add({ kind: 'set', cell: cell.id, type: cell.type, value: of(cell.type) });
+      if (random.chance(0.4)) return { kind: 'get', id: this.#next++, cell: cell.id, type: cell.type };
+      return { kind: 'set', cell: cell.id, type: cell.type, value: of(cell.type) };
     }
-    if (dice < 82) return add({ kind: 'tally', op: random.pick(SHARED), value: of('u32') });
-    if (dice < 83) return add({ kind: 'atomic', id: this.#next++, op: random.pick(ownAtomics), word: random.chance(0.5) ? 1 : 0, value: of('u32') });
-    if (dice < 84) return add({ kind: 'emit', values: Object.values(hitTypes).map(of) });
-    if (dice < 88 && inLoop) return add({ kind: 'break', condition: this.#condition(scope, add) });
-    if (depth < 4) this.#nested(scope, add);
+    if (dice < 82) return { kind: 'tally', op: random.pick(SHARED), value: of('u32') };
+    if (dice < 83)
+      return {
+        kind: 'atomic',
+        id: this.#next++,
+        op: random.pick(ownAtomics),
+        word: random.chance(0.5) ? 1 : 0,
+        value: of('u32'),
+      };
+    if (dice < 84) return { kind: 'emit', values: Object.values(hitTypes).map(of) };
+    if (dice < 90 && inLoop) return { kind: 'break', condition: this.#condition(scope, add) };
+    return depth < 4 ? this.#nested(scope, add) : undefined;
   }
 
-  #nested(scope: () => Scope, add: (step: Step) => void): void {
+  #nested(scope: () => Scope, add: (step: Step) => void): Step {
     const random = this.#random;
-    const inside = (more: Partial<Scope> = {}) => this.#block({ ...scope(), depth: scope().depth + 1, ...more }, 1 + random.below(12));
+    const inside = (more: Partial<Scope> = {}) =>
+      this.#block({ ...scope(), depth: scope().depth + 1, ...more }, 1 + random.below(12));
     const most = roundsAt[scope().depth] ?? 2;
     const dice = random.below(10);
     if (dice < 5) {
       const condition = this.#condition(scope, add);
-      return add({ kind: 'when', condition, body: inside(), otherwise: random.chance(0.5) ? inside() : [] });
+      const body = inside();
+      // Leaving a loop from inside a branch is where masks are hardest.
+      if (scope().inLoop && random.chance(0.4)) body.push({ kind: 'break', condition: this.#operand('bool', scope()) });
+      return { kind: 'when', condition, body, otherwise: random.chance(0.5) ? inside() : [] };
     }
-    if (dice < 6) return add({ kind: 'choose', which: this.#operand('u32', scope()), cases: Array.from({ length: 1 + random.below(3) }, () => inside()) });
+    if (dice < 6)
+      return {
+        kind: 'choose',
+        which: this.#operand('u32', scope()),
+        cases: Array.from({ length: 1 + random.below(3) }, () => inside()),
+      };
     if (dice < 8) {
       const id = this.#next++;
-      const rounds = this.#operand('u32', scope());
-      return add({ kind: 'loop', id, rounds, most, body: inside({ inLoop: true, values: [...scope().values, { id, type: 'u32' }] }) });
+      // Half of the time a count that is not soon 0 or far beyond `most`, the same for all items or not.
+      const rounds: Operand = random.chance(0.5)
+        ? random.pick<Operand>([{ kind: 'item' }, { kind: 'literal', value: most }])
+        : this.#operand('u32', scope());
+      return {
+        kind: 'loop',
+        id,
+        rounds,
+        most,
+        body: inside({ inLoop: true, values: [...scope().values, { id, type: 'u32' }] }),
+      };
     }
     // The test's own values end with it; its condition may use them, and a comparison made there.
     let tested: Scope = { ...scope(), inLoop: false };
@@ -163,7 +229,7 @@ class Generator {
         if (made) tested = { ...tested, values: [...tested.values, made] };
       },
     );
-    add({ kind: 'while', test, condition, most, body: inside({ inLoop: true }) });
+    return { kind: 'while', test, condition, most, body: inside({ inLoop: true }) };
   }
 
   /** Mostly a fresh comparison: conditions at hand are few and soon the same. */
@@ -177,7 +243,12 @@ class Generator {
       add({ kind: 'get', id, cell: cell.id, type: cell.type });
       const compare = random.pick(comparisons.filter(({ on }) => on === cell.type));
       const other = this.#operand(cell.type, scope());
-      const step: Step = { kind: 'operation', id: this.#next++, name: compare.name, args: [{ kind: 'value', id }, other] };
+      const step: Step = {
+        kind: 'operation',
+        id: this.#next++,
+        name: compare.name,
+        args: [{ kind: 'value', id }, other],
+      };
       add(step);
       return { kind: 'value', id: step.id };
     }
@@ -188,8 +259,11 @@ class Generator {
   }
 
   #operation(operation: Operation, scope: Scope): Extract<Step, { kind: 'operation' }> {
-    const args = operation.uses.map((slot): Operand =>
-      slot === 'n' && this.#random.chance(0.5) ? { kind: 'literal', value: this.#random.pick(counts) } : this.#operand(slotType(slot, operation.on), scope),
+    const args = operation.uses.map(
+      (slot): Operand =>
+        slot === 'n' && this.#random.chance(0.5)
+          ? { kind: 'literal', value: this.#random.pick(counts) }
+          : this.#operand(slotType(slot, operation.on), scope),
     );
     return { kind: 'operation', id: this.#next++, name: operation.name, args };
   }

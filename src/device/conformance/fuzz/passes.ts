@@ -1,5 +1,5 @@
-import { checkProgram, type Hoisted, type Kernel, lower, plainCpu, type Program } from '../../../kernel/index.js';
-import { floatingProgram } from '../../../kernel/lower.js';
+import { checkProgram, type Hoisted, type Kernel, lower, type Program, plainCpu } from '../../../kernel/index.js';
+import { floatingProgram } from '../../../kernel/passes/floating.js';
 import { gang } from '../../../kernel/passes/gang.js';
 import { pipes } from '../../../kernel/passes/pipes.js';
 import { place } from '../../../kernel/passes/place.js';
@@ -15,14 +15,20 @@ const ways: Readonly<Record<string, (program: Program) => Hoisted>> = {
   'three-input logic': (program) => place(ternary(floatingProgram(program))),
   'half of the additions as multiply-add': (program) => place(pipes(floatingProgram(program), 0.5)),
   'two words for u64': (program) => place(wide(floatingProgram(program))),
-  'two words for u64, hoisting off, three-input logic': (program) => place(ternary(wide(floatingProgram(program, false)))),
+  'two words for u64, hoisting off, three-input logic': (program) =>
+    place(ternary(wide(floatingProgram(program, false)))),
 };
 
 /** All of them. */
 export const wayNames: readonly string[] = Object.keys(ways);
 
 /** Holds ways through the passes, interpreted, against the trace, interpreted. No compiler is needed. */
-export function passesDifference(kernel: Kernel, names: readonly string[], inputs: readonly Inputs[], expected: readonly Output[]): string | undefined {
+export function passesDifference(
+  kernel: Kernel,
+  names: readonly string[],
+  inputs: readonly Inputs[],
+  expected: readonly Output[],
+): string | undefined {
   const traced = kernel.trace();
   for (const name of names) {
     const through = ways[name] as (program: Program) => Hoisted;

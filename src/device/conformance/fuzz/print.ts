@@ -1,19 +1,26 @@
 import type { Scalar, Value } from '../../../kernel/index.js';
 import { operations, slotType } from '../operations.js';
-import { INPUTS, type Operand, type Recipe, type Step } from './recipe.js';
+import { blocksOf, INPUTS, type Operand, type Recipe, type Step } from './recipe.js';
 
 const byName = new Map(operations.map((operation) => [operation.name, operation]));
 
 /** A recipe as text that reads like the kernel it makes. */
 export function print(recipe: Recipe): string {
   const lines: string[] = [];
+  const used = new Set(tablesIn(recipe.steps));
   recipe.tables.forEach(({ type, entries, plus }, t) => {
+    if (!used.has(t)) return;
     const added = plus === undefined ? '' : ` /* each plus ${literal(plus)} */`;
-    lines.push(`const table${t} = table(${type}, [${entries.map((entry) => operand(entry, type)).join(', ')}]${added});`);
+    lines.push(
+      `const table${t} = table(${type}, [${entries.map((entry) => operand(entry, type)).join(', ')}]${added});`,
+    );
   });
   block(recipe.steps, '', lines);
   return lines.join('\n');
 }
+
+const tablesIn = (steps: readonly Step[]): number[] =>
+  steps.flatMap((step) => (step.kind === 'lookup' ? [step.table] : blocksOf(step).flatMap(tablesIn)));
 
 function block(steps: readonly Step[], indent: string, lines: string[]): void {
   for (const step of steps) statement(step, indent, lines);
@@ -23,27 +30,36 @@ function statement(step: Step, indent: string, lines: string[]): void {
   const line = (text: string) => lines.push(indent + text);
   const inner = (steps: readonly Step[]) => block(steps, `${indent}  `, lines);
   const of = (given: Operand, type: Scalar) => operand(given, type);
-  const index = (given: Operand, length: number, guard: boolean) => (guard ? `${of(given, 'u32')} /* only where below ${length} */` : `${of(given, 'u32')}.rem(${length})`);
+  const index = (given: Operand, length: number, guard: boolean) =>
+    guard ? `${of(given, 'u32')} /* only where below ${length} */` : `${of(given, 'u32')}.rem(${length})`;
   switch (step.kind) {
     case 'operation': {
       const operation = byName.get(step.name);
-      const args = step.args.map((arg, i) => of(arg, operation ? slotType(operation.uses[i] ?? 'a', operation.on) : 'u32'));
+      const args = step.args.map((arg, i) =>
+        of(arg, operation ? slotType(operation.uses[i] ?? 'a', operation.on) : 'u32'),
+      );
       return void line(`const v${step.id} = ${step.name}(${args.join(', ')});`);
     }
     case 'load':
       return void line(`const v${step.id} = input.${step.type}.at(${index(step.index, INPUTS, step.guard)});`);
     case 'loadQuad':
-      return void line(`const v${step.id} = input.${step.type}.slice(${of(step.base, 'u64')}.and(7)).at4(${of(step.index, 'u32')}.and(7))[${step.part}];`);
+      return void line(
+        `const v${step.id} = input.${step.type}.slice(${of(step.base, 'u64')}.and(7)).at4(${of(step.index, 'u32')}.and(7))[${step.part}];`,
+      );
     case 'byte':
       return void line(`const v${step.id} = bytes.at(${of(step.index, 'u32')}.rem(${INPUTS}));`);
     case 'lookup':
-      return void line(`const v${step.id} = table${step.table}.at(${index(step.index, -1, step.guard).replace('-1', 'its length')});`);
+      return void line(
+        `const v${step.id} = table${step.table}.at(${index(step.index, -1, step.guard).replace('-1', 'its length')});`,
+      );
     case 'own':
       return void line(`const v${step.id} = own.${step.type}.at(item.mul(4).add(${step.slot}));`);
     case 'store':
       return void line(`own.${step.type}.set(item.mul(4).add(${step.slot}), ${of(step.value, step.type)});`);
     case 'storeQuad':
-      return void line(`own.${step.type}.set4(item, [${step.values.map((value) => of(value, step.type)).join(', ')}]);`);
+      return void line(
+        `own.${step.type}.set4(item, [${step.values.map((value) => of(value, step.type)).join(', ')}]);`,
+      );
     case 'cell':
       return void line(`const c${step.id} = cell(${step.type}, ${of(step.value, step.type)});`);
     case 'get':
@@ -55,7 +71,9 @@ function statement(step: Step, indent: string, lines: string[]): void {
     case 'atomic':
       return void line(`const v${step.id} = tally.${step.op}(ownWord${step.word}, ${of(step.value, 'u32')});`);
     case 'emit':
-      return void line(`emit(${step.values.map((value, i) => of(value, (['u32', 'i32', 'u64', 'f32', 'f64', 'bool'] as const)[i] ?? 'u32')).join(', ')});`);
+      return void line(
+        `emit(${step.values.map((value, i) => of(value, (['u32', 'i32', 'u64', 'f32', 'f64', 'bool'] as const)[i] ?? 'u32')).join(', ')});`,
+      );
     case 'break':
       return void line(`breakWhen(${of(step.condition, 'bool')});`);
     case 'when':

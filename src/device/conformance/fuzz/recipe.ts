@@ -31,11 +31,30 @@ export type Step =
   /** One operation of `operations.ts`, by its name. */
   | { readonly kind: 'operation'; readonly id: number; readonly name: string; readonly args: readonly Operand[] }
   /** An element of an input buffer; `guard` tests the index instead of wrapping it. */
-  | { readonly kind: 'load'; readonly id: number; readonly type: Numeric; readonly index: Operand; readonly guard: boolean }
+  | {
+      readonly kind: 'load';
+      readonly id: number;
+      readonly type: Numeric;
+      readonly index: Operand;
+      readonly guard: boolean;
+    }
   /** Four elements, one of which is kept; the view begins at a quad of its own. */
-  | { readonly kind: 'loadQuad'; readonly id: number; readonly type: Numeric; readonly base: Operand; readonly index: Operand; readonly part: number }
+  | {
+      readonly kind: 'loadQuad';
+      readonly id: number;
+      readonly type: Numeric;
+      readonly base: Operand;
+      readonly index: Operand;
+      readonly part: number;
+    }
   | { readonly kind: 'byte'; readonly id: number; readonly index: Operand }
-  | { readonly kind: 'lookup'; readonly id: number; readonly table: number; readonly index: Operand; readonly guard: boolean }
+  | {
+      readonly kind: 'lookup';
+      readonly id: number;
+      readonly table: number;
+      readonly index: Operand;
+      readonly guard: boolean;
+    }
   /** An element of the item's own quad in a writable buffer. */
   | { readonly kind: 'own'; readonly id: number; readonly type: Numeric; readonly slot: number }
   | { readonly kind: 'store'; readonly type: Numeric; readonly slot: number; readonly value: Operand }
@@ -46,13 +65,36 @@ export type Step =
   /** On a word that all items share and that only this operation changes: the order does not matter. */
   | { readonly kind: 'tally'; readonly op: SharedAtomic; readonly value: Operand }
   /** On a word of the item's own. */
-  | { readonly kind: 'atomic'; readonly id: number; readonly op: OwnAtomic; readonly word: 0 | 1; readonly value: Operand }
+  | {
+      readonly kind: 'atomic';
+      readonly id: number;
+      readonly op: OwnAtomic;
+      readonly word: 0 | 1;
+      readonly value: Operand;
+    }
   | { readonly kind: 'emit'; readonly values: readonly Operand[] }
-  | { readonly kind: 'when'; readonly condition: Operand; readonly body: readonly Step[]; readonly otherwise: readonly Step[] }
+  | {
+      readonly kind: 'when';
+      readonly condition: Operand;
+      readonly body: readonly Step[];
+      readonly otherwise: readonly Step[];
+    }
   | { readonly kind: 'choose'; readonly which: Operand; readonly cases: readonly (readonly Step[])[] }
   /** At most `most` rounds, so that every kernel ends. */
-  | { readonly kind: 'loop'; readonly id: number; readonly rounds: Operand; readonly most: number; readonly body: readonly Step[] }
-  | { readonly kind: 'while'; readonly test: readonly Step[]; readonly condition: Operand; readonly most: number; readonly body: readonly Step[] }
+  | {
+      readonly kind: 'loop';
+      readonly id: number;
+      readonly rounds: Operand;
+      readonly most: number;
+      readonly body: readonly Step[];
+    }
+  | {
+      readonly kind: 'while';
+      readonly test: readonly Step[];
+      readonly condition: Operand;
+      readonly most: number;
+      readonly body: readonly Step[];
+    }
   | { readonly kind: 'break'; readonly condition: Operand };
 
 export const numeric: readonly Numeric[] = ['u32', 'i32', 'u64', 'f32', 'f64'];

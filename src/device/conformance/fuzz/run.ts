@@ -1,6 +1,6 @@
 import type { Kernel, Program } from '../../../kernel/index.js';
 import type { CompileOptions, Device } from '../../device.js';
-import type { CaseResult, Totals } from '../case.js';
+import { type CaseResult, inParallel, type Totals } from '../case.js';
 import { Random } from '../random.js';
 import { build } from './build.js';
 import { generate } from './generate.js';
@@ -34,24 +34,25 @@ export function fuzzPasses(options: FuzzOptions): Promise<FuzzTotals> {
 
 type Trial = (seed: number) => Promise<string | undefined>;
 
-async function repeat({ seed, seconds = Number.POSITIVE_INFINITY, count = Number.POSITIVE_INFINITY, onResult, atOnce = 1 }: FuzzOptions, trial: Trial): Promise<FuzzTotals> {
-  if (seconds === Number.POSITIVE_INFINITY && count === Number.POSITIVE_INFINITY) throw new RangeError('give seconds or a count');
+async function repeat(
+  { seed, seconds = Number.POSITIVE_INFINITY, count = Number.POSITIVE_INFINITY, onResult, atOnce = 1 }: FuzzOptions,
+  trial: Trial,
+): Promise<FuzzTotals> {
+  if (seconds === Number.POSITIVE_INFINITY && count === Number.POSITIVE_INFINITY)
+    throw new RangeError('give seconds or a count');
   const end = performance.now() + seconds * 1000;
   const totals = { passed: 0, failed: 0, skipped: 0 };
   let firstFailure: string | undefined;
   let next = 0;
-  const work = async (): Promise<void> => {
-    while (next < count && performance.now() < end) {
-      const own = seed + next++;
-      const started = performance.now();
-      const reason = await trial(own);
-      totals[reason === undefined ? 'passed' : 'failed']++;
-      firstFailure ??= reason;
-      const result = { name: `seed ${own}`, ms: performance.now() - started };
-      onResult?.(reason === undefined ? { ...result, status: 'passed' } : { ...result, status: 'failed', reason });
-    }
+  const one = async (own: number): Promise<void> => {
+    const started = performance.now();
+    const reason = await trial(own);
+    totals[reason === undefined ? 'passed' : 'failed']++;
+    firstFailure ??= reason;
+    const result = { name: `seed ${own}`, ms: performance.now() - started };
+    onResult?.(reason === undefined ? { ...result, status: 'passed' } : { ...result, status: 'failed', reason });
   };
-  await Promise.all(Array.from({ length: atOnce }, work));
+  await inParallel(atOnce, () => (next < count && performance.now() < end ? one(seed + next++) : undefined));
   return firstFailure === undefined ? totals : { ...totals, firstFailure };
 }
 
@@ -89,7 +90,12 @@ export async function passesTrial(seed: number): Promise<string | undefined> {
   const ways = wayNames.filter((_, i) => i === 0 || random.chance(0.4));
   const find = async (candidate: Recipe, given: readonly Inputs[]): Promise<Found | undefined> => {
     const kernel = tracedOnce(build(candidate));
-    const text = passesDifference(kernel, ways, given, given.map((one) => interpreted(kernel.trace(), one)));
+    const text = passesDifference(
+      kernel,
+      ways,
+      given,
+      given.map((one) => interpreted(kernel.trace(), one)),
+    );
     return text === undefined ? undefined : { text, inputs: given[0] };
   };
   return examine(seed, recipe, inputs, 'the passes', find, PASSES_TRIES);
@@ -112,7 +118,14 @@ interface Found {
 type Find = (recipe: Recipe, inputs: readonly Inputs[]) => Promise<Found | undefined>;
 
 /** Runs a recipe; where it fails, makes it small and tells everything. */
-async function examine(seed: number, recipe: Recipe, inputs: readonly Inputs[], where: string, find: Find, tries: number): Promise<string | undefined> {
+async function examine(
+  seed: number,
+  recipe: Recipe,
+  inputs: readonly Inputs[],
+  where: string,
+  find: Find,
+  tries: number,
+): Promise<string | undefined> {
   let found: Found | undefined;
   try {
     found = await find(recipe, inputs);
@@ -123,9 +136,18 @@ async function examine(seed: number, recipe: Recipe, inputs: readonly Inputs[], 
   // A failure that one launch shows is made smaller with that launch alone.
   const alone = found.inputs ? [found.inputs] : [];
   const given = alone.length > 0 && (await find(recipe, alone).catch(() => undefined)) ? alone : inputs;
-  const small = await shrink(recipe, async (candidate) => (await find(candidate, given).catch(() => undefined)) !== undefined, tries);
+  const small = await shrink(
+    recipe,
+    async (candidate) => (await find(candidate, given).catch(() => undefined)) !== undefined,
+    tries,
+  );
   const last = (await find(small, given)) ?? found;
-  return [`seed ${seed}, on ${where}:`, last.text, print(small), ...(last.inputs ? [showInputs(last.inputs)] : [])].join('\n');
+  return [
+    `seed ${seed}, on ${where}:`,
+    last.text,
+    print(small),
+    ...(last.inputs ? [showInputs(last.inputs)] : []),
+  ].join('\n');
 }
 
 /** One lane, the hardware's width, and narrower gangs, which compile sooner and differ in their forms only. */

@@ -4,7 +4,11 @@ import { blocksOf, type Operand, type Recipe, type Step, stepCount, withBlocks }
  * Makes a failing recipe smaller for as long as it still fails: steps are taken out, branches and loops replaced by what
  * is in them, operands by simple ones. `fails` is asked at most `tries` times.
  */
-export async function shrink(recipe: Recipe, fails: (candidate: Recipe) => Promise<boolean> | boolean, tries: number): Promise<Recipe> {
+export async function shrink(
+  recipe: Recipe,
+  fails: (candidate: Recipe) => Promise<boolean> | boolean,
+  tries: number,
+): Promise<Recipe> {
   let best = recipe;
   let left = tries;
   const accept = async (candidate: Recipe): Promise<boolean> => {
@@ -86,15 +90,30 @@ function edited(recipe: Recipe, change: (n: number, step: Step) => readonly Step
 
 function mapOperands(recipe: Recipe, change: (operand: Operand) => Operand): Recipe {
   const one = (step: Step): Step => {
-    const entries = Object.entries(step).map(([key, value]) => [key, operandKeys.has(key) ? (Array.isArray(value) ? value.map(change) : change(value as Operand)) : value]);
+    const entries = Object.entries(step).map(([key, value]) => [
+      key,
+      operandKeys.has(key) ? (Array.isArray(value) ? value.map(change) : change(value as Operand)) : value,
+    ]);
     const changed = Object.fromEntries(entries) as Step;
-    return withBlocks(changed, blocksOf(changed).map((steps) => steps.map(one)));
+    return withBlocks(
+      changed,
+      blocksOf(changed).map((steps) => steps.map(one)),
+    );
   };
   return { ...recipe, steps: recipe.steps.map(one) };
 }
 
 /** The keys of steps under which operands stand. */
-const operandKeys: ReadonlySet<string> = new Set(['args', 'index', 'base', 'value', 'values', 'condition', 'which', 'rounds']);
+const operandKeys: ReadonlySet<string> = new Set([
+  'args',
+  'index',
+  'base',
+  'value',
+  'values',
+  'condition',
+  'which',
+  'rounds',
+]);
 
 function count(steps: readonly Step[], wanted: (operand: Operand) => boolean): number {
   let total = 0;

@@ -32,11 +32,17 @@ export function anyInputs(random: Random, most = 40): Inputs {
   const value = (type: Scalar): Value => (random.chance(0.6) ? random.pick(edges(type)) : anyValue(type, random));
   const scalars: readonly Scalar[] = [...numeric, 'bool'];
   const count = random.chance(0.1) ? random.below(3) : 1 + random.below(most);
-  const bases = [0n, random.u64(), (random.u64() >> 32n << 32n) - BigInt(count), BigInt(random.u32())].map((base) => BigInt.asUintN(64, base));
+  const bases = [0n, random.u64(), ((random.u64() >> 32n) << 32n) - BigInt(count), BigInt(random.u32())].map((base) =>
+    BigInt.asUintN(64, base),
+  );
   const wanted = random.pick(bases);
   const room = (1n << 32n) - (wanted & 0xffff_ffffn);
   const base = room >= BigInt(count) ? wanted : wanted - BigInt(count);
-  const fresh = (type: Scalar, length: number) => dataOf(type, Array.from({ length }, () => value(type)));
+  const fresh = (type: Scalar, length: number) =>
+    dataOf(
+      type,
+      Array.from({ length }, () => value(type)),
+    );
   return {
     job: Object.fromEntries(scalars.map((type) => [`job-${type}`, [value(type), value(type)]])),
     chunk: Object.fromEntries(scalars.map((type) => [`chunk-${type}`, value(type)])),
@@ -63,12 +69,19 @@ export function interpreted(program: Program, inputs: Inputs): Output {
   return { buffers, ring };
 }
 
-export async function deviceOutputs(device: Device, kernel: Kernel, all: readonly Inputs[], options: CompileOptions): Promise<Output[]> {
+export async function deviceOutputs(
+  device: Device,
+  kernel: Kernel,
+  all: readonly Inputs[],
+  options: CompileOptions,
+): Promise<Output[]> {
   return Rig.with(device, async (rig) => {
     const program = await device.compile(kernel, options);
     const outputs: Output[] = [];
     for (const { job, chunk, base, count, capacity, buffers } of all) {
-      outputs.push(await rig.run(program, { job, chunk, base, count, buffers, ring: new Uint32Array(HEADER + capacity * RECORD) }));
+      outputs.push(
+        await rig.run(program, { job, chunk, base, count, buffers, ring: new Uint32Array(HEADER + capacity * RECORD) }),
+      );
     }
     return outputs;
   });
@@ -81,7 +94,9 @@ export function difference(inputs: Inputs, expected: Output, actual: Output): st
     for (let i = 0; i < wanted.length; i++) {
       if (alike(wanted[i], got[i])) continue;
       const type = (name.split('-')[1] ?? 'u32') as Scalar;
-      const where = name.startsWith('own-') ? `item ${Math.floor(i / 4)}, slot ${i % 4} of ${name}` : `word ${i} of ${name}`;
+      const where = name.startsWith('own-')
+        ? `item ${Math.floor(i / 4)}, slot ${i % 4} of ${name}`
+        : `word ${i} of ${name}`;
       return `${where} is ${show(type, got[i])}, not ${show(type, wanted[i])}`;
     }
   }
@@ -110,7 +125,15 @@ function recordsIn(ring: Uint32Array, count: number): string[] {
     at += 4;
     for (const type of Object.values(hitTypes)) {
       const wide = type === 'u64' || type === 'f64';
-      const value = wide ? (type === 'u64' ? view.getBigUint64(at, true) : view.getFloat64(at, true)) : type === 'f32' ? view.getFloat32(at, true) : type === 'i32' ? view.getInt32(at, true) : view.getUint32(at, true);
+      const value = wide
+        ? type === 'u64'
+          ? view.getBigUint64(at, true)
+          : view.getFloat64(at, true)
+        : type === 'f32'
+          ? view.getFloat32(at, true)
+          : type === 'i32'
+            ? view.getInt32(at, true)
+            : view.getUint32(at, true);
       words.push(Object.is(value, -0) ? '-0' : String(value));
       at += wide ? 8 : 4;
     }
@@ -120,6 +143,9 @@ function recordsIn(ring: Uint32Array, count: number): string[] {
 
 /** The part of the inputs that a report needs: not the buffers' contents, which the seed gives. */
 export function showInputs({ job, chunk, base, count, capacity }: Inputs): string {
-  const text = (values: Values) => Object.entries(values).map(([name, value]) => `${name}: ${Array.isArray(value) ? `[${value.join(', ')}]` : String(value)}`).join(', ');
+  const text = (values: Values) =>
+    Object.entries(values)
+      .map(([name, value]) => `${name}: ${Array.isArray(value) ? `[${value.join(', ')}]` : String(value)}`)
+      .join(', ');
   return `base ${base}, ${count} items, ring of ${capacity}\njob   { ${text(job)} }\nchunk { ${text(chunk)} }`;
 }

@@ -1,0 +1,192 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { items, type Kernel, read, rw, tiles } from '../../kernel/index.js';
+import { type Data, runKernel, type Setup } from '../conformance/rig.js';
+import type { Device } from '../device.js';
+import { InterpreterDevice } from '../interpreter/device.js';
+import { open, probe, type WasmDevice } from './device.js';
+
+/** What conformance and the contract do not reach: this device's own memory, transfers and errors; tiles. */
+const found = await probe();
+const absent = 'reason' in found ? found.reason : undefined;
+if (absent) console.warn(`skipped, no wasm device: ${absent}`);
+
+describe.skipIf(absent)('wasm', () => {
+  let device: WasmDevice;
+  let interpreter: Device;
+  beforeAll(async () => {
+    device = await open('wasm', { threads: 3 }); // more than the cores there may be: more interleavings
+    interpreter = new InterpreterDevice();
+  });
+  afterAll(async () => {
+    await device?.close();
+    await interpreter?.close();
+  });
+
+  const copy = items('copy', { buffers: { from: read('u32'), to: rw('u32') } }, ({ item, buffers }) => {
+    buffers.to.set(item, buffers.from.at(item));
+  });
+
+  test('transfers larger than a turn arrive whole and in order, and other work goes on meanwhile', async () => {
+    const words = 5 * 2 ** 20 + 3;
+    const data = Uint32Array.from({ length: words }, (_, i) => Math.imul(i, 0x9e3779b1));
+    const [a, b] = [await device.alloc(words * 4), await device.alloc(words * 4)];
+    const [one, two] = [device.stream(), device.stream()];
+    const into = new Uint32Array(words);
+    one.write(a, data);
+    one.launch({ job: (await device.compile(copy)).bind({}), count: words, buffers: { from: a, to: b } });
+    one.fill(a, 7);
+    one.read(b, into);
+    two.fill(await device.alloc(64), 1);
+    let turns = 0;
+    const turn = setInterval(() => turns++, 0);
+    await Promise.all([one.mark().done, two.mark().done]);
+    clearInterval(turn);
+    expect(Buffer.compare(Buffer.from(into.buffer), Buffer.from(data.buffer))).toBe(0);
+    expect(turns).toBeGreaterThan(0);
+    a.free();
+    b.free();
+    one.close();
+    two.close();
+  });
+
+  test('memory that was used before is zero again, small and large', async () => {
+    const stream = device.stream();
+    for (const bytes of [60, 3 * 2 ** 20 + 2]) {
+      const used = await device.alloc(bytes);
+      stream.fill(used, 0xffffffff, 0, Math.floor(bytes / 4) * 4);
+      await stream.mark().done;
+      used.free();
+      const fresh = await device.alloc(bytes);
+      const into = new Uint8Array(bytes).fill(1);
+      stream.read(fresh, into);
+      await stream.mark().done;
+      expect(into.every((byte) => byte === 0)).toBe(true);
+      fresh.free();
+    }
+    stream.close();
+  });
+
+  test('says what is left when memory runs out, and transfers still work then', async () => {
+    const own = await open('wasm', { threads: 1 });
+    const stream = own.stream();
+    const small = await own.alloc(2 ** 21);
+    stream.fill(small, 3);
+    const half = await own.alloc(2 ** 31);
+    await expect(own.alloc(2 ** 31)).rejects.toMatchObject({
+      code: 'device-memory',
+      message: expect.stringMatching(/2\.0 GiB.*are free/s),
+    });
+    await expect(own.alloc(2 ** 33)).rejects.toMatchObject({ code: 'device-memory' });
+    stream.read(small, new Uint8Array(4));
+    await stream.mark().done;
+    for (let bytes = 2 ** 31; bytes >= 64; bytes /= 2) await own.alloc(bytes).catch(() => undefined);
+    const into = new Uint32Array(2 ** 19);
+    stream.read(small, into);
+    await stream.mark().done;
+    expect(into.every((word) => word === 3)).toBe(true);
+    half.free();
+    await own.close();
+  });
+
+  test('an access outside all memory fails its mark, and the device goes on', async () => {
+    const far = items('far', { buffers: { x: rw('u32') } }, ({ item, buffers }) => {
+      buffers.x.set(item.add(2 ** 29), 1);
+    });
+    const x = await device.alloc(64);
+    const stream = device.stream();
+    stream.launch({ job: (await device.compile(far)).bind({}), count: 1, buffers: { x } });
+    await expect(stream.mark().done).rejects.toMatchObject({
+      code: 'kernel-bounds',
+      message: expect.stringContaining('kernel far: an access is outside all memory'),
+    });
+    stream.fill(x, 1);
+    expect((await stream.mark().done).complete).toBe(true);
+    stream.close();
+    x.free();
+  });
+
+  test('text that is no program is told by its line', async () => {
+    const { text, ...program } = await device.compile(copy);
+    const source = {
+      ...program,
+      text: text.replace('(i32.load offset=8', '(i32.lod offset=8'),
+      lineOrigins: [],
+      sites: [],
+    };
+    await expect(
+      device.load({ ...source, parameters: () => ({ words: () => new Uint32Array(1) }) }),
+    ).rejects.toMatchObject({
+      code: 'device-compile',
+      message: expect.stringMatching(/kernel copy: wabt refused[\s\S]*text: {3}line \d+: .*i32\.lod/),
+    });
+  });
+
+  describe.each([1, 4, 8, 16])('with %i lanes', (lanes) => {
+    /** The same on both devices, bit by bit. */
+    const agree = async (kernel: Kernel, setup: Setup): Promise<void> => {
+      const [mine, wanted] = await Promise.all([
+        runKernel(device, kernel, setup, { lanes }),
+        runKernel(interpreter, kernel, setup),
+      ]);
+      for (const [name, data] of Object.entries(wanted.buffers))
+        expect(bits(mine.buffers[name]!), name).toEqual(bits(data));
+    };
+    const bits = (data: Data): number[] => [...new Uint8Array(data.buffer, data.byteOffset, data.byteLength)];
+    const numbers = (length: number): number[] => Array.from({ length }, (_, i) => Math.sin(i + 1) * 10 ** (i % 9));
+
+    test('tiles sum in their one order, floats of both widths and words', async () => {
+      const kernel = tiles(
+        'sums',
+        { buffers: { n: read('u32'), x: read('f64'), y: read('f32'), d: rw('f64'), f: rw('f32'), w: rw('u32') } },
+        ({ tile, sum, once, buffers }) => {
+          const n = buffers.n.at(tile);
+          const d = sum('f64', n, (i) => buffers.x.at(i).mul(3));
+          const f = sum('f32', n, (i) => buffers.y.at(i));
+          const w = sum('u32', n, (i) => i.mul(i));
+          once(() => {
+            buffers.d.set(tile, d);
+            buffers.f.set(tile, f);
+            buffers.w.set(tile, w);
+          });
+        },
+      );
+      const n = Uint32Array.of(0, 1, 3, 255, 256, 257, 1000, 777);
+      await agree(kernel, {
+        count: n.length,
+        buffers: {
+          n,
+          x: Float64Array.from(numbers(1000)),
+          y: Float32Array.from(numbers(1000)),
+          d: new Float64Array(n.length),
+          f: new Float32Array(n.length),
+          w: new Uint32Array(n.length),
+        },
+      });
+    });
+
+    test('tiles share near arrays: a histogram, scanned, and values put in their places', async () => {
+      const kernel = tiles(
+        'sort',
+        { buffers: { x: read('u32'), out: rw('u32'), totals: rw('u32') } },
+        ({ tile, near, each, scan, once, buffers }) => {
+          const counts = near('u32', 16);
+          const x = buffers.x.slice(tile.mul(25));
+          const out = buffers.out.slice(tile.mul(4));
+          each(16, (i) => counts.set(i, 0));
+          each(97, (i) => void counts.add(x.at(i).and(15), 1));
+          const total = scan(16, counts);
+          each(16, (i) => out.set(i, counts.at(i)));
+          once(() => buffers.totals.set(tile, total));
+        },
+      );
+      await agree(kernel, {
+        count: 5,
+        buffers: {
+          x: Uint32Array.from({ length: 600 }, (_, i) => Math.imul(i, 0x9e3779b1) >>> 7),
+          out: new Uint32Array(80),
+          totals: new Uint32Array(5),
+        },
+      });
+    });
+  });
+});
