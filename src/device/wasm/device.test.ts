@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { items, type Kernel, read, rw, tiles } from '../../kernel/index.js';
 import { type Data, runKernel, type Setup } from '../conformance/rig.js';
@@ -47,6 +48,61 @@ describe.skipIf(absent)('wasm', () => {
     b.free();
     one.close();
     two.close();
+  });
+
+  test('random transfers on several streams give what one after the other would', { timeout: 120_000 }, async () => {
+    const BYTES = 3 * 2 ** 19; // three pieces
+    const range = fc.record({ at: fc.nat(BYTES / 4 - 1), words: fc.nat(BYTES / 4) });
+    const command = fc.record({
+      stream: fc.nat(2),
+      kind: fc.constantFrom('write', 'read', 'fill', 'copy'),
+      range: fc.oneof(
+        range,
+        range.map(({ at, words }) => ({ at, words: words & 63 })),
+      ),
+      mark: fc.boolean(),
+    });
+    const run = async (commands: readonly (typeof command extends fc.Arbitrary<infer T> ? T : never)[]) => {
+      const lines = await Promise.all(
+        [0, 1, 2].map(async () => ({
+          stream: device.stream(),
+          buffers: [await device.alloc(BYTES), await device.alloc(BYTES)] as const,
+          models: [new Uint32Array(BYTES / 4), new Uint32Array(BYTES / 4)] as const,
+        })),
+      );
+      const checks: (() => void)[] = [];
+      const marks: Promise<unknown>[] = [];
+      for (const [n, { stream: line, kind, range: wanted, mark }] of commands.entries()) {
+        const { stream, buffers, models } = lines[line]!;
+        const words = Math.min(wanted.words, BYTES / 4 - wanted.at);
+        const [from, to] = [wanted.at, wanted.at + words];
+        if (kind === 'write') {
+          const data = new Uint32Array(words).fill(n + 1);
+          stream.write(buffers[0], data, from * 4);
+          models[0].set(data, from);
+        } else if (kind === 'fill') {
+          stream.fill(buffers[0], n + 0x1000, from * 4, words * 4);
+          models[0].fill(n + 0x1000, from, to);
+        } else if (kind === 'copy') {
+          stream.copy(buffers[0], buffers[1], words * 4, from * 4, from * 4);
+          models[1].set(models[0].subarray(from, to), from);
+        } else {
+          const into = new Uint32Array(words);
+          const expected = models[1].slice(from, to);
+          stream.read(buffers[1], into, from * 4);
+          checks.push(() => expect(Buffer.compare(Buffer.from(into.buffer), Buffer.from(expected.buffer))).toBe(0));
+        }
+        if (mark) marks.push(stream.mark().done);
+      }
+      for (const { stream } of lines) marks.push(stream.mark().done);
+      await Promise.all(marks);
+      for (const check of checks) check();
+      for (const { stream, buffers } of lines) {
+        for (const buffer of buffers) buffer.free();
+        stream.close();
+      }
+    };
+    await fc.assert(fc.asyncProperty(fc.array(command, { maxLength: 60 }), run), { numRuns: 40 });
   });
 
   test('memory that was used before is zero again, small and large', async () => {
