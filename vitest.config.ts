@@ -16,7 +16,8 @@ export default defineConfig({
     // Native code can end its process; in a fork that fails one file, in a thread it would end the whole run.
     pool: 'forks',
     maxWorkers: 2,
-    testTimeout: long ? 60 * 60_000 : 30_000,
-    hookTimeout: long ? 10 * 60_000 : 30_000,
+    // Far above what anything takes on an idle machine: a busy one must not fail a test.
+    testTimeout: long ? 60 * 60_000 : 180_000,
+    hookTimeout: long ? 10 * 60_000 : 180_000,
   },
 });

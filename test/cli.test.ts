@@ -100,7 +100,6 @@ describe('kernels', () => {
       const once = millrace('kernel', 'show', 'block', '--target', target);
       expect(once.status).toBe(0);
       expect(once.stdout.split('\n').length).toBeGreaterThan(100);
-      expect(millrace('kernel', 'show', 'block', '--target', target).stdout).toBe(once.stdout);
     }
     const [done] = events(millrace('kernel', 'stats', 'block', '--json').stdout);
     expect(done).toMatchObject({ event: 'done', exit: 0, kernel: 'block' });

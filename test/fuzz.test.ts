@@ -9,6 +9,7 @@ import { runKernel } from '../src/device/conformance/rig.js';
 import { listDevices, openDevice } from '../src/device/registry.js';
 import {
   breakWhen,
+  fma,
   items,
   type Kernel,
   lit,
@@ -18,6 +19,7 @@ import {
   rw,
   subChain,
   table,
+  when,
   whileTrue,
 } from '../src/kernel/index.js';
 
@@ -92,6 +94,25 @@ const found: Readonly<Record<string, { kernel: Kernel; inputs?: Partial<Inputs> 
       buffers.own.set4(item, [1, 1, chain.limbs[1]!, 1]);
     }),
     inputs: { job: { a: 20 }, buffers: { own: new Uint32Array(4 * 37) } },
+  },
+  'the negative of a fused sum that is 0 (GCC gives +0)': {
+    kernel: items(
+      'negative-zero',
+      { job: { a: ['f64', 2], b: 'f32' }, buffers: { own: rw('f64'), single: rw('f32') } },
+      ({ job, item, buffers }) => {
+        const x = buffers.own.at(item);
+        const sum = fma(x, job.a[0]!, x);
+        when(item.and(1).eq(0), () => buffers.own.set(item, sum.neg())).otherwise(() =>
+          buffers.own.set(item, sum.mul(-1)),
+        );
+        const y = buffers.single.at(item);
+        buffers.single.set(item, fma(y, job.b, y).div(-1));
+      },
+    ),
+    inputs: {
+      job: { a: [-1, 2], b: -1 },
+      buffers: { own: new Float64Array(37).fill(3), single: new Float32Array(37).fill(0.1) },
+    },
   },
 };
 

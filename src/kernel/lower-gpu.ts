@@ -8,6 +8,7 @@ import { pipes } from './passes/pipes.js';
 import { place } from './passes/place.js';
 import { wide } from './passes/wide.js';
 import { cudaLanguage, cudaOptions } from './render/cuda.js';
+import { renderCudaQueue } from './render/cuda-queue.js';
 import { renderGpu } from './render/gpu.js';
 import type { GpuLanguage } from './render/gpu-language.js';
 import { everyStatement, type GpuTarget, layoutOf } from './render/gpu-layout.js';
@@ -29,6 +30,8 @@ export interface GpuOptions {
   readonly nativeBodies?: boolean;
   /** The share of additions written as multiply-adds, 0 to 1. */
   readonly pipes?: number;
+  /** What stands around the kernel: `range`, or on CUDA `queue`. */
+  readonly harness?: 'range' | 'queue';
 }
 
 export interface LoweredGpu extends Lowered {
@@ -77,6 +80,7 @@ export function lowerGpu(kernel: Kernel, options: GpuOptions): LoweredGpu {
   const { workgroup = DEFAULT_WORKGROUP, checked = false, nativeBodies = true } = options;
   const target = targets[options.target];
   checkWorkgroup(kernel.name, workgroup);
+  if (options.harness === 'queue' && (options.target !== 'cuda' || checked)) throw noQueue(kernel.name, options);
   const traced = kernel.trace({ natives: new Set(nativeBodies ? target.natives : []) });
   const hoisted = floatingProgram(traced, options.hoist ?? true);
   if (options.target === 'wgsl' && holds(hoisted, 'f64')) throw noDoubles(kernel.name);
@@ -92,7 +96,7 @@ export function lowerGpu(kernel: Kernel, options: GpuOptions): LoweredGpu {
     compilerOptions: target.compilerOptions,
     spreadTypes: spreadTypes(placed, language),
   });
-  const text = renderGpu(layout, language);
+  const text = options.harness === 'queue' ? renderCudaQueue(layout, language) : renderGpu(layout, language);
   if (text.statements > target.statements)
     throw tooLong(kernel.name, options.target, text.statements, target.statements);
   return { program, lanes: workgroup, shape: layout.shape, ...text };
@@ -136,6 +140,15 @@ function checkWorkgroup(kernel: string, threads: number): void {
     message: `kernel ${kernel}: ${threads} threads are no workgroup`,
     asked: `workgroup ${threads}`,
     advice: `give a power of two from 1 to ${MOST_THREADS}`,
+  });
+}
+
+function noQueue(kernel: string, { target, checked }: GpuOptions): MillraceError {
+  return new MillraceError({
+    code: 'device-capability',
+    message: `kernel ${kernel}: there is no queue harness for ${checked ? 'checked builds' : target}`,
+    asked: `kernel ${kernel} as ${target}, harness queue`,
+    advice: 'use the range harness',
   });
 }
 

@@ -142,7 +142,8 @@ class Walker {
         this.#meet(statement, pending, accesses(statement.body, 1));
         return pending;
       default:
-        this.#meet(statement, pending, accesses([statement], 2));
+        // Atomics change while they are looked at: one thread loads for all.
+        this.#meet(statement, pending, accesses([statement], statement.kind === 'atomic' ? 1 : 2));
         return pending;
     }
   }

@@ -81,6 +81,8 @@ function simplerThan(op: Op, type: Scalar, args: readonly Node[], build: Build):
     return build.op(op, y, x);
   }
   if (comparisons.has(op)) return comparison(op, x, y, build);
+  // Exact, and compilers would do it too: then it must be the printers' own negation (see neg_f32 in render/c-forms.ts).
+  if (isFloat(type) && (op === 'mul' || op === 'div') && constantOf(y) === -1) return build.op('neg', x);
   if (isFloat(type) && op !== 'select' && op !== 'bits') return undefined; // −0, NaN and rounding: what is written is what is done
   switch (op) {
     case 'add':

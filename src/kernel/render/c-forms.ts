@@ -55,6 +55,11 @@ function scalarFunctions(): Record<string, CFunction> {
   ] as const) {
     put(`sqrt_${type}`, [type], type, `__builtin_sqrt${suffix}(a)`);
     put(`fma_${type}`, [type, type, type], type, `__builtin_fma${suffix}(a, b, c)`);
+    // Not -a: GCC makes -(a·b + c) one instruction, -(a·b) - c, which is +0 where this is -0.
+    const [raw, sign] =
+      type === 'f32' ? (['u32', '0x80000000u'] as const) : (['u64', '0x8000000000000000ull'] as const);
+    const [there, back] = [`bits_${type}_${raw}`, `bits_${raw}_${type}`];
+    put(`neg_${type}`, [type], type, `${back}(${there}(a) ^ ${sign})`, [there, back]);
     // Comparisons with a NaN are false, so it falls through to 0.
     const one = (value: string) => `${value}${suffix}`;
     put(
@@ -165,6 +170,8 @@ function wholeGangFunctions(): Record<string, VectorFunction> {
     `__builtin_convertvector((${widened('a')} * ${widened('b')} + ${widened('c')} + ${widened('d')}) >> 32, u32v)`,
   );
   put('hi_u64_v', ['u64v'], 'u32v', '__builtin_convertvector(a >> 32, u32v)');
+  put('neg_f32_v', ['f32v'], 'f32v', '(f32v)((u32v)a ^ 0x80000000u)');
+  put('neg_f64_v', ['f64v'], 'f64v', '(f64v)((u64v)a ^ 0x8000000000000000ull)');
   put(
     'pack_u32_v',
     ['u32v', 'u32v'],

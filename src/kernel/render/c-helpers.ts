@@ -183,5 +183,6 @@ function operatorOf(op: Op, type: Scalar, varying: boolean): string | undefined 
   };
   if (op === 'not') return type === 'bool' && !varying ? '!' : '~';
   if (op === 'div' && (type === 'f32' || type === 'f64')) return '/';
+  if (op === 'neg' && (type === 'f32' || type === 'f64')) return undefined; // see neg_f32
   return symbols[op];
 }

@@ -246,7 +246,7 @@ export class CMemory {
     const base = place.base && names.value(place.base);
     // The last element of the access must be inside; index and result are those of the first. A base so large that the
     // address would wrap is outside too.
-    const whole = (lane: string) => (base ? `(${laneOf(base, lane)} >> 60 ? ~0ull : ${plain(lane)})` : plain(lane));
+    const whole = (lane: string) => (base ? `((u64)${laneOf(base, lane)} >> 60 ? ~0ull : ${plain(lane)})` : plain(lane));
     return (lane) => `checked_index(${whole(lane)}, ${width}, ${length}, control, ${site})`;
   }
 
@@ -256,7 +256,7 @@ export class CMemory {
     return (lane) => {
       const at = laneOf(index, lane);
       const first = width === 1 ? at : `(u64)${at} * ${width}`;
-      return base ? `${laneOf(base, lane)} * 4 + ${first}` : first;
+      return base ? `(u64)${laneOf(base, lane)} * 4 + ${first}` : first;
     };
   }
 

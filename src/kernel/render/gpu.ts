@@ -59,7 +59,7 @@ export class GpuPrinter {
       this.lengths();
       this.tables();
       this.lines(entry.cancelBefore(layout));
-      this.#loop();
+      this.work(entry.cancelWithin(layout, CANCEL_BLOCKS[layout.program.kind]));
     });
   }
 
@@ -117,28 +117,25 @@ export class GpuPrinter {
     this.body.braces(head, () => this.body.line(`${tableName(table)}[i] = ${this.#memory.tableEntry(table, 'i')};`));
   }
 
-  /** Rounds are counted, not tiles: the number of a tile past the last may not fit 32 bits. */
-  #loop(): void {
+  /** Does what is this workgroup's of the launch. Rounds are counted, not tiles: the next number may not fit 32 bits. */
+  work(cancel: readonly string[]): void {
     const { layout, body } = this;
-    const { syntax, entry, typeName } = this.language;
-    const { kind } = layout.program;
-    const size = layout.shape.workgroup;
-    const most = kind === 'items' ? `last / ${size}u` : 'last';
-    body.line(syntax.constant(typeName('u32'), 'most', most));
-    body.line(`if (group > most) { return; }`);
-    body.braces(syntax.loop('round', '0u', 'round <= (most - group) / groups', 'round++'), () => {
-      this.lines(entry.cancelWithin(layout, CANCEL_BLOCKS[kind]));
-      const number = 'group + round * groups';
-      if (kind === 'items') return this.items(`(${number}) * ${size}u + thread`);
-      body.line(syntax.constant(typeName('u32'), 'tile', number));
-      return body.block(layout.program.body);
-    });
-  }
-
-  items(item: string): void {
     const { syntax, typeName } = this.language;
-    this.body.line(syntax.constant(typeName('u32'), 'item', item));
-    this.body.braces('if (item <= last)', () => this.body.block(this.layout.program.body));
+    const isItems = layout.program.kind === 'items';
+    const size = layout.shape.workgroup;
+    const word = typeName('u32');
+    body.line(syntax.constant(word, 'most', isItems ? `last / ${size}u` : 'last'));
+    body.braces('if (group <= most)', () =>
+      body.braces(syntax.loop('round', '0u', 'round <= (most - group) / groups', 'round++'), () => {
+        this.lines(cancel);
+        const number = 'group + round * groups';
+        body.line(
+          syntax.constant(word, isItems ? 'item' : 'tile', isItems ? `(${number}) * ${size}u + thread` : number),
+        );
+        if (isItems) body.braces('if (item <= last)', () => body.block(layout.program.body));
+        else body.block(layout.program.body);
+      }),
+    );
   }
 
   finish(): GpuText {

@@ -1,5 +1,6 @@
 import { type GridBinding, type GridBindingKind, Header, STATUS_WORDS, Status } from '../grid.js';
-import type { BufferDecl, Hoisted } from '../ir.js';
+import type { BufferDecl, Hoisted, Node } from '../ir.js';
+import { inOrder, rootsOf } from '../passes/graph.js';
 import { type Scalar, toWords, type Value } from '../types.js';
 import { cLiteral } from './c.js';
 import type { Syntax } from './cstyle.js';
@@ -28,6 +29,8 @@ interface Uses {
   readonly atomicNear: ReadonlySet<string>;
   /** Buffers that are only reached by quads: 16 bytes at a time. */
   readonly quadOnly: ReadonlySet<string>;
+  /** Constants without a literal: infinities and NaN. */
+  readonly oddFloats: boolean;
 }
 
 function usesOf({ body, buffers }: Hoisted, checked: boolean): Uses {
@@ -41,7 +44,13 @@ function usesOf({ body, buffers }: Hoisted, checked: boolean): Uses {
     const width = statement.kind === 'load' ? statement.results.length : statement.values.length;
     (width === 4 ? quad : single).add(statement.place.buffer.name);
   });
-  return { atomicNear, quadOnly: new Set([...quad].filter((name) => !single.has(name))) };
+  const isOdd = ({ op, type, detail }: Node) =>
+    op === 'const' && type === 'f32' && !Number.isFinite(Number(detail.value));
+  return {
+    atomicNear,
+    quadOnly: new Set([...quad].filter((name) => !single.has(name))),
+    oddFloats: inOrder(rootsOf(body)).some(isOdd),
+  };
 }
 
 const syntax: Syntax = {
@@ -139,7 +148,7 @@ const checks = [
   '}',
 ].join('\n');
 
-function globals({ shape, near }: GpuLayout, { atomicNear, quadOnly }: Uses): string[] {
+function globals({ shape, near }: GpuLayout, { atomicNear, quadOnly, oddFloats }: Uses): string[] {
   const { launch } = shape;
   const elements = ({ name, type }: GridBinding) =>
     quadOnly.has(name) ? `${nearName(name)}: array<vec4<${type}>>` : `${nearName(name)}: array<${type}>`;
@@ -162,7 +171,7 @@ function globals({ shape, near }: GpuLayout, { atomicNear, quadOnly }: Uses): st
       ({ name, type, length }) =>
         `var<workgroup> ${name}: array<${atomicNear.has(name) ? `atomic<${type}>` : type}, ${length}>;`,
     ),
-    'fn f32_of(bits: u32) -> f32 { return bitcast<f32>(bits); }',
+    ...(oddFloats ? ['fn f32_of(bits: u32) -> f32 { return bitcast<f32>(bits); }'] : []),
   ];
 }
 

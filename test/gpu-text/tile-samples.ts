@@ -1,13 +1,9 @@
-import { type Data, type Setup, zeros } from '../../src/device/conformance/rig.js';
-import { breakWhen } from '../../src/kernel/control.js';
+import { type Data, zeros } from '../../src/device/conformance/rig.js';
 import {
   atomic,
+  breakWhen,
   cell,
-  f32,
   f64,
-  i32,
-  items,
-  type Kernel,
   lit,
   loop,
   read,
@@ -16,21 +12,10 @@ import {
   table,
   tiles,
   u32,
-  u64,
   when,
   whileTrue,
 } from '../../src/kernel/index.js';
-
-/** A kernel and one launch of it whose buffers must come out as the interpreter's do. */
-export interface Sample {
-  readonly kernel: Kernel;
-  readonly setup: Setup;
-  /** Uses f64, which WGSL refuses. */
-  readonly doubles?: boolean;
-}
-
-const words = (length: number, seed = 1): Uint32Array =>
-  Uint32Array.from({ length }, (_, i) => Math.imul(i + seed, 0x9e3779b9) ^ (Math.imul(i, i + seed) << 7));
+import { type Sample, words } from './sample.js';
 
 /** Sums of one type over rows of many lengths: shorter and longer than the partials, and none at all. */
 function sums(type: 'u32' | 'i32' | 'f32' | 'f64' | 'u64'): Sample {
@@ -58,7 +43,11 @@ function sums(type: 'u32' | 'i32' | 'f32' | 'f64' | 'u64'): Sample {
     u64: () => new BigUint64Array(words(1400).buffer),
   }[type]();
   const out = zeros(type, 14);
-  return { kernel, doubles: type === 'f64', setup: { count: 7, buffers: { x, n: lengths, out } } };
+  return {
+    kernel,
+    refusedByWgsl: type === 'f64' || type === 'u64',
+    setup: { count: 7, buffers: { x, n: lengths, out } },
+  };
 }
 
 /** A sieve: near words under `or`, then counted. */
@@ -175,66 +164,6 @@ function uniform(): Sample {
   return { kernel, setup: { job, count: 8, buffers } };
 }
 
-/** Quads of buffers that are only reached so, and of one that is not; slices; several buffers. */
-function quads(): Sample {
-  const kernel = items(
-    'quads',
-    { buffers: { a: read(u32), b: read(f32), mixed: rw(u32), out: rw(u32), floats: rw(f32) } },
-    ({ item, buffers }) => {
-      const [w, x, y, z] = buffers.a.slice(2).at4(item);
-      buffers.a.prefetch4(item.add(8));
-      buffers.out.set4(item, [w.add(x), x.xor(y), y.mul(z), z.rotl(w)]);
-      const floats = buffers.b.at4(item);
-      buffers.floats.set4(
-        item,
-        floats.map((value) => value.add(1.5)),
-      );
-      const mixed = buffers.mixed.slice(item).at4(0);
-      buffers.mixed.set(item.mul(4), mixed[1].add(mixed[2]));
-    },
-  );
-  const count = 50;
-  return {
-    kernel,
-    setup: {
-      count,
-      buffers: {
-        a: words(4 * count + 64),
-        b: Float32Array.from({ length: 4 * count }, (_, i) => i / 4),
-        mixed: words(4 * count, 5),
-        out: new Uint32Array(4 * count),
-        floats: new Float32Array(4 * count),
-      },
-    },
-  };
-}
-
-/** More parameters than travel by value, and tables that do not fit workgroup memory. */
-function large(): Sample {
-  const length = 1000;
-  const kernel = items(
-    'large',
-    { job: { values: [u32, length] }, buffers: { out: rw(u32) } },
-    ({ item, job, buffers }) => {
-      const values = table(u32, job.values);
-      const far = table(
-        u64,
-        Array.from({ length: 9000 }, (_, i) => BigInt(i) * 0x1_0000_0003n),
-      );
-      const near = table(i32, [-5, 7, -2147483648]);
-      const wide = far.at(item.mul(70));
-      const sum = values
-        .at(item.mul(7))
-        .add(wide.hi)
-        .add(wide.lo)
-        .add(near.at(item.rem(3)).bits(u32));
-      buffers.out.set(item, sum);
-    },
-  );
-  const job = { values: [...words(length)] };
-  return { kernel, setup: { job, count: 120, buffers: { out: new Uint32Array(120) } } };
-}
-
 /** A norm and scaling in doubles. */
 function norm(): Sample {
   const size = 300;
@@ -250,18 +179,14 @@ function norm(): Sample {
     );
   });
   const x = Float64Array.from({ length: 3 * size }, (_, i) => Math.cos(i * 1.7));
-  return { kernel, doubles: true, setup: { count: 3, buffers: { x, out: new Float64Array(3 * size) } } };
+  return { kernel, refusedByWgsl: true, setup: { count: 3, buffers: { x, out: new Float64Array(3 * size) } } };
 }
 
 export const tileSamples: readonly Sample[] = [
-  ...(['u32', 'i32', 'f32'] as const).map(sums),
-  { ...sums('u64'), doubles: true }, // refused on WGSL like doubles are
-  sums('f64'),
+  ...(['u32', 'i32', 'u64', 'f32', 'f64'] as const).map(sums),
   sieve(),
   compact(64),
   compact(700),
   uniform(),
   norm(),
 ];
-
-export const itemSamples: readonly Sample[] = [quads(), large()];
