@@ -18,6 +18,13 @@ const needs = [
     without: 'tests of the native device',
   },
   { probe: 'command -v chromium', packages: ['chromium'], without: 'tests in a browser' },
+  {
+    probe: 'test -e /etc/OpenCL/vendors/pocl.icd && ldconfig -p | grep -q libOpenCL.so.1',
+    packages: ['pocl-opencl-icd', 'ocl-icd-libopencl1'],
+    without: 'tests of OpenCL text',
+  },
+  // The loader only: the driver that WebGPU's tests use is SwiftShader, which comes with chromium.
+  { probe: 'ldconfig -p | grep -q libvulkan.so.1', packages: ['libvulkan1'], without: 'tests of WGSL text' },
   { probe: 'command -v openssl', packages: ['openssl'], without: 'comparisons with OpenSSL' },
 ];
 

@@ -30,6 +30,13 @@ export const arithmetic: readonly Case[] = scalars.flatMap((type): Case[] => [
       run: (device) => runVarying(device, type, { lanes }),
     }),
   ),
+  // What targets without 64-bit integers, and those with a second pipe, execute; on the others too.
+  ...([1, 'auto'] as const).map(
+    (lanes): Case => ({
+      name: `operations/${type}/in 32-bit words and multiply-adds, ${lanes === 1 ? 'one lane' : 'a gang'}`,
+      run: (device) => runVarying(device, type, { lanes, wide: true, pipes: 0.5 }),
+    }),
+  ),
   { name: `operations/${type}/all constant`, run: (device) => runConstant(device, type) },
   ...([1, 'auto'] as const).map(
     (lanes): Case => ({

@@ -12,6 +12,7 @@ import { memory } from './memory.js';
 import { ranges } from './ranges.js';
 import { streams } from './streams.js';
 import { tables } from './tables.js';
+import { tileCases } from './tiles.js';
 
 export { type Case, type CaseResult, runCase, Skip, type Totals } from './case.js';
 
@@ -26,6 +27,7 @@ export const conformanceCases: readonly Case[] = [
   ...hits,
   ...ranges,
   ...bounds,
+  ...tileCases,
   ...hashing,
   ...streams,
 ];
