@@ -146,7 +146,12 @@ export function withoutUnused<P extends Program>(program: P): P {
   const used = new Set<Node>();
   const readCells = new Set<Cell>();
   const need = (...nodes: readonly Node[]) => {
-    for (const node of inOrder(nodes, (n) => used.has(n))) used.add(node);
+    const stack = [...nodes];
+    for (let node = stack.pop(); node; node = stack.pop()) {
+      if (used.has(node)) continue;
+      used.add(node);
+      stack.push(...node.args);
+    }
   };
 
   /** Backwards, so that a use is seen before its definition. Loops may need a second round: cells flow around. */

@@ -112,10 +112,17 @@ export function rootsOf(block: Block): Node[] {
   });
 }
 
-/** The parameters that a body reads, in word order. */
+/** The parameters that a placed body reads, in word order. */
 export function paramsOf(body: Block): Node[] {
-  const byWord = new Map(
-    inOrder(rootsOf(body)).flatMap((node) => (node.op === 'param' ? [[node.detail.word, node] as const] : [])),
-  );
-  return [...byWord.values()].sort((a, b) => (a.detail.word ?? 0) - (b.detail.word ?? 0));
+  const byWord = new Map<number, Node>();
+  const walk = (block: Block): void => {
+    for (const statement of block) {
+      for (const node of reads(statement)) if (node.op === 'param') byWord.set(node.detail.word ?? 0, node);
+      const last = readAtEnd(statement);
+      if (last?.node.op === 'param') byWord.set(last.node.detail.word ?? 0, last.node);
+      for (const inner of innerBlocks(statement)) walk(inner);
+    }
+  };
+  walk(body);
+  return [...byWord].sort(([a], [b]) => a - b).map(([, node]) => node);
 }

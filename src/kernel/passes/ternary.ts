@@ -45,6 +45,7 @@ export function ternary<P extends Program>(program: P): P {
  */
 function inputsOf(root: Node, uses: ReadonlyMap<Node, number>): Node[] {
   let best = [...new Set(root.args)];
+  if (!root.args.some((arg) => isLogic(arg))) return best;
   const queue: Node[][] = [best];
   for (let tried = 0; tried < 24; tried++) {
     const inputs = queue.shift();
