@@ -1,6 +1,6 @@
 // Random kernels without end: the passes against the interpreter, or a device against it.
 //
-//   node scripts/fuzz.mjs [--device native|passes] [--seed N] [--seconds N]
+//   node scripts/fuzz.mjs [--device native|passes] [--kind items|tiles] [--seed N] [--seconds N]
 //
 // Prints a line now and then, and the first failure with its seed and a kernel made small; exit 1 then.
 import { spawn } from 'node:child_process';
@@ -15,6 +15,7 @@ const { values } = parseArgs({
   options: {
     device: { type: 'string', default: 'native' },
     seed: { type: 'string', default: String(Math.floor(Math.random() * 2 ** 31)) },
+    kind: { type: 'string' }, // both, in turn, where none is given
     seconds: { type: 'string' },
     count: { type: 'string' }, // of one child; set by the parent
   },
@@ -54,6 +55,7 @@ async function parent() {
       String(many),
       '--seconds',
       String(left),
+      ...(values.kind === undefined ? [] : ['--kind', values.kind]),
     ];
     const env = { ...process.env, MILLRACE_CACHE_DIR: cache };
     const { code, results } = await watched(
@@ -108,6 +110,7 @@ async function child(count) {
     seed,
     count,
     seconds: Number(values.seconds),
+    kind: values.kind,
     /** @param {{ name: string, status: string, reason?: string }} result */
     onResult({ name, status, reason }) {
       if (process.connected) process.send?.(name);

@@ -2,9 +2,16 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+import { build } from '../src/device/conformance/fuzz/build.js';
+import { runGang } from '../src/device/conformance/fuzz/gang-machine.js';
+import { generate } from '../src/device/conformance/fuzz/generate.js';
 import { passesDifference, wayNames } from '../src/device/conformance/fuzz/passes.js';
+import { print } from '../src/device/conformance/fuzz/print.js';
+import { blocksOf, type Recipe, type Step, stepCount } from '../src/device/conformance/fuzz/recipe.js';
 import { fuzzDevice, fuzzPasses } from '../src/device/conformance/fuzz/run.js';
-import { type Inputs, interpreted } from '../src/device/conformance/fuzz/trial.js';
+import { shrink } from '../src/device/conformance/fuzz/shrink.js';
+import { anyTileInputs, difference, type Inputs, interpreted } from '../src/device/conformance/fuzz/trial.js';
+import { Random } from '../src/device/conformance/random.js';
 import { runKernel } from '../src/device/conformance/rig.js';
 import { listDevices, openDevice } from '../src/device/registry.js';
 import {
@@ -19,9 +26,13 @@ import {
   rw,
   subChain,
   table,
+  tiles,
   when,
   whileTrue,
 } from '../src/kernel/index.js';
+import { floatingProgram } from '../src/kernel/passes/floating.js';
+import { gang } from '../src/kernel/passes/gang.js';
+import { place } from '../src/kernel/passes/place.js';
 
 /** Where the random kernels begin. A failure names its own seed; its kernel, made small, goes to the end of this file. */
 const SEED = 20_090_103;
@@ -38,7 +49,7 @@ describe('random kernels', () => {
   test('mean the same before and after the passes', { timeout: minutes(30) }, async () => {
     const { passed, firstFailure } = await fuzzPasses({ seed: SEED, seconds: long ? 600 : 10 });
     expect(firstFailure).toBeUndefined();
-    expect(passed).toBeGreaterThan(0);
+    expect(passed).toBeGreaterThan(1); // items and tiles take turns
   });
 
   describe.each(['native', 'wasm'])('on %s', (name) => {
@@ -49,11 +60,35 @@ describe('random kernels', () => {
       try {
         const { passed, firstFailure } = await fuzzDevice(device, { seed: SEED, seconds: long ? 900 : 40 });
         expect(firstFailure).toBeUndefined();
-        expect(passed).toBeGreaterThan(0);
+        expect(passed).toBeGreaterThan(1);
       } finally {
         await device.close();
       }
     });
+  });
+});
+
+describe('random tiles', () => {
+  test('have no races: indices in step do what one after the other does', { timeout: minutes(5) }, () => {
+    for (let seed = SEED; seed < SEED + 40; seed++) {
+      const random = new Random(seed);
+      const program = build(generate(random, 'tiles')).trace();
+      const inputs = anyTileInputs(random, 2);
+      const together = runGang(gang(place(floatingProgram(program)), 64), inputs);
+      expect(difference(inputs, interpreted(program, inputs), together), `seed ${seed}`).toBeUndefined();
+    }
+  });
+
+  test('are data, and become small around the step that matters', { timeout: minutes(5) }, async () => {
+    const scans = (steps: readonly Step[]): boolean =>
+      steps.some((step) => step.kind === 'scan' || blocksOf(step).some(scans));
+    const recipes = Array.from({ length: 200 }, (_, i) => generate(new Random(SEED + i), 'tiles'));
+    const recipe = recipes.find(({ steps }) => scans(steps)) as Recipe;
+    expect(structuredClone(recipe)).toEqual(recipe);
+    const fails = (candidate: Recipe) => build(candidate).trace().near.length > 0 && scans(candidate.steps);
+    const small = await shrink(recipe, fails, 3000);
+    expect(stepCount(small.steps)).toBe(1);
+    expect(print(small)).toMatch(/^const near\d = near\(u32, \d+\);.*\nconst v\d+ = scan\(\d+, near\d\);$/);
   });
 });
 
@@ -94,6 +129,19 @@ const found: Readonly<Record<string, { kernel: Kernel; inputs?: Partial<Inputs> 
       buffers.own.set4(item, [1, 1, chain.limbs[1]!, 1]);
     }),
     inputs: { job: { a: 20 }, buffers: { own: new Uint32Array(4 * 37) } },
+  },
+  'an offset into near arrays that the linker refused (GCC, two lanes)': {
+    kernel: tiles('near-offset', { buffers: { x: read('u32'), own: rw('u32') } }, ({ tile, near, each, buffers }) => {
+      const arrays = [near('u32', 37), near('u32', 32)];
+      for (const [k, array] of arrays.entries())
+        each(array.length, (i) => array.set(i, buffers.x.at(i.add(tile.add(9 * k)).rem(64))));
+      arrays[0]!.at(1);
+      each(32, (i) => {
+        arrays[1]!.at(1);
+        buffers.own.set(tile.mul(301).add(i).mul(4).add(2), 1);
+      });
+    }),
+    inputs: { buffers: { x: new Uint32Array(64), own: new Uint32Array(37 * 301 * 4) } },
   },
   'the negative of a fused sum that is 0 (GCC gives +0)': {
     kernel: items(

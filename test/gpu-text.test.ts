@@ -101,7 +101,7 @@ describe.concurrent.each(['opencl', 'wgsl'] as const)('%s', (target) => {
 const chosen = {
   opencl:
     /^operations\/\w+\/from memory, one lane|^control\/(break|while)|^tables\/u64|^atomics|^hits|^ranges|^bounds\/a quad/,
-  wgsl: /^operations\/(u32|i32)\/one operand constant, one lane|^control|^memory\/u64|^tables\/u64|^atomics|^ranges|^bounds\/a quad/,
+  wgsl: /^operations\/(u32|i32)\/one operand constant, one lane|^control|^memory\/u64|^tables\/u64|^atomics|^ranges|^bounds\/a quad|^tiles\/(?!.*(f64|vectors))/,
 };
 
 /**

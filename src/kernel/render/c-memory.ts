@@ -54,10 +54,14 @@ export class CMemory {
     return [...bound, ...near];
   }
 
-  /** A tile's arrays are its thread's. */
+  /**
+   * A tile's arrays are its thread's. In the local model GCC folds the offset of an index into the symbol; in a branch
+   * that is never taken it may be of 2^34 bytes, and the linker refuses it.
+   */
   nearArrays(program: Hoisted): string[] {
     return program.near.map(
-      (decl) => `static _Thread_local ${decl.type} ${decl.name}_storage[${decl.length}] __attribute__((aligned(64)));`,
+      ({ type, name, length }) =>
+        `static _Thread_local ${type} ${name}_storage[${length}] __attribute__((aligned(64), tls_model("global-dynamic")));`,
     );
   }
 
@@ -246,7 +250,8 @@ export class CMemory {
     const base = place.base && names.value(place.base);
     // The last element of the access must be inside; index and result are those of the first. A base so large that the
     // address would wrap is outside too.
-    const whole = (lane: string) => (base ? `((u64)${laneOf(base, lane)} >> 60 ? ~0ull : ${plain(lane)})` : plain(lane));
+    const whole = (lane: string) =>
+      base ? `((u64)${laneOf(base, lane)} >> 60 ? ~0ull : ${plain(lane)})` : plain(lane);
     return (lane) => `checked_index(${whole(lane)}, ${width}, ${length}, control, ${site})`;
   }
 

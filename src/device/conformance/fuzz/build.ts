@@ -20,19 +20,27 @@ import {
   select,
   type Table,
   table,
+  tiles,
   type Value,
   when,
   whileTrue,
 } from '../../../kernel/index.js';
 import { type Operation, operations, slotType } from '../operations.js';
 import { hitTypes, INPUTS, numeric, type Operand, type Recipe, SHARED, type Step } from './recipe.js';
+import { type Standing, TileBuilder } from './tile-build.js';
+import { isTileStep } from './tile-recipe.js';
 
 const scalars: readonly Scalar[] = [...numeric, 'bool'];
 const byName = new Map(operations.map((operation) => [operation.name, operation]));
 
 /** The kernel that a recipe describes. */
 export function build(recipe: Recipe, name = 'fuzz'): Kernel {
-  return items(name, { job: jobFields, chunk: chunkFields, buffers: bufferSpecs, hit: hitTypes }, (context) => {
+  const signature = { job: jobFields, chunk: chunkFields, buffers: bufferSpecs, hit: hitTypes };
+  if (recipe.near)
+    return tiles(name, signature, (context) => {
+      new Builder(recipe, { ...context, item: context.tile } as unknown as Context, context as never).run();
+    });
+  return items(name, signature, (context) => {
     new Builder(recipe, context as unknown as Context).run();
   });
 }
@@ -59,16 +67,21 @@ interface Context {
 interface Names {
   readonly values: Map<number, Expr<Scalar>>;
   readonly cells: Map<number, Cell<Scalar>>;
+  /** Cells from outside the region: they are only read in it. */
+  readonly fixed?: ReadonlySet<number>;
 }
 
 class Builder {
   readonly #recipe: Recipe;
   readonly #context: Context;
   readonly #tables: Table<Numeric>[];
+  readonly #tiles: TileBuilder<Names> | undefined;
+  #standing: Standing;
 
-  constructor(recipe: Recipe, context: Context) {
+  constructor(recipe: Recipe, context: Context, tile?: ConstructorParameters<typeof TileBuilder>[1]) {
     this.#recipe = recipe;
     this.#context = context;
+    this.#standing = { item: context.item, index: context.index, own: context.item, writes: true };
     const none: Names = { values: new Map(), cells: new Map() };
     this.#tables = recipe.tables.map(({ type, entries, plus }) => {
       const values = entries.map((entry) => this.#operand(type, entry, none) as Expr<Numeric>);
@@ -77,6 +90,29 @@ class Builder {
         plus === undefined ? values : values.map((value) => value.add(lit(type, plus) as Expr<Numeric>)),
       );
     });
+    if (!tile) return;
+    this.#tiles = new TileBuilder<Names>(recipe, tile, {
+      operand: <T extends Scalar>(type: T, operand: Operand, names: Names) =>
+        this.#operand(type, operand, names) as Expr<T>,
+      define: (id, value, names) => void names.values.set(id, value),
+      at: (standing, steps, names, after) => this.#at(standing, steps, names, after),
+      guarded,
+    });
+    this.#standing = this.#tiles.standing;
+  }
+
+  /** A region's steps. */
+  #at(standing: Standing, steps: readonly Step[], outer: Names, after?: (names: Names) => void): void {
+    const before = this.#standing;
+    const fixed = new Set(outer.cells.keys());
+    const names: Names = { values: new Map(outer.values), cells: new Map(outer.cells), fixed };
+    this.#standing = standing;
+    try {
+      for (const step of steps) this.#step(step, names);
+      after?.(names);
+    } finally {
+      this.#standing = before;
+    }
   }
 
   run(): void {
@@ -84,14 +120,20 @@ class Builder {
   }
 
   #block(steps: readonly Step[], outer: Names): void {
-    const names: Names = { values: new Map(outer.values), cells: new Map(outer.cells) };
+    const names: Names = { ...outer, values: new Map(outer.values), cells: new Map(outer.cells) };
     for (const step of steps) this.#step(step, names);
   }
 
   #step(step: Step, names: Names): void {
     const of = <T extends Scalar>(type: T, operand: Operand): Expr<T> => this.#operand(type, operand, names) as Expr<T>;
     const define = (id: number, value: Expr<Scalar>) => names.values.set(id, value);
-    const { item, buffers } = this.#context;
+    if (isTileStep(step)) {
+      this.#tiles?.step(step, names);
+      return;
+    }
+    const { own: item, writes } = this.#standing;
+    if (!writes && effects.has(step.kind)) return;
+    const { buffers } = this.#context;
     const input = (type: Numeric) => buffers[`in-${type}`] as ReadBuffer<Numeric>;
     const own = (type: Numeric) => buffers[`own-${type}`] as RwBuffer<Numeric>;
     const tally = buffers.tally as AtomicBuffer;
@@ -137,7 +179,7 @@ class Builder {
       case 'get':
         return void define(step.id, names.cells.get(step.cell)?.get() ?? this.#missing(step.type));
       case 'set':
-        names.cells.get(step.cell)?.set(of(step.type, step.value));
+        if (!names.fixed?.has(step.cell)) names.cells.get(step.cell)?.set(of(step.type, step.value));
         return;
       case 'tally':
         return void tally[step.op](SHARED.indexOf(step.op), of('u32', step.value));
@@ -187,7 +229,7 @@ class Builder {
         const rounds = cell('u32', 0);
         whileTrue(
           () => {
-            const inside: Names = { values: new Map(names.values), cells: names.cells };
+            const inside: Names = { ...names, values: new Map(names.values) };
             for (const inner of step.test) this.#step(inner, inside);
             return rounds.lt(step.most).and(this.#operand('bool', step.condition, inside) as Expr<'bool'>);
           },
@@ -215,7 +257,8 @@ class Builder {
   }
 
   #operand(type: Scalar, operand: Operand, names: Names): Expr<Scalar> {
-    const { job, chunk, item, index } = this.#context;
+    const { job, chunk } = this.#context;
+    const { item, index } = this.#standing;
     const ofJob = (at: number) => job[`job-${type}`]?.[at] ?? this.#missing(type);
     switch (operand.kind) {
       case 'value': {
@@ -238,6 +281,9 @@ class Builder {
     return lit(type, type === 'bool' ? true : 1);
   }
 }
+
+/** Steps that change memory: in a tile they stand in `each` and `once` only. */
+const effects: ReadonlySet<Step['kind']> = new Set(['store', 'storeQuad', 'tally', 'atomic', 'emit'] as const);
 
 /** `access` within bounds: by wrapping the index, or only where it is inside. */
 function guarded<T extends Scalar>(

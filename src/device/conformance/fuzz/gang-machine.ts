@@ -1,8 +1,17 @@
 import { evaluate, outOfBounds } from '../../../kernel/evaluate.js';
 import { fromWords, JobParameters, type Value, wordsOf } from '../../../kernel/index.js';
-import type { Block, BufferDecl, Cell, Node, Place, Statement, Table } from '../../../kernel/ir.js';
+import {
+  type Block,
+  type BufferDecl,
+  type Cell,
+  type Node,
+  type Place,
+  type Statement,
+  SUM_PARTIALS,
+  type Table,
+} from '../../../kernel/ir.js';
 import type { Gang } from '../../../kernel/passes/gang.js';
-import type { Data } from '../rig.js';
+import { type Data, zeros } from '../rig.js';
 import { AMPLE, type Inputs, type Output, RING_WORDS } from './trial.js';
 
 /** One value for all lanes, or one for each. */
@@ -17,18 +26,23 @@ export function runGang(gang: Gang, inputs: Inputs): Output {
   const buffers = Object.fromEntries(Object.entries(inputs.buffers).map(([name, data]) => [name, data.slice()]));
   const ring = new Uint32Array(RING_WORDS);
   const machine = new GangMachine(gang, inputs, { ...buffers, ring });
-  for (let first = 0; first < inputs.count; first += gang.lanes) machine.items(first);
+  if (gang.program.kind === 'tiles') for (let tile = 0; tile < inputs.count; tile++) machine.tile(tile);
+  else for (let first = 0; first < inputs.count; first += gang.lanes) machine.items(first);
   return { buffers, ring };
 }
 
 class GangMachine {
   readonly #gang: Gang;
-  readonly #count: number;
+  /** Indices of the launch, or of the region that is run. */
+  #count: number;
   readonly #params: Uint32Array;
   readonly #memory = new Map<BufferDecl, Data>();
   readonly #values = new Map<Node, Lanes>();
   readonly #cells = new Map<Cell, Lanes>();
   readonly #every: readonly number[];
+  /** Lanes that are there: one between the regions of a tile. */
+  #here: readonly number[];
+  #tile = 0;
   #first = 0;
   #leaving = false;
 
@@ -37,6 +51,7 @@ class GangMachine {
     this.#count = count;
     this.#params = new JobParameters(gang.program, job).words(base, AMPLE, chunk);
     this.#every = [...Array(gang.lanes).keys()];
+    this.#here = gang.program.kind === 'tiles' ? [0] : this.#every;
     for (const decl of gang.program.buffers) {
       const data = buffers[decl.name] as Data;
       this.#memory.set(decl, data instanceof Uint8Array ? new Uint32Array(data.buffer) : data);
@@ -46,6 +61,60 @@ class GangMachine {
   items(first: number): void {
     this.#first = first;
     this.#block(this.#gang.program.body);
+  }
+
+  tile(tile: number): void {
+    this.#tile = tile;
+    for (const decl of this.#gang.program.near) {
+      const data = zeros(decl.type, decl.length ?? 0);
+      new Uint8Array(data.buffer).fill(0x5a); // undefined at first
+      this.#memory.set(decl, data);
+    }
+    this.#block(this.#gang.program.body);
+  }
+
+  /** The indices of a region, so many at a time; `after` is told each and its lane. */
+  #region(
+    statement: Extract<Statement, { kind: 'each' | 'sum' }>,
+    after: (i: number, lane: number) => void = () => undefined,
+  ): void {
+    const count = this.#uniform(statement.count) as number;
+    this.#count = count;
+    this.#here = this.#every;
+    for (let first = 0; first < count; first += this.#gang.lanes) {
+      this.#first = first;
+      this.#values.set(
+        statement.index,
+        this.#every.map((lane) => first + lane),
+      );
+      this.#block(statement.body);
+      for (const lane of this.#every) if (first + lane < count) after(first + lane, lane);
+    }
+    this.#here = [0];
+  }
+
+  #sum(statement: Extract<Statement, { kind: 'sum' }>): void {
+    const { type } = statement.result;
+    const node = { op: 'add', type, args: [statement.result, statement.result], detail: {} } as unknown as Node;
+    const partials = Array<Value>(SUM_PARTIALS).fill(type === 'u64' ? 0n : 0);
+    const add = (at: number, value: Value) => {
+      partials[at] = evaluate(node, [partials[at] as Value, value]);
+    };
+    this.#region(statement, (i, lane) => add(i % SUM_PARTIALS, this.#lane(statement.value, lane)));
+    for (let half = SUM_PARTIALS / 2; half >= 1; half /= 2)
+      for (let i = 0; i < half; i++) add(i, partials[i + half] as Value);
+    this.#values.set(statement.result, partials[0] as Value);
+  }
+
+  #scan({ near, length, result }: Extract<Statement, { kind: 'scan' }>): void {
+    const memory = this.#memory.get(near) as Uint32Array;
+    let total = 0;
+    for (let i = 0; i < length; i++) {
+      const count = memory[i] as number;
+      memory[i] = total;
+      total = (total + count) >>> 0;
+    }
+    this.#values.set(result, total);
   }
 
   #block(block: Block): void {
@@ -113,6 +182,18 @@ class GangMachine {
         return;
       case 'break':
         this.#leaving = this.#uniform(statement.condition) as boolean;
+        return;
+      case 'each':
+        this.#region(statement);
+        return;
+      case 'sum':
+        this.#sum(statement);
+        return;
+      case 'scan':
+        this.#scan(statement);
+        return;
+      case 'once':
+        this.#block(statement.body);
         return;
       default:
         throw new TypeError(`${statement.kind} is not expected here`);
@@ -187,12 +268,12 @@ class GangMachine {
       }[op];
       memory[at] = (after >>> 0) as never;
     });
-    if (result) this.#values.set(result, befores);
+    if (result) this.#values.set(result, this.#here.length === 1 ? (befores[0] as Value) : befores);
   }
 
   /** For each lane of the mask, in order. */
   #lanesOf(mask: Node | undefined, act: (lane: number) => void): void {
-    for (const lane of this.#every) if (!mask || this.#lane(mask, lane)) act(lane);
+    for (const lane of this.#here) if (!mask || this.#lane(mask, lane)) act(lane);
   }
 
   #find(statement: Statement, place: Place, width: number, lane: number | undefined): { memory: Data; at: number } {
@@ -206,6 +287,7 @@ class GangMachine {
   #value(node: Node): Lanes {
     if (node.op === 'const') return node.detail.value as Value;
     if (node.op === 'param') return fromWords(node.type, this.#params, node.detail.word);
+    if (node.op === 'item' && this.#gang.program.kind === 'tiles') return this.#tile;
     if (node.op === 'item') return this.#every.map((lane) => this.#first + lane);
     if (node.op === 'active') return this.#every.map((lane) => this.#first + lane < this.#count);
     const value = this.#values.get(node);

@@ -12,10 +12,12 @@ import {
   type Step,
   type TableRecipe,
 } from './recipe.js';
+import { anyNear, tileStep, tileTail } from './tile-generate.js';
+import { isTileStep, type NearRecipe, tileDefinition } from './tile-recipe.js';
 
 /** A random recipe. The same generator state gives the same recipe. */
-export function generate(random: Random): Recipe {
-  return new Generator(random).recipe();
+export function generate(random: Random, kind: 'items' | 'tiles' = 'items'): Recipe {
+  return new Generator(random, kind === 'tiles' ? anyNear(random) : undefined).recipe();
 }
 
 interface Named {
@@ -29,6 +31,8 @@ interface Scope {
   readonly cells: readonly Named[];
   readonly inLoop: boolean;
   readonly depth: number;
+  /** Inside a region of a tile? */
+  readonly region?: boolean;
 }
 
 const ownAtomics: readonly OwnAtomic[] = ['add', 'or', 'min', 'max', 'exchange', 'load', 'store'];
@@ -42,13 +46,16 @@ const byType = new Map(
 class Generator {
   readonly #random: Random;
   readonly #tables: TableRecipe[];
+  /** Of a tile. */
+  readonly #near: readonly NearRecipe[] | undefined;
   /** A kernel favours some types: all of them at once seldom meet in one expression. */
   readonly #types: readonly Scalar[];
   #next = 1;
   #budget: number;
 
-  constructor(random: Random) {
+  constructor(random: Random, near?: readonly NearRecipe[]) {
     this.#random = random;
+    this.#near = near;
     this.#budget = 5 + random.below(random.chance(0.15) ? 90 : 35);
     const all: Scalar[] = ['u32', 'i32', 'u64', 'f32', 'f64', 'bool'];
     const favourites = Array.from({ length: 1 + random.below(3) }, () => random.pick(all));
@@ -58,7 +65,10 @@ class Generator {
 
   recipe(): Recipe {
     const steps = this.#block({ values: [], cells: [], inLoop: false, depth: 0 }, this.#budget);
-    return { tables: this.#tables, steps: [...steps, ...this.#tail(steps)] };
+    const tail = this.#tail(steps);
+    if (!this.#near) return { tables: this.#tables, steps: [...steps, ...tail] };
+    const ending = tileTail(this.#near, tail, () => this.#next++);
+    return { tables: this.#tables, near: this.#near, steps: [...steps, ...ending] };
   }
 
   #table(): TableRecipe {
@@ -137,6 +147,8 @@ class Generator {
   /** A step that may stand here; what it needs before it (a condition's operands) is added by itself. */
   #step(scope: () => Scope, add: (step: Step) => void): Step | undefined {
     const random = this.#random;
+    const special = this.#near && this.#tileStep(this.#near, scope);
+    if (special) return special;
     const dice = random.below(100);
     const { depth, inLoop, cells } = scope();
     const type = random.pick(this.#types);
@@ -183,6 +195,19 @@ class Generator {
     if (dice < 84) return { kind: 'emit', values: Object.values(hitTypes).map(of) };
     if (dice < 90 && inLoop) return { kind: 'break', condition: this.#condition(scope, add) };
     return depth < 4 ? this.#nested(scope, add) : undefined;
+  }
+
+  #tileStep(near: readonly NearRecipe[], scope: () => Scope): Step | undefined {
+    return tileStep(near, scope().region ?? false, {
+      random: this.#random,
+      id: () => this.#next++,
+      operand: (type) => this.#operand(type, scope()),
+      block: ({ region }) => {
+        const inside = { ...scope(), region, inLoop: false, depth: Math.max(2, scope().depth + 1) };
+        const steps = this.#block(inside, 1 + this.#random.below(10));
+        return { steps, values: this.#visible(steps).values };
+      },
+    });
   }
 
   #nested(scope: () => Scope, add: (step: Step) => void): Step {
@@ -294,6 +319,7 @@ class Generator {
 
 /** The value or cell that a step makes for those after it. */
 export function definition(step: Step, tables: readonly TableRecipe[]): Named | undefined {
+  if (isTileStep(step)) return tileDefinition(step);
   switch (step.kind) {
     case 'operation':
       return { id: step.id, type: resultOf(step.name) };

@@ -1,6 +1,7 @@
 import type { Scalar, Value } from '../../../kernel/index.js';
 import { operations, slotType } from '../operations.js';
 import { blocksOf, INPUTS, type Operand, type Recipe, type Step } from './recipe.js';
+import { nearIn, PART } from './tile-recipe.js';
 
 const byName = new Map(operations.map((operation) => [operation.name, operation]));
 
@@ -14,6 +15,10 @@ export function print(recipe: Recipe): string {
     lines.push(
       `const table${t} = table(${type}, [${entries.map((entry) => operand(entry, type)).join(', ')}]${added});`,
     );
+  });
+  const arrays = nearIn(recipe.steps, blocksOf);
+  recipe.near?.forEach(({ type, length }, k) => {
+    if (arrays.has(k)) lines.push(`const near${k} = near(${type}, ${length}); // filled from input.${type}`);
   });
   block(recipe.steps, '', lines);
   return lines.join('\n');
@@ -103,6 +108,37 @@ function statement(step: Step, indent: string, lines: string[]): void {
       line('}, () => {');
       inner(step.body);
       return void line('});');
+    case 'each':
+      line(`each(min(${of(step.rounds, 'u32')}, ${step.most}), (item) => { // own slots: item xor ${step.flip}`);
+      inner(step.body);
+      return void line('});');
+    case 'sum':
+      line(`const v${step.id} = sum(${step.type}, min(${of(step.rounds, 'u32')}, ${step.most}), (item) => {`);
+      inner(step.body);
+      line(`  return ${of(step.value, step.type)};`);
+      return void line('});');
+    case 'once':
+      line('once(() => {');
+      inner(step.body);
+      return void line('});');
+    case 'scan':
+      return void line(`const v${step.id} = scan(${step.length}, near${step.near});`);
+    case 'nearAt':
+      return void line(
+        `const v${step.id} = near${step.near}.at(${of(step.index, 'u32')} /* wrapped; its own where written here */);`,
+      );
+    case 'nearSet':
+      return void line(
+        `near${step.near}.set(/* own; in once ${of(step.index, 'u32')} */ ${of(step.value, step.type)});`,
+      );
+    case 'nearTotal':
+      return void line(
+        `near${step.near}.${step.op}(${of(step.index, 'u32')} /* wrapped */, ${of(step.value, 'u32')});`,
+      );
+    case 'far':
+      return void line(
+        `const v${step.id} = own.${step.type}.at((tile * ${PART} + ${of(step.index, 'u32')} /* wrapped; item where written here */) * 4 + ${step.slot});`,
+      );
   }
 }
 

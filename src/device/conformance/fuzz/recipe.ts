@@ -1,4 +1,5 @@
 import type { Numeric, Scalar, Value } from '../../../kernel/index.js';
+import type { NearRecipe, TileStep } from './tile-recipe.js';
 
 /**
  * A random kernel as data: a tree of steps that `build.ts` turns into a kernel. Steps are named by numbers. A name that
@@ -7,6 +8,8 @@ import type { Numeric, Scalar, Value } from '../../../kernel/index.js';
 export interface Recipe {
   readonly tables: readonly TableRecipe[];
   readonly steps: readonly Step[];
+  /** The arrays of a tile: there in recipes of `tiles` kernels only. */
+  readonly near?: readonly NearRecipe[];
 }
 
 export interface TableRecipe {
@@ -95,7 +98,8 @@ export type Step =
       readonly most: number;
       readonly body: readonly Step[];
     }
-  | { readonly kind: 'break'; readonly condition: Operand };
+  | { readonly kind: 'break'; readonly condition: Operand }
+  | TileStep;
 
 export const numeric: readonly Numeric[] = ['u32', 'i32', 'u64', 'f32', 'f64'];
 
@@ -114,6 +118,9 @@ export function blocksOf(step: Step): readonly (readonly Step[])[] {
     case 'choose':
       return step.cases;
     case 'loop':
+    case 'each':
+    case 'sum':
+    case 'once':
       return [step.body];
     case 'while':
       return [step.test, step.body];
@@ -131,6 +138,9 @@ export function withBlocks(step: Step, blocks: readonly (readonly Step[])[]): St
     case 'choose':
       return { ...step, cases: blocks };
     case 'loop':
+    case 'each':
+    case 'sum':
+    case 'once':
       return { ...step, body: first };
     case 'while':
       return { ...step, test: first, body: second };

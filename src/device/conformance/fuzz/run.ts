@@ -4,11 +4,12 @@ import { type CaseResult, inParallel, type Totals } from '../case.js';
 import { Random } from '../random.js';
 import { build } from './build.js';
 import { generate } from './generate.js';
-import { passesDifference, wayNames } from './passes.js';
+import { inTwoWords, passesDifference, wayNames } from './passes.js';
 import { print } from './print.js';
-import type { Recipe } from './recipe.js';
+import { blocksOf, type Recipe } from './recipe.js';
 import { shrink } from './shrink.js';
-import { anyInputs, deviceOutputs, difference, type Inputs, interpreted, showInputs } from './trial.js';
+import { sumsU64 } from './tile-recipe.js';
+import { anyInputs, anyTileInputs, deviceOutputs, difference, type Inputs, interpreted, showInputs } from './trial.js';
 
 export interface FuzzOptions {
   /** The first kernel's seed; the next has the next. */
@@ -16,26 +17,37 @@ export interface FuzzOptions {
   readonly seconds?: number;
   readonly count?: number;
   readonly onResult?: (result: CaseResult) => void;
+  /** Kernels of one kind only; else they take turns. */
+  readonly kind?: Kind;
   /** Kernels under way at a time: compilers run beside each other. */
   readonly atOnce?: number;
 }
+
+export type Kind = 'items' | 'tiles';
 
 export type FuzzTotals = Totals & { readonly firstFailure?: string };
 
 /** Random kernels on a device against the interpreter. */
 export function fuzzDevice(device: Device, options: FuzzOptions): Promise<FuzzTotals> {
-  return repeat({ atOnce: 2, ...options }, (seed) => deviceTrial(device, seed));
+  return repeat({ atOnce: 2, ...options }, (seed, kind) => deviceTrial(device, seed, kind));
 }
 
 /** Random kernels through the passes, interpreted before and after. Needs no device. */
 export function fuzzPasses(options: FuzzOptions): Promise<FuzzTotals> {
-  return repeat({ atOnce: 1, ...options }, (seed) => passesTrial(seed));
+  return repeat({ atOnce: 1, ...options }, passesTrial);
 }
 
-type Trial = (seed: number) => Promise<string | undefined>;
+type Trial = (seed: number, kind: Kind) => Promise<string | undefined>;
 
 async function repeat(
-  { seed, seconds = Number.POSITIVE_INFINITY, count = Number.POSITIVE_INFINITY, onResult, atOnce = 1 }: FuzzOptions,
+  {
+    seed,
+    seconds = Number.POSITIVE_INFINITY,
+    count = Number.POSITIVE_INFINITY,
+    kind,
+    onResult,
+    atOnce = 1,
+  }: FuzzOptions,
   trial: Trial,
 ): Promise<FuzzTotals> {
   if (seconds === Number.POSITIVE_INFINITY && count === Number.POSITIVE_INFINITY)
@@ -46,10 +58,11 @@ async function repeat(
   let next = 0;
   const one = async (own: number): Promise<void> => {
     const started = performance.now();
-    const reason = await trial(own);
+    const which = kind ?? (own % 2 === 0 ? 'items' : 'tiles');
+    const reason = await trial(own, which);
     totals[reason === undefined ? 'passed' : 'failed']++;
     firstFailure ??= reason;
-    const result = { name: `seed ${own}`, ms: performance.now() - started };
+    const result = { name: `seed ${own} (${which})`, ms: performance.now() - started };
     onResult?.(reason === undefined ? { ...result, status: 'passed' } : { ...result, status: 'failed', reason });
   };
   await inParallel(atOnce, () => (next < count && performance.now() < end ? one(seed + next++) : undefined));
@@ -61,11 +74,11 @@ const DEVICE_TRIES = 150;
 const PASSES_TRIES = 3000;
 const LAUNCHES = 3;
 
-export async function deviceTrial(device: Device, seed: number): Promise<string | undefined> {
+export async function deviceTrial(device: Device, seed: number, kind: Kind = 'items'): Promise<string | undefined> {
   const random = new Random(seed);
-  const recipe = generate(random);
-  const options = anyOptions(random, device);
-  const inputs = Array.from({ length: LAUNCHES }, () => anyInputs(random));
+  const recipe = generate(random, kind);
+  const options = anyOptions(random, device, !sumsU64(recipe.steps, blocksOf));
+  const inputs = Array.from({ length: LAUNCHES }, () => (kind === 'tiles' ? anyTileInputs : anyInputs)(random));
   const find = async (candidate: Recipe, given: readonly Inputs[]): Promise<Found | undefined> => {
     const kernel = tracedOnce(build(candidate));
     const expected = given.map((one) => interpreted(kernel.trace(), one));
@@ -80,14 +93,25 @@ export async function deviceTrial(device: Device, seed: number): Promise<string 
     }
     return undefined;
   };
-  return examine(seed, recipe, inputs, `${device.info.id} with ${JSON.stringify(options)}`, find, DEVICE_TRIES);
+  return examine(
+    `${seed} (${kind})`,
+    recipe,
+    inputs,
+    `${device.info.id} with ${JSON.stringify(options)}`,
+    find,
+    DEVICE_TRIES,
+  );
 }
 
-export async function passesTrial(seed: number): Promise<string | undefined> {
+export async function passesTrial(seed: number, kind: Kind = 'items'): Promise<string | undefined> {
   const random = new Random(seed);
-  const recipe = generate(random);
-  const inputs = Array.from({ length: 2 }, () => anyInputs(random, 9)); // no lanes: few items show all there is
-  const ways = wayNames.filter((_, i) => i === 0 || random.chance(0.4));
+  const recipe = generate(random, kind);
+  // No lanes: few items show all there is.
+  const inputs = Array.from({ length: 2 }, () => (kind === 'tiles' ? anyTileInputs(random, 3) : anyInputs(random, 9)));
+  const refusesWords = sumsU64(recipe.steps, blocksOf);
+  const ways = wayNames
+    .filter((_, i) => i === 0 || random.chance(0.4))
+    .filter((name) => !refusesWords || !inTwoWords(name));
   const find = async (candidate: Recipe, given: readonly Inputs[]): Promise<Found | undefined> => {
     const kernel = tracedOnce(build(candidate));
     const text = passesDifference(
@@ -98,7 +122,7 @@ export async function passesTrial(seed: number): Promise<string | undefined> {
     );
     return text === undefined ? undefined : { text, inputs: given[0] };
   };
-  return examine(seed, recipe, inputs, 'the passes', find, PASSES_TRIES);
+  return examine(`${seed} (${kind})`, recipe, inputs, 'the passes', find, PASSES_TRIES);
 }
 
 /** Tracing takes longer than most of what is done with a trace here. */
@@ -119,7 +143,7 @@ type Find = (recipe: Recipe, inputs: readonly Inputs[]) => Promise<Found | undef
 
 /** Runs a recipe; where it fails, makes it small and tells everything. */
 async function examine(
-  seed: number,
+  seed: string,
   recipe: Recipe,
   inputs: readonly Inputs[],
   where: string,
@@ -151,11 +175,17 @@ async function examine(
 }
 
 /** One lane, the hardware's width, and narrower gangs, which compile sooner and differ in their forms only. */
-function anyOptions(random: Random, device: Device): CompileOptions {
+function anyOptions(random: Random, device: Device, mayBeWide: boolean): CompileOptions {
   const { lanes } = device.info.limits;
   return {
-    lanes: random.chance(0.3) ? 1 : random.chance(0.4) ? lanes : random.pick([2, 4, 4, 4, 8]),
+    lanes: random.chance(0.3)
+      ? 1
+      : random.chance(0.4)
+        ? random.pick([lanes, 'auto' as const])
+        : random.pick([2, 4, 4, 4, 8]),
     hoist: random.chance(0.8),
     checked: random.chance(0.4),
+    wide: random.chance(0.2) && mayBeWide,
+    pipes: random.chance(0.2) ? 0.5 : 0,
   };
 }

@@ -1,0 +1,173 @@
+import {
+  type Expr,
+  lit,
+  min,
+  type Near,
+  type Numeric,
+  type RwBuffer,
+  type Scalar,
+  type TileContext,
+  when,
+} from '../../../kernel/index.js';
+import { blocksOf, INPUTS, type Operand, type Recipe, type Step } from './recipe.js';
+import { nearIn, PART, type Roles, rolesIn, type TileStep } from './tile-recipe.js';
+
+/** Where steps stand: what `item` means there, and what may be done. */
+export interface Standing {
+  readonly item: Expr<'u32'>;
+  readonly index: Expr<'u64'>;
+  /** Whose memory it is. */
+  readonly own: Expr<'u32'>;
+  readonly writes: boolean;
+}
+
+/** What the builder of steps lends to this one. */
+export interface Host<Names> {
+  operand<T extends Scalar>(type: T, operand: Operand, names: Names): Expr<T>;
+  define(id: number, value: Expr<Scalar>, names: Names): void;
+  /** Traces steps that stand elsewhere; `after` sees what they have made. */
+  at(standing: Standing, steps: readonly Step[], names: Names, after?: (names: Names) => void): void;
+  guarded(
+    type: Scalar,
+    index: Expr<'u32'>,
+    length: number,
+    guard: boolean,
+    access: (at: Expr<'u32'>) => Expr<Scalar>,
+  ): Expr<Scalar>;
+}
+
+type AnyTile = TileContext<Record<never, never>, Record<never, never>, Record<never, never>, Record<never, never>>;
+
+/** The region that is being traced. */
+interface Region {
+  readonly kind: 'each' | 'sum' | 'once';
+  readonly item: Expr<'u32'>;
+  readonly flip: number;
+  readonly roles: Roles;
+}
+
+/** Regions and near arrays of a recipe. */
+export class TileBuilder<Names> {
+  readonly #tile: AnyTile;
+  readonly #host: Host<Names>;
+  readonly #near: readonly (Near<Numeric> | undefined)[];
+  #region: Region | undefined;
+
+  constructor(recipe: Recipe, tile: AnyTile, host: Host<Names>) {
+    this.#tile = tile;
+    this.#host = host;
+    const used = nearIn(recipe.steps, blocksOf);
+    this.#near = (recipe.near ?? []).map(({ type, length }, k) => (used.has(k) ? tile.near(type, length) : undefined));
+    // Their contents are undefined at first.
+    for (const [k, near] of this.#near.entries()) {
+      if (!near) continue;
+      const input = (tile.buffers as unknown as Record<string, RwBuffer<Numeric>>)[`in-${near.type}`];
+      tile.each(near.length, (i) =>
+        near.set(i, (input as RwBuffer<Numeric>).at(i.add(tile.tile.add(9 * k)).rem(INPUTS))),
+      );
+    }
+  }
+
+  /** Between regions. */
+  get standing(): Standing {
+    const { tile, index } = this.#tile;
+    return { item: tile, index, own: tile.mul(PART).add(PART - 1), writes: false };
+  }
+
+  step(step: TileStep, names: Names): void {
+    const of = <T extends Scalar>(type: T, operand: Operand) => this.#host.operand(type, operand, names);
+    switch (step.kind) {
+      case 'each':
+        this.#tile.each(min(of('u32', step.rounds), step.most), (item) =>
+          this.#in({ kind: 'each', item, flip: step.flip, roles: rolesIn(step.body, blocksOf) }, step.body, names),
+        );
+        return;
+      case 'sum': {
+        const { type } = step;
+        const total = this.#tile.sum(type, min(of('u32', step.rounds), step.most), (item) => {
+          let term: Expr<Numeric> = lit(type, 1);
+          this.#in({ kind: 'sum', item, flip: 0, roles: none }, step.body, names, (inside) => {
+            term = this.#host.operand(type, step.value, inside);
+          });
+          return term;
+        });
+        this.#host.define(step.id, total, names);
+        return;
+      }
+      case 'once':
+        this.#tile.once(() =>
+          this.#in({ kind: 'once', item: this.#tile.tile, flip: 0, roles: none }, step.body, names),
+        );
+        return;
+      case 'scan': {
+        const near = this.#near[step.near];
+        if (near) this.#host.define(step.id, this.#tile.scan(step.length, near as Near<'u32'>), names);
+        return;
+      }
+      case 'far': {
+        const own = (this.#tile.buffers as unknown as Record<string, RwBuffer<Numeric>>)[`own-${step.type}`];
+        const i = this.#region?.roles.own.has(step.type) ? this.#region.item : of('u32', step.index).rem(PART);
+        const at = this.#tile.tile.mul(PART).add(i).mul(4).add(step.slot);
+        this.#host.define(step.id, (own as RwBuffer<Numeric>).at(at), names);
+        return;
+      }
+      default:
+        this.#access(step, names);
+    }
+  }
+
+  #in(region: Region, steps: readonly Step[], names: Names, after?: (names: Names) => void): void {
+    const { tile, index } = this.#tile;
+    const once = region.kind === 'once';
+    const { item } = region;
+    const standing: Standing = {
+      item,
+      index: once ? index : index.add(item.to('u64')),
+      own: once ? this.standing.own : tile.mul(PART).add(item),
+      writes: region.kind !== 'sum',
+    };
+    this.#region = region;
+    try {
+      this.#host.at(standing, steps, names, after);
+    } finally {
+      this.#region = undefined;
+    }
+  }
+
+  #access(step: Extract<TileStep, { kind: 'nearAt' | 'nearSet' | 'nearTotal' }>, names: Names): void {
+    const near = this.#near[step.near];
+    if (!near) return;
+    const of = <T extends Scalar>(type: T, operand: Operand) => this.#host.operand(type, operand, names);
+    const region = this.#region;
+    const role = region?.roles.near.get(step.near);
+    const { length, type } = near;
+    const anySlot = () => of('u32', step.index).rem(length);
+    const flip = (length & (length - 1)) === 0 ? (region?.flip ?? 0) & (length - 1) : 0;
+    const slotOf = (i: Expr<'u32'>) => (flip === 0 ? i : i.xor(flip));
+    switch (step.kind) {
+      case 'nearAt': {
+        if (role === undefined || !region) this.#host.define(step.id, near.at(anySlot()), names);
+        if (role === 'set' && region)
+          this.#host.define(
+            step.id,
+            this.#host.guarded(type, region.item, length, true, (i) => near.at(slotOf(i))),
+            names,
+          );
+        return;
+      }
+      case 'nearSet': {
+        const value = of(type, step.value);
+        if (region?.kind === 'once') near.set(anySlot(), value);
+        else if (region && role === 'set') when(region.item.lt(length), () => near.set(slotOf(region.item), value));
+        return;
+      }
+      case 'nearTotal': {
+        if (type !== 'u32' || !region || (region.kind !== 'once' && role !== step.op)) return;
+        (near as Near<'u32'>)[step.op](anySlot(), of('u32', step.value));
+        return;
+      }
+    }
+  }
+}
+
+const none: Roles = { near: new Map(), own: new Set() };

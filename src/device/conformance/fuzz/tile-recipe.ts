@@ -1,0 +1,130 @@
+import type { Numeric, Scalar } from '../../../kernel/index.js';
+import type { Operand, Step } from './recipe.js';
+
+/**
+ * What a recipe of a `tiles` kernel has beyond one of `items`. Inside a region, `item` stands for the region's index, and
+ * each index has memory of its own as an item has it. Which slots a step may touch is settled when the kernel is built
+ * (`rolesIn`), from all that the region does: a recipe has no races, whatever is taken out of it.
+ */
+export type TileStep =
+  /** All i below `rounds`, at most `most`. Near arrays of 2^k elements are written at i xor `flip`. */
+  | {
+      readonly kind: 'each';
+      readonly rounds: Operand;
+      readonly most: number;
+      readonly flip: number;
+      readonly body: readonly Step[];
+    }
+  | {
+      readonly kind: 'sum';
+      readonly id: number;
+      readonly type: Numeric;
+      readonly rounds: Operand;
+      readonly most: number;
+      readonly body: readonly Step[];
+      readonly value: Operand;
+    }
+  | { readonly kind: 'scan'; readonly id: number; readonly near: number; readonly length: number }
+  | { readonly kind: 'once'; readonly body: readonly Step[] }
+  /** Any slot of an array that the region does not write; its own slot of one that it does. */
+  | {
+      readonly kind: 'nearAt';
+      readonly id: number;
+      readonly near: number;
+      readonly type: Numeric;
+      readonly index: Operand;
+    }
+  /** The index's own slot; in `once`, any. */
+  | {
+      readonly kind: 'nearSet';
+      readonly near: number;
+      readonly type: Numeric;
+      readonly index: Operand;
+      readonly value: Operand;
+    }
+  /** Where indices meet on a word: the order does not matter, and nobody looks before the region's end. */
+  | {
+      readonly kind: 'nearTotal';
+      readonly near: number;
+      readonly op: 'add' | 'or';
+      readonly index: Operand;
+      readonly value: Operand;
+    }
+  /** Another index's element of a writable buffer. */
+  | {
+      readonly kind: 'far';
+      readonly id: number;
+      readonly type: Numeric;
+      readonly index: Operand;
+      readonly slot: number;
+    };
+
+export interface NearRecipe {
+  readonly type: Numeric;
+  readonly length: number;
+}
+
+/** The largest count of a region. */
+export const MOST = 300;
+/** Indices with memory of their own, per tile: those of regions, and one for `once` and what stands between regions. */
+export const PART = MOST + 1;
+
+const kinds: ReadonlySet<string> = new Set<TileStep['kind']>([
+  'each',
+  'sum',
+  'scan',
+  'once',
+  'nearAt',
+  'nearSet',
+  'nearTotal',
+  'far',
+]);
+export const isTileStep = (step: Step): step is TileStep => kinds.has(step.kind);
+
+/** How a region changes an array; all other ways of changing it there are left out of the kernel. */
+export type Role = 'set' | 'add' | 'or';
+
+/** By the number of the near array, and by the type of the writable buffer. The first change decides. */
+export interface Roles {
+  readonly near: ReadonlyMap<number, Role>;
+  readonly own: ReadonlySet<Numeric>;
+}
+
+export function rolesIn(steps: readonly Step[], blocksOf: (step: Step) => readonly (readonly Step[])[]): Roles {
+  const near = new Map<number, Role>();
+  const own = new Set<Numeric>();
+  const visit = (step: Step): void => {
+    if (step.kind === 'nearSet' && !near.has(step.near)) near.set(step.near, 'set');
+    if (step.kind === 'nearTotal' && !near.has(step.near)) near.set(step.near, step.op);
+    if (step.kind === 'store' || step.kind === 'storeQuad') own.add(step.type);
+    for (const block of blocksOf(step)) block.forEach(visit);
+  };
+  steps.forEach(visit);
+  return { near, own };
+}
+
+/** The value that a step makes for those after it. */
+export function tileDefinition(step: TileStep): { id: number; type: Scalar } | undefined {
+  if (step.kind === 'scan') return { id: step.id, type: 'u32' };
+  return 'id' in step ? { id: step.id, type: step.type } : undefined;
+}
+
+/** The near arrays that steps name. */
+export function nearIn(
+  steps: readonly Step[],
+  blocksOf: (step: Step) => readonly (readonly Step[])[],
+): ReadonlySet<number> {
+  return new Set(
+    steps.flatMap((step) => [
+      ...('near' in step ? [step.near] : []),
+      ...blocksOf(step).flatMap((block) => [...nearIn(block, blocksOf)]),
+    ]),
+  );
+}
+
+/** Is there a sum that `wide` refuses? */
+export function sumsU64(steps: readonly Step[], blocksOf: (step: Step) => readonly (readonly Step[])[]): boolean {
+  return steps.some(
+    (step) => (step.kind === 'sum' && step.type === 'u64') || blocksOf(step).some((block) => sumsU64(block, blocksOf)),
+  );
+}
