@@ -3,6 +3,7 @@ import {
   type BufferDecl,
   type Detail,
   type Field,
+  innerBlocks,
   type Node,
   type Op,
   type Program,
@@ -112,9 +113,12 @@ export function withRing(program: Program): Program {
   };
   const same = (node: Node) => node;
   const block = (old: Block): Block =>
-    old.flatMap((statement) =>
-      statement.kind === 'emit' ? lower(statement) : [rewriteStatement(statement, { read: same, define: same, block })],
-    );
+    old.flatMap((statement) => {
+      if (statement.kind === 'emit') return lower(statement);
+      return innerBlocks(statement).length === 0
+        ? statement
+        : rewriteStatement(statement, { read: same, define: same, block });
+    });
   return { ...program, buffers: [...program.buffers, ring], body: block(program.body) };
 }
 

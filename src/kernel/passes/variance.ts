@@ -22,8 +22,12 @@ export function analyse({ body, kind }: Hoisted): Variance {
   const home = new Map<Cell, number>();
   const walk = (block: Block, masks: number, loop: Leaving | undefined, parallel: boolean): void => {
     for (const statement of block) {
-      const differs = reads(statement).some(varies);
-      if (kind === 'items') mark(reads(statement).filter((node) => node.op === 'item'));
+      let differs = false;
+      for (const node of reads(statement)) {
+        if (!varies(node)) continue;
+        differs = true;
+        if (node.op === 'item') nodes.add(node);
+      }
       switch (statement.kind) {
         case 'let':
           if (differs && statement.node.op !== 'any') nodes.add(statement.node);
