@@ -207,7 +207,7 @@ export class Trace {
 
   /**
    * Runs `body` with everything it makes attributed to the line that called it. For std functions: their thousands of
-   * nodes then share one origin, which is the user's line, and tracing is three times as fast.
+   * nodes then share one origin, which is the user's line, and save some 6 µs each.
    */
   attributed<R>(body: () => R): R {
     const outer = this.#origin;
