@@ -19,7 +19,8 @@ const needs = [
   },
   { probe: 'command -v chromium', packages: ['chromium'], without: 'tests in a browser' },
   {
-    probe: 'test -e /etc/OpenCL/vendors/pocl.icd && ldconfig -p | grep -q libOpenCL.so.1',
+    // The library, not the file that names it: that one stays when the package goes.
+    probe: 'ldconfig -p | grep -q libpocl.so && ldconfig -p | grep -q libOpenCL.so.1',
     packages: ['pocl-opencl-icd', 'ocl-icd-libopencl1'],
     without: 'tests of OpenCL text',
   },
