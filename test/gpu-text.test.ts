@@ -133,6 +133,7 @@ async function kernelsOfTheSuite(device: Device): Promise<Kernel[]> {
     },
     alloc: (bytes) => device.alloc(bytes),
     stream: () => device.stream(),
+    host: (bytes) => device.host(bytes),
     close: async () => {},
   };
   for (const one of conformanceCases) if (!one.name.startsWith('streams/')) await runCase(one, recorder);

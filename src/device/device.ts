@@ -12,6 +12,12 @@ export interface Device {
   /** Memory of `bytes` bytes, zeroed. */
   alloc(bytes: number): Promise<DeviceBuffer>;
   stream(): Stream;
+  /** Memory of the host that transfers go to and from without a copy in between: page-locked where that is faster. */
+  host(bytes: number): Promise<HostMemory>;
+  /** What the card says about itself just now; undefined where it says nothing. */
+  sensors?(): Promise<Sensors | undefined>;
+  /** What the device's worker has done since it was opened. */
+  telemetry?(): Promise<DeviceTelemetry>;
   /** Frees everything. Work in flight is abandoned: its completions reject with `device-closed`. */
   close(): Promise<void>;
 }
@@ -20,6 +26,8 @@ export interface DeviceInfo {
   /** What `--device` takes: `native`, `cuda:0`, `interpreter`. */
   readonly id: string;
   readonly kind: 'interpreter' | 'native' | 'wasm' | 'cuda' | 'opencl' | 'webgpu';
+  /** What does the work, in the end: OpenCL and WebGPU run on both. */
+  readonly processor: 'cpu' | 'gpu';
   /** The hardware's own name. */
   readonly name: string;
   readonly memoryBytes: number;
@@ -30,6 +38,55 @@ export interface DeviceInfo {
   readonly limits: { readonly bufferBytes: number; readonly lanes: number };
   /** Compiler, driver and the like, for reports and cache keys. */
   readonly versions: Readonly<Record<string, string>>;
+  /** More that people want to know: clocks, the link to the host, compute capability. */
+  readonly details?: Readonly<Record<string, string>>;
+}
+
+/** Host memory of a device: views of `bytes` may be given to `write` and `read`. */
+export interface HostMemory {
+  readonly bytes: Uint8Array;
+  /** Page-locked, so that transfers run at the speed of the bus and beside everything else. */
+  readonly locked: boolean;
+  /** After the last transfer that uses it. */
+  free(): void;
+}
+
+/** Each only where it is known. */
+export interface Sensors {
+  readonly temperatureC?: number;
+  readonly powerW?: number;
+  readonly powerLimitW?: number;
+  /** 0 to 1. */
+  readonly utilisation?: number;
+  readonly memoryUtilisation?: number;
+  readonly clockMHz?: number;
+  readonly memoryClockMHz?: number;
+  readonly memoryUsedBytes?: number;
+  /** Joules since the driver was loaded. */
+  readonly energyJ?: number;
+}
+
+export interface DeviceTelemetry {
+  /** Calls of the driver's functions, the longest total first; empty unless the device was opened with `telemetry`. */
+  readonly calls: readonly ApiCall[];
+  readonly launches: number;
+  /** Looks at marks in flight. */
+  readonly polls: number;
+  /** Waits that held the worker up: none in normal running. */
+  readonly blockingWaits: number;
+  readonly blockedNs: number;
+  /** Callbacks that never came: polling found the end instead. */
+  readonly lostCallbacks: number;
+}
+
+export interface ApiCall {
+  readonly name: string;
+  readonly calls: number;
+  readonly totalNs: number;
+  readonly medianNs: number;
+  readonly minNs: number;
+  readonly maxNs: number;
+  readonly deviationNs: number;
 }
 
 export interface CompileOptions {

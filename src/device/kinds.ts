@@ -4,6 +4,17 @@ import type { Device, DeviceInfo } from './device.js';
 export interface OpenOptions {
   /** Worker threads of a CPU device. */
   readonly threads?: number;
+  /** The most streams that may be open at a time. */
+  readonly streams?: number;
+  /**
+   * How a GPU's worker learns that work is done: by looking (`poll`), or by a word that the device has set (`callback`,
+   * CUDA; elsewhere it means `poll`). `sync` waits in the driver: the old way, kept to compare with.
+   */
+  readonly completion?: 'poll' | 'callback' | 'sync';
+  /** Record the time of every call of the driver. */
+  readonly telemetry?: boolean;
+  /** Diagnostics, a line each: handles, caches, decisions. */
+  readonly log?: (line: string) => void;
 }
 
 /** What the module of a device kind exports. */

@@ -38,6 +38,7 @@ export class TextDevice implements Device {
     this.info = {
       id: `${target}-text`,
       kind: target === 'wgsl' ? 'webgpu' : 'opencl',
+      processor: 'cpu',
       name,
       memoryBytes: 2 ** 30,
       units: 1,
@@ -83,6 +84,10 @@ export class TextDevice implements Device {
     const buffer = new TextBuffer(this, bytes, (await this.runtime.call('alloc', bytes)) as number);
     await this.runtime.call('write', buffer.id, 0, new Uint8Array(4 * Math.ceil(bytes / 4)));
     return buffer;
+  }
+
+  async host(): Promise<never> {
+    throw new TypeError('this device has no memory of its own on the host');
   }
 
   stream(): Stream {

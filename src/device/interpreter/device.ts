@@ -1,6 +1,7 @@
 import { MillraceError } from '../../kernel/error.js';
 import type { Kernel } from '../../kernel/index.js';
-import type { Device, DeviceBuffer, DeviceInfo, Stream } from '../device.js';
+import type { Device, DeviceBuffer, DeviceInfo, HostMemory, Stream } from '../device.js';
+import { sharedMemory } from '../host-memory.js';
 import { checkAllocation } from '../launch.js';
 import { InterpreterBuffer } from './buffer.js';
 import { InterpreterProgram } from './program.js';
@@ -25,6 +26,11 @@ export class InterpreterDevice implements Device {
     this.checkOpen();
     checkAllocation(this, bytes);
     return new InterpreterBuffer(this, bytes);
+  }
+
+  async host(bytes: number): Promise<HostMemory> {
+    this.checkOpen();
+    return sharedMemory(bytes);
   }
 
   stream(): Stream {
@@ -54,6 +60,7 @@ const BUFFER_BYTES = 2 ** 32;
 const info: DeviceInfo = {
   id: 'interpreter',
   kind: 'interpreter',
+  processor: 'cpu',
   name: 'interpreter, on one thread of JavaScript',
   memoryBytes: 4 * BUFFER_BYTES,
   units: 1,

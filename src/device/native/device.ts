@@ -22,7 +22,7 @@ export interface NativeOptions {
 
 /** The processors of this machine, running C that the system's compiler made: worker threads, one board between them. */
 export class NativeDevice extends PoolDevice {
-  protected readonly host = host;
+  protected readonly transfers = host;
   readonly #cpu: Cpu;
   readonly #compiler: Compiler;
   readonly #memory: Memory;
@@ -84,6 +84,7 @@ function describe(cpu: Cpu, compiler: Compiler, threads: number): DeviceInfo {
   return {
     id: 'native',
     kind: 'native',
+    processor: 'cpu',
     name: cpu.name,
     memoryBytes: cpu.memoryBytes,
     units: threads,

@@ -1,11 +1,11 @@
 import { Command } from '../pool/board.js';
 import type { PoolBuffer } from '../pool/buffer.js';
 import type { Queue } from '../pool/queue.js';
-import type { HostMemory } from '../pool/stream.js';
+import type { HostTransfers } from '../pool/stream.js';
 import { addressOf } from './libc.js';
 
 /** Workers are threads of this process: they copy from and to the caller's own arrays, which are held meanwhile. */
-export const host: HostMemory = {
+export const host: HostTransfers = {
   write(queue: Queue, to: PoolBuffer, offset: number, data: ArrayBufferView): void {
     // SAFETY: `data` is held until the copy is done.
     const command = [Command.copy, to.address + offset, addressOf(data), data.byteLength];

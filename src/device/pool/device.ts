@@ -1,11 +1,12 @@
 import { MillraceError } from '../../kernel/error.js';
 import type { Kernel, Origin } from '../../kernel/index.js';
-import type { CompileOptions, Device, DeviceBuffer, DeviceInfo, DeviceProgram, Stream } from '../device.js';
+import type { CompileOptions, Device, DeviceBuffer, DeviceInfo, DeviceProgram, HostMemory, Stream } from '../device.js';
+import { sharedMemory } from '../host-memory.js';
 import { BEYOND_MEMORY, Pool, STREAMS } from './board.js';
 import { type PoolOptions, WorkerPool } from './pool.js';
 import { PoolProgram, type ProgramSource } from './program.js';
 import { Queue } from './queue.js';
-import { type HostMemory, PoolStream } from './stream.js';
+import { type HostTransfers, PoolStream } from './stream.js';
 
 /**
  * What devices on worker threads have in common: streams over one board, traps told in the author's words, an end that
@@ -28,7 +29,7 @@ export abstract class PoolDevice implements Device {
     this.#pool = new WorkerPool(options, { news: () => this.#news(), failed: (cause) => this.#failed(cause) });
   }
 
-  protected abstract readonly host: HostMemory;
+  protected abstract readonly transfers: HostTransfers;
   /** True when the host has done its share of this turn; a later turn will look again. */
   protected get tired(): boolean {
     return false;
@@ -42,6 +43,11 @@ export abstract class PoolDevice implements Device {
   async start(): Promise<this> {
     await this.#pool.start();
     return this;
+  }
+
+  async host(bytes: number): Promise<HostMemory> {
+    this.checkOpen();
+    return sharedMemory(bytes);
   }
 
   stream(): Stream {
@@ -60,7 +66,7 @@ export abstract class PoolDevice implements Device {
     this.#queues[line] = queue;
     const { words } = this.#pool.board;
     if (line >= Atomics.load(words, Pool.lines)) Atomics.store(words, Pool.lines, line + 1);
-    return new PoolStream(this, queue, this.host, this.#boardAddress);
+    return new PoolStream(this, queue, this.transfers, this.#boardAddress);
   }
 
   close(): Promise<void> {

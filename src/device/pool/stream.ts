@@ -9,7 +9,7 @@ import { PoolJob } from './program.js';
 import type { Held, Pending, Queue } from './queue.js';
 
 /** How workers get at the host's memory: by its address, or through memory that both reach. */
-export interface HostMemory {
+export interface HostTransfers {
   /** Puts the commands of a transfer on the queue. */
   write(queue: Queue, to: PoolBuffer, offset: number, data: ArrayBufferView): void;
   read(queue: Queue, from: PoolBuffer, offset: number, into: ArrayBufferView): void;
@@ -21,14 +21,14 @@ export interface HostMemory {
 export class PoolStream implements Stream {
   readonly #device: PoolDevice;
   readonly #queue: Queue;
-  readonly #host: HostMemory;
+  readonly #host: HostTransfers;
   /** Where this stream's control words are, for generated code. */
   readonly #control: number;
   #waited: PoolCompletion[] = [];
   #closed = false;
 
   /** `boardAddress`: where workers see the board. */
-  constructor(device: PoolDevice, queue: Queue, host: HostMemory, boardAddress: number) {
+  constructor(device: PoolDevice, queue: Queue, host: HostTransfers, boardAddress: number) {
     this.#device = device;
     this.#queue = queue;
     this.#host = host;

@@ -26,7 +26,7 @@ const ZERO_BYTES = 2 ** 19;
 
 /** WebAssembly, in Node and in pages: worker threads over one shared memory, running modules that wabt made of text. */
 export class WasmDevice extends PoolDevice implements BufferOwner {
-  protected readonly host: StagedHost;
+  protected readonly transfers: StagedHost;
   readonly #simd: boolean;
   readonly #memory: DeviceMemory;
   readonly #owned = new Map<PoolBuffer, Stretch>();
@@ -40,7 +40,7 @@ export class WasmDevice extends PoolDevice implements BufferOwner {
     super(describe(simd, threads, memory.pages), BOARD_AT, { device: 'wasm', board, threads, file, data });
     this.#simd = simd;
     this.#memory = memory;
-    this.host = new StagedHost(
+    this.transfers = new StagedHost(
       memory,
       () => this.lookAgain(),
       (what) => this.#noMemory(what, 'shared memory for it'),
@@ -104,7 +104,7 @@ export class WasmDevice extends PoolDevice implements BufferOwner {
   }
 
   protected override get tired(): boolean {
-    return this.host.tired;
+    return this.transfers.tired;
   }
 
   /** The memory goes when nobody refers to it any more. */
@@ -176,6 +176,7 @@ function describe(simd: boolean, threads: number, pages: number): DeviceInfo {
   return {
     id: 'wasm',
     kind: 'wasm',
+    processor: 'cpu',
     name,
     memoryBytes: roomIn(pages),
     units: threads,

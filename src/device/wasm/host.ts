@@ -1,7 +1,7 @@
 import { Command } from '../pool/board.js';
 import type { PoolBuffer } from '../pool/buffer.js';
 import type { Queue } from '../pool/queue.js';
-import type { HostMemory } from '../pool/stream.js';
+import type { HostTransfers } from '../pool/stream.js';
 import type { DeviceMemory, Stretch } from './memory.js';
 import { nextTurn } from './turn.js';
 
@@ -16,7 +16,7 @@ const QUEUE = 2 ** 23;
  * The host's arrays are not in the device's memory, so transfers pass through stretches of it: this thread copies on one
  * side, workers on the other, in the queue's order.
  */
-export class StagedHost implements HostMemory {
+export class StagedHost implements HostTransfers {
   readonly #memory: DeviceMemory;
   readonly #lookAgain: () => void;
   readonly #noMemory: (what: string) => Error;

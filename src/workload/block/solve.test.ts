@@ -180,6 +180,7 @@ function fakeDevice(behaviour: Behaviour) {
     info: {
       id: 'fake',
       kind: 'native',
+      processor: 'cpu',
       name: 'a fake device',
       memoryBytes: 0,
       units: 1,
@@ -208,6 +209,9 @@ function fakeDevice(behaviour: Behaviour) {
       return buffer;
     },
     stream: () => fakeStream(behaviour, launches, rings),
+    host: async () => {
+      throw new TypeError('not used');
+    },
     close: async () => {},
   };
   return device;
