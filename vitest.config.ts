@@ -1,10 +1,12 @@
 import { defineConfig } from 'vitest/config';
+import { softwareVulkan } from './scripts/vulkan.mjs';
 
 const long = process.env.MILLRACE_LONG === '1';
 
 export default defineConfig({
   test: {
     environment: 'node',
+    env: softwareVulkan(),
     include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
     typecheck: {
       enabled: true,

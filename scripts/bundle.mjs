@@ -1,6 +1,7 @@
 // Makes the files that a page loads, in the folder `browser` of tsc's output, which is the argument: `millrace.js` is what
 // a page imports; the kernel language is a file of its own, by which errors tell its lines from its user's; `wabt.js` is
-// loaded with the first kernel; `worker.js` is what the wasm device starts.
+// loaded with the first kernel; `worker.js` is what the wasm device starts, `webgpu-worker.js` the webgpu device,
+// `checker.js` a search whose hits are checked by a module.
 
 import { join } from 'node:path';
 import { rolldown } from 'rolldown';
@@ -15,6 +16,8 @@ await bundle('browser.js', 'millrace.js', {
   ],
 });
 await bundle(join('device', 'wasm', 'worker.js'), 'worker.js', false);
+await bundle(join('device', 'webgpu', 'worker.js'), 'webgpu-worker.js', false);
+await bundle(join('engine', 'checker.js'), 'checker.js', false);
 
 /**
  * @param {string} from

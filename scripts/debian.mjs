@@ -17,15 +17,15 @@ const needs = [
     packages: ['gcc', 'libc6-dev'],
     without: 'tests of the native device',
   },
-  { probe: 'command -v chromium', packages: ['chromium'], without: 'tests in a browser' },
+  { probe: 'command -v chromium', packages: ['chromium'], without: 'tests in a browser, and of WebGPU without a GPU' },
   {
     // The library, not the file that names it: that one stays when the package goes.
     probe: 'ldconfig -p | grep -q libpocl.so && ldconfig -p | grep -q libOpenCL.so.1',
     packages: ['pocl-opencl-icd', 'ocl-icd-libopencl1'],
-    without: 'tests of OpenCL text',
+    without: 'tests of OpenCL without a GPU',
   },
   // The loader only: the driver that WebGPU's tests use is SwiftShader, which comes with chromium.
-  { probe: 'ldconfig -p | grep -q libvulkan.so.1', packages: ['libvulkan1'], without: 'tests of WGSL text' },
+  { probe: 'ldconfig -p | grep -q libvulkan.so.1', packages: ['libvulkan1'], without: 'tests of WebGPU' },
   { probe: 'command -v openssl', packages: ['openssl'], without: 'comparisons with OpenSSL' },
 ];
 

@@ -1,8 +1,9 @@
 // Random kernels without end: the passes against the interpreter, or a device against it.
 //
-//   node scripts/fuzz.mjs [--device native|passes] [--kind items|tiles] [--seed N] [--seconds N]
+//   node scripts/fuzz.mjs [--device passes|native|cuda:0|…] [--kind items|tiles] [--seed N] [--seconds N]
 //
-// Prints a line now and then, and the first failure with its seed and a kernel made small; exit 1 then.
+// Prints the seeds that are done now and then, and the first failure with its seed and a kernel made small; exit 1 then.
+// A kernel that never ends is one: its seed is named. Compiled programs go to a folder of their own, which is removed.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,6 +11,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { ensureBuilt, ensureInstalled, orExit, root } from './prepare.mjs';
+import { softwareVulkan } from './vulkan.mjs';
 
 const { values } = parseArgs({
   options: {
@@ -25,7 +27,8 @@ const seed = Number(values.seed);
 
 /** A process keeps every library it has loaded, and systems limit the mappings of a process: so many to a child. */
 const KERNELS_A_CHILD = 400;
-const SILENCE_MS = 180_000; // making a failure small takes minutes with a compiler in it
+/** A child names the kernel that hangs; where its thread hangs with it, the parent. Making a failure small takes minutes. */
+const SILENCE_MS = 300_000;
 
 if (values.count === undefined) await parent();
 else process.exitCode = await child(Number(values.count));
@@ -57,8 +60,15 @@ async function parent() {
       String(left),
       ...(values.kind === undefined ? [] : ['--kind', values.kind]),
     ];
-    const env = { ...process.env, MILLRACE_CACHE_DIR: cache };
-    const { code, results } = await watched(
+    const folder = (/** @type {string} */ name) => join(cache, name);
+    const env = {
+      ...process.env,
+      ...softwareVulkan(),
+      MILLRACE_CACHE_DIR: folder('millrace'),
+      POCL_CACHE_DIR: folder('pocl'),
+      CUDA_CACHE_PATH: folder('cuda'),
+    };
+    const { code, results, skipped } = await watched(
       spawn(process.execPath, words, { stdio: ['inherit', 'inherit', 'inherit', 'ipc'], env }),
     );
     rmSync(cache, { recursive: true, force: true });
@@ -67,9 +77,11 @@ async function parent() {
       process.exitCode = 1;
       return;
     }
-    next += many;
     done += results;
-    console.log(`${done} kernels, ${Math.round((performance.now() - started) / 1000)} s`);
+    const seconds = Math.round((performance.now() - started) / 1000);
+    const refused = skipped > 0 ? ` (${skipped} refused)` : '';
+    console.log(`seeds ${next} to ${next + results - 1}${refused}: ${done} kernels, ${seconds} s`);
+    next += results;
   }
 }
 
@@ -77,26 +89,34 @@ async function parent() {
  * A wrong kernel may run for ever. A child that says nothing for so long is ended.
  *
  * @param {import('node:child_process').ChildProcess} one
- * @returns {Promise<{ code: number | null, results: number }>}
+ * @returns {Promise<{ code: number | null, results: number, skipped: number }>}
  */
 function watched(one) {
-  let last = 'none';
+  /** @type {Set<string>} */
+  const underWay = new Set();
   let results = 0;
+  let skipped = 0;
   const end = () => {
-    console.log(`no result for ${SILENCE_MS / 1000} s; the last was ${last}`);
+    console.log(`no result for ${SILENCE_MS / 1000} s; under way: ${[...underWay].join(', ') || 'none'}`);
     one.kill('SIGKILL');
   };
   let timer = setTimeout(end, SILENCE_MS);
-  one.on('message', (name) => {
-    last = String(name);
+  one.on('message', (/** @type {{ name: string, status?: string }} */ { name, status }) => {
+    if (status === undefined) {
+      underWay.add(name);
+      return;
+    }
+    underWay.delete(name);
     results += 1;
+    if (status === 'skipped') skipped += 1;
     clearTimeout(timer);
     timer = setTimeout(end, SILENCE_MS);
   });
   return new Promise((resolve) =>
-    one.on('close', (code) => {
+    one.on('close', (code, signal) => {
       clearTimeout(timer);
-      resolve({ code, results });
+      if (signal) console.log(`ended by ${signal}; under way: ${[...underWay].join(', ') || 'none'}`);
+      resolve({ code, results, skipped });
     }),
   );
 }
@@ -111,9 +131,14 @@ async function child(count) {
     count,
     seconds: Number(values.seconds),
     kind: values.kind,
+    patienceMs: 60_000,
+    /** @param {string} name */
+    onStart(name) {
+      if (process.connected) process.send?.({ name });
+    },
     /** @param {{ name: string, status: string, reason?: string }} result */
     onResult({ name, status, reason }) {
-      if (process.connected) process.send?.(name);
+      if (process.connected) process.send?.({ name, status });
       if (status !== 'failed') return;
       console.log(reason);
       throw stop;
@@ -127,6 +152,8 @@ async function child(count) {
     if (error !== stop) console.log(error);
     return 1;
   } finally {
+    // A device that hangs does not close either, and would keep the process.
+    setTimeout(() => process.exit(), 10_000).unref();
     await opened?.close();
     if (process.connected) process.disconnect();
   }

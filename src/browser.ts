@@ -1,9 +1,11 @@
 import type { Device } from './device/device.js';
 import { DeviceKinds, type DeviceList, type OpenOptions } from './device/kinds.js';
+import { openDevicesWith } from './engine/index.js';
 
 /**
- * Millrace in a page: the kernel language, the devices that a page can have, and the self-test. The build makes one file
- * of it, `dist/browser/millrace.js`, with `worker.js` beside it. Threads need a page that is cross-origin isolated.
+ * Millrace in a page: the kernel language, the engine, the devices that a page can have, and the self-test. The build
+ * makes one file of it, `dist/browser/millrace.js`, with the files of its threads beside it (`worker.js`,
+ * `webgpu-worker.js`, `checker.js`). Threads need a page that is cross-origin isolated.
  */
 export type {
   ConformanceOptions,
@@ -11,15 +13,23 @@ export type {
 } from './device/conformance/index.js';
 export { type CaseResult, conformanceCases, runConformance } from './device/conformance/index.js';
 export type * from './device/device.js';
+export * from './engine/index.js';
 export * from './kernel/index.js';
 
-const kinds = new DeviceKinds([
-  { id: 'wasm', aliases: ['cpu'], load: () => import('./device/wasm/device.js') },
-  { id: 'interpreter', aliases: [], load: () => import('./device/interpreter/device.js') },
-]);
+const kinds = new DeviceKinds(
+  [
+    { id: 'webgpu', aliases: [], load: () => import('./device/webgpu/device.js') },
+    { id: 'wasm', aliases: ['cpu'], load: () => import('./device/wasm/device.js') },
+    { id: 'interpreter', aliases: [], load: () => import('./device/interpreter/device.js') },
+  ],
+  // WebGPU on a CPU is there for tests: WebAssembly is faster.
+  [{ kind: 'webgpu', on: 'gpu' }, { kind: 'wasm' }, { kind: 'webgpu' }, { kind: 'interpreter' }],
+);
 
 /** What `openDevice` would open in this page, best first, and why the rest is not there. */
 export const listDevices = (options?: OpenOptions): Promise<DeviceList> => kinds.list(options);
 
-/** Opens a device by its name: `auto`, `wasm`, `interpreter`. */
+/** Opens a device by its name: `auto`, `webgpu`, `wasm`, `interpreter`. */
 export const openDevice = (name: string, options?: OpenOptions): Promise<Device> => kinds.open(name, options);
+
+openDevicesWith((names, options) => kinds.openAll(names, options));

@@ -15,14 +15,17 @@ const executable = findChromium();
 describe('the files for a page', () => {
   test('need nothing that a page has not', () => {
     const files = readdirSync(dist);
-    expect(files).toEqual(expect.arrayContaining(['millrace.js', 'kernel.js', 'worker.js', 'wabt.js']));
+    expect(files).toEqual(
+      expect.arrayContaining(['millrace.js', 'kernel.js', 'worker.js', 'webgpu-worker.js', 'checker.js', 'wabt.js']),
+    );
     for (const name of files) {
       const text = readFileSync(join(dist, name), 'utf8');
       const imports = text.matchAll(
         /^\s*(?:import|export)\b[^;'"]*?\bfrom\s*['"]([^'"]+)|\bimport\s*\(?\s*['"]([^'"]+)/gm,
       );
       for (const [, from, alone] of imports) expect(files, name).toContain((from ?? alone)?.replace(/^\.\//, ''));
-      expect(text, name).not.toMatch(/\bkoffi\b/);
+      const code = text.replace(/\/\*[\s\S]*?\*\//g, ''); // comments may name what Node loads
+      expect(code, name).not.toMatch(/\bkoffi\b|dawn\.node/);
       // wabt asks for `fs` where it runs in Node; nothing else may ask for anything.
       const required = [...text.matchAll(/\b_*require\(\s*['"]([^'"]+)['"]/g)].map(([, what]) => what);
       expect(required, name).toEqual(name === 'wabt.js' ? ['fs'] : []);
@@ -41,8 +44,9 @@ describe.skipIf(!executable)('in Chromium', () => {
     browser = await chromium.launch({
       executablePath: executable ?? '',
       args: [
-        ...['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run'],
+        ...['--headless', '--no-sandbox', '--disable-quic', '--no-first-run'],
         ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],
+        ...['--enable-unsafe-webgpu', '--use-webgpu-adapter=swiftshader', '--enable-features=Vulkan'],
       ],
     });
     page = await browser.newPage();
@@ -55,31 +59,67 @@ describe.skipIf(!executable)('in Chromium', () => {
     server?.close();
   });
 
-  test('the self-test passes on wasm, with threads and SIMD', { timeout: 300_000 }, async () => {
-    const result = (await page.evaluate(selfTest)) as { info: unknown; passed: number; failures: string[] };
-    expect(result.info).toMatchObject({ id: 'wasm', limits: { lanes: 4 } });
+  test('the devices of a page, best first', async () => {
+    const list = "import('/millrace.js').then((millrace) => millrace.listDevices())";
+    const { devices } = (await page.evaluate(list)) as DeviceList;
+    // SwiftShader is WebGPU on a CPU, where WebAssembly is faster.
+    expect(devices.map(({ id, processor }) => `${id} on ${processor}`)).toEqual([
+      'wasm on cpu',
+      'webgpu:0 on cpu',
+      'interpreter on cpu',
+    ]);
+  });
+
+  test('a search over two devices: every hit checked by a module of the page, in order', async () => {
+    // Multiples of 4999 that are 7 more; the check recomputes each and would refuse any other.
+    const wanted = Array.from({ length: 21 }, (_, k) => 7 + 4999 * k);
+    expect(await page.evaluate(searchIn('wasm,webgpu'))).toEqual({ found: wanted, first: 7 + 4999 * 4 });
+    expect(complaints).toEqual([]);
+  });
+
+  test.for([
+    { device: 'wasm', info: { id: 'wasm', limits: { lanes: 4 } } },
+    { device: 'webgpu', info: { id: 'webgpu:0', kind: 'webgpu', details: { architecture: 'swiftshader' } } },
+  ])('the self-test passes on $device', { timeout: 300_000 }, async ({ device, info }) => {
+    const result = (await page.evaluate(selfTest(device))) as { info: unknown; passed: number; failures: string[] };
+    expect(result.info).toMatchObject(info);
     expect(result.failures).toEqual([]);
     expect(result.passed).toBeGreaterThan(50);
     expect(complaints).toEqual([]);
   });
 
-  test('without the headers that threads need wasm is absent and says so', async () => {
+  test('a lost GPU fails what is in flight, and the device can be opened again', { timeout: 120_000 }, async () => {
+    await page.evaluate(startWork);
+    const session = await browser.newBrowserCDPSession();
+    // Its answer never comes where the process is gone before it is sent.
+    session.send('Browser.crashGpuProcess').catch(() => undefined);
+    const { error, sum } = (await page.evaluate(endWork)) as { error: { code: string; message: string }; sum: number };
+    expect(error.code).toBe('device-failed');
+    expect(error.message).toContain('device webgpu:0 was lost');
+    expect(sum).toBe((1000 * 999) / 2);
+  });
+
+  test('without the headers that threads need wasm and webgpu are absent and say so', async () => {
     const open = await browser.newPage();
     await open.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/open`);
     const list = "import('/millrace.js').then((millrace) => millrace.listDevices())";
     const { devices, absent } = (await open.evaluate(list)) as DeviceList;
     expect(devices.map(({ id }) => id)).toEqual(['interpreter']);
-    expect(absent).toEqual([{ id: 'wasm', reason: expect.stringContaining('Cross-Origin-Opener-Policy') }]);
+    const reason = expect.stringContaining('Cross-Origin-Opener-Policy');
+    expect(absent).toEqual([
+      { id: 'webgpu', reason },
+      { id: 'wasm', reason },
+    ]);
     await open.close();
   });
 });
 
 if (!executable) test('in Chromium', ({ skip }) => skip('chromium is not installed'));
 
-/** Runs in the page. As text: what vitest makes of an import does not work there. */
-const selfTest = `(async () => {
+/** Run in the page. As text: what vitest makes of an import does not work there. */
+const selfTest = (name: string): string => `(async () => {
   const { openDevice, runConformance } = await import('/millrace.js');
-  const device = await openDevice('wasm');
+  const device = await openDevice('${name}');
   const failures = [];
   const { passed } = await runConformance(device, {
     onResult: ({ name, status, reason }) => {
@@ -88,6 +128,67 @@ const selfTest = `(async () => {
   });
   await device.close();
   return { info: device.info, passed, failures };
+})()`;
+
+/** 100,000 numbers: all hits, and the first one from 20,000 on. */
+const searchIn = (devices: string): string => `(async () => {
+  const { items, search, when } = await import('/millrace.js');
+  const marked = items('marked', { job: { every: 'u32' }, hit: { n: 'u32' } }, ({ job, index, emit }) => {
+    when(index.lo.rem(job.every).eq(7), () => emit({ n: index.lo }));
+  });
+  const text = 'export const isRight = ({ index, n }, every) => Number(index) === n && n % every === 7;';
+  const module = URL.createObjectURL(new Blob([text], { type: 'text/javascript' }));
+  const options = { devices: '${devices}', job: { every: 4999 }, verify: { module, name: 'isRight', data: 4999 } };
+  const found = [];
+  for await (const { n } of search(marked, { ...options, space: 100_000 })) found.push(n);
+  const space = { start: 20_000n, length: 80_000n };
+  const first = await search(marked, { ...options, space, mode: 'first' }).first();
+  return { found, first: first.n };
+})()`;
+
+const startWork = `(async () => {
+  const { items, openDevice, rw } = await import('/millrace.js');
+  const kernel = items('sum', { buffers: { x: rw('u32') } }, ({ item, buffers }) => buffers.x.set(item, item));
+  globalThis.open = async () => {
+    const device = await openDevice('webgpu');
+    const job = (await device.compile(kernel)).bind({});
+    const x = await device.alloc(4000);
+    const stream = device.stream();
+    const run = (count) => {
+      stream.launch({ job, count, buffers: { x } });
+      return stream.mark().done;
+    };
+    const sum = async () => {
+      const words = new Uint32Array(1000);
+      stream.read(x, words);
+      await stream.mark().done;
+      return words.reduce((a, b) => a + b, 0);
+    };
+    return { device, run, sum };
+  };
+  const { run } = await open();
+  await run(1000);
+  // One after the other until it is over.
+  globalThis.ended = (async () => {
+    for (;;) await run(1000);
+  })().catch(({ code, message }) => ({ code, message }));
+})()`;
+
+const endWork = `(async () => {
+  const error = await ended;
+  // The browser needs a moment to start its GPU process again.
+  for (let tries = 0; ; tries++) {
+    try {
+      const { run, sum, device } = await open();
+      await run(1000);
+      const result = await sum();
+      await device.close();
+      return { error, sum: result };
+    } catch (cause) {
+      if (tries === 50) throw cause;
+      await new Promise((resolve) => setTimeout(resolve, 200));
+    }
+  }
 })()`;
 
 /** The build's files; every page but `/open` is cross-origin isolated, which is what shared memory needs. */

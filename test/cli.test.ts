@@ -11,6 +11,8 @@ const data = fileURLToPath(new URL('./data/block/', import.meta.url));
 const version = (JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string })
   .version;
 
+const hasCompiler = spawnSync('cc', ['--version']).status === 0;
+
 let folder = '';
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'millrace-cli-'));
@@ -22,7 +24,7 @@ describe('help and version', () => {
     const { status, stdout, stderr } = millrace(...args);
     expect(status).toBe(0);
     expect(stderr).toBe('');
-    for (const name of ['tour', 'devices', 'selftest', 'kernel', 'bench', 'block'])
+    for (const name of ['tour', 'devices', 'doctor', 'selftest', 'init', 'run', 'kernel', 'bench', 'block'])
       expect(stdout).toContain(`  ${name} `);
   });
   it.each(['--version', '-V'])('%s', (flag) => {
@@ -46,6 +48,10 @@ describe('command lines that make no sense', () => {
     [['block', 'solve', 'a', 'b', '--threads', 'x'], 'A whole number from 1 to 1024 is needed.'],
     [['block', 'solve', 'a', 'b', '--nonces', '5:4'], 'FROM:TO'],
     [['bench', 'block', '--runs', '4'], 'A whole number from 5 to 1000 is needed.'],
+    [['bench', 'block', '--pipeline', 'hope'], 'Allowed choices are sync, poll, callback, persistent'],
+    [['selftest', '--completion', 'hope'], 'Allowed choices are poll, callback, sync'],
+    [['devices', '--watch', 'x'], 'A whole number from 1 to 86400 is needed.'],
+    [['selftest', '--device', 'interpreter', '--filter', 'no such thing'], 'there is no such case'],
     [['kernel', 'show', 'block', '--target', 'cobol'], 'Allowed choices are c, wat, cuda, opencl, wgsl, ir'],
     [['kernel', 'show', 'frobnicate'], 'kernels are: block'],
   ])('%j exits with 64', (args, message) => {
@@ -93,6 +99,57 @@ describe('devices', () => {
   });
 });
 
+describe('devices --watch', () => {
+  /** Reads until `enough` has been said, then presses Ctrl-C. */
+  const watched = async (args: readonly string[], enough: RegExp) => {
+    const child = spawn(process.execPath, [main, 'devices', '--watch', '1', ...args]);
+    let text = '';
+    let pressed = false; // a second time would mean something else
+    child.stdout.on('data', (part) => {
+      text += part;
+      if (!pressed && enough.test(text)) pressed = child.kill('SIGINT');
+    });
+    const status = await new Promise((resolve) => child.on('close', resolve));
+    return { status, text };
+  };
+  it('appends lines where there is no terminal, and Ctrl-C is its normal end', async ({ skip }) => {
+    if (!hasCompiler) return skip('no C compiler');
+    const { status, text } = await watched([], /(native[\s\S]*){2}/);
+    expect(status).toBe(0);
+    expect(text).toMatch(/^time +device +.*busy.*memory/);
+    expect(text.match(/^time/gm)).toHaveLength(1);
+    expect(text).toMatch(/^\d\d:\d\d:\d\d +native +\d.* %/m);
+  });
+  it('as JSON: a reading each, then done', async ({ skip }) => {
+    if (!hasCompiler) return skip('no C compiler');
+    const { status, text } = await watched(['--json'], /"event":"sensors"/);
+    expect(status).toBe(0);
+    const all = events(text);
+    expect(all).toContainEqual(
+      expect.objectContaining({ event: 'sensors', device: 'native', memoryUsedBytes: expect.any(Number) as unknown }),
+    );
+    expect(all.at(-1)).toEqual({ event: 'done', exit: 0 });
+  });
+});
+
+describe('doctor', () => {
+  it('tells what works, and hides where it runs', () => {
+    const { status, stdout, stderr } = run(['doctor'], { MILLRACE_POOL_PASSWORD: 'hunter2', HOME: folder });
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+    for (const title of ['system', 'devices', 'wasm', 'cache', 'environment']) expect(stdout).toContain(`\n${title}\n`);
+    expect(stdout).toMatch(/^ {2}ok +wasm +.*works/m);
+    expect(stdout).toMatch(/^\d+ devices? to work with: /m);
+    expect(stdout).not.toContain('hunter2');
+    expect(stdout).not.toContain(`${folder}/.cache`);
+  });
+  it('as JSON: a finding each, and a verdict', () => {
+    const all = events(millrace('doctor', '--json').stdout);
+    expect(all).toContainEqual(expect.objectContaining({ event: 'finding', section: 'system', what: 'Node.js' }));
+    const done = all.at(-1);
+    expect(done).toMatchObject({ event: 'done', exit: 0, working: expect.arrayContaining(['wasm']) as unknown });
+  });
+});
+
 describe('kernels', () => {
   it('list, text and counts', () => {
     expect(millrace('kernel', 'list')).toEqual({ status: 0, stdout: 'block\n', stderr: '' });
@@ -113,6 +170,23 @@ describe('kernels', () => {
 });
 
 describe('selftest', () => {
+  it('writes diagnostics and says which device has no driver to tell of', () => {
+    const log = join(folder, 'extra.log');
+    const args = ['--device', 'interpreter', '--filter', 'atomics', '--api-table', '-e', log];
+    const { status, stderr } = millrace('selftest', ...args);
+    expect(status).toBe(0);
+    expect(stderr).toContain('interpreter has no driver whose calls could be told');
+    expect(readFileSync(log, 'utf8')).toBe('');
+  });
+  it('random kernels name their first seed and leave no cache behind', () => {
+    const args = ['--device', 'interpreter', '--filter', 'atomics', '--fuzz', '1', '--seed', '77', '--json'];
+    const { status, stdout } = run(['selftest', ...args], { TMPDIR: folder });
+    expect(status).toBe(0);
+    const all = events(stdout);
+    expect(all).toContainEqual({ event: 'fuzz', device: 'interpreter', seed: 77, seconds: 1 });
+    expect(all).toContainEqual(expect.objectContaining({ event: 'case', name: 'seed 77 (tiles)', status: 'passed' }));
+    expect(readdirSync(folder).filter((name) => name.startsWith('millrace-scratch'))).toEqual([]);
+  });
   it('runs the cases that are asked for', () => {
     const { status, stdout } = millrace('selftest', '--device', 'interpreter', '--filter', 'add', '--json');
     expect(status).toBe(0);

@@ -1,4 +1,4 @@
-import type { ProgramSource } from '../src/device/pool/program.js';
+import type { ProgramSource } from '../src/device/program.js';
 import type { BufferDecl } from '../src/kernel/index.js';
 
 /** C of our own in the shape that generated code has, so that the pool can be tested without the kernel language. */

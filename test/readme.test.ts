@@ -9,7 +9,7 @@ import { listDevices } from '../src/device/registry.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-test('the kernel in the README runs as it stands, and its hit is one', async (context) => {
+test('the kernel in the README runs as it stands, and its hits are some', async (context) => {
   const { devices } = await listDevices();
   if (!devices.some((device) => device.id === 'native')) return context.skip('no C compiler');
   const code = /<!-- run by test\/readme\.test\.ts -->\n```ts\n([\s\S]*?)```/.exec(
@@ -21,11 +21,17 @@ test('the kernel in the README runs as it stands, and its hit is one', async (co
     const file = join(folder, 'readme.mjs');
     writeFileSync(file, code ?? '');
     const { stdout } = await promisify(execFile)(process.execPath, [file]);
-    const [, count, hit] = /^(\d+) hits, one of them (\d+)\n$/.exec(stdout) ?? [];
-    expect(Number(count)).toBeGreaterThan(0);
-    const message = Buffer.from('millrace....');
-    message.writeUInt32BE(Number(hit), 8);
-    expect(createHash('sha256').update(message).digest('hex')).toMatch(/^000000/);
+    const hits = stdout
+      .split('\n')
+      .filter((line) => line !== '')
+      .map(Number);
+    expect(hits.length).toBeGreaterThan(0);
+    expect(hits).toEqual([...hits].sort((a, b) => a - b));
+    for (const hit of hits) {
+      const message = Buffer.from('millrace....');
+      message.writeUInt32BE(hit, 8);
+      expect(createHash('sha256').update(message).digest('hex')).toMatch(/^000000/);
+    }
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

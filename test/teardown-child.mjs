@@ -1,10 +1,11 @@
 // One process that opens a device, puts work in flight and ends in the way it is told:
 //   node teardown-child.mjs DEVICE WAY DELAY_MS
-// It says "ready" once work is in flight; signals come from outside.
+// "opening" ends while the device is being opened. It says "ready" once work is in flight; signals come from outside.
 import { openDevice } from '../dist/device/registry.js';
 import { cell, items, loop, rw } from '../dist/kernel/index.js';
 
 const [, , name = '', way, delay] = process.argv;
+if (way === 'opening') setTimeout(() => process.exit(7), Number(delay));
 const device = await openDevice(name, { threads: 2 });
 
 /** A chain of 1,000 steps an item, stored so that nobody can leave it out. */

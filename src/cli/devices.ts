@@ -2,37 +2,92 @@ import { Command } from 'commander';
 import { action, type Call } from '../console/action.js';
 import { Exit } from '../console/exit.js';
 import { bytes, plural } from '../console/format.js';
-import { options } from '../console/options.js';
+import { options, valued, wholeNumber } from '../console/options.js';
 import type { Ending } from '../console/output.js';
 import type { Style } from '../console/style.js';
 import { table } from '../console/table.js';
+import type { DeviceInfo } from '../device/device.js';
 import { type DeviceList, listDevices } from '../device/registry.js';
+import { watchDevices } from './watch.js';
 
 /** `millrace devices` */
 export function devicesCommand(): Command {
   return new Command('devices')
-    .description('the devices of this machine, and why others are absent')
+    .description('the devices of this machine, best first, and why others are absent')
+    .addOption(
+      valued('--watch [seconds]', 'their temperature, power and load, again and again (every 2 s)')
+        .argParser(wholeNumber(1, 86_400))
+        .preset('2'),
+    )
     .addOption(options.json())
     .action(action(devices));
 }
 
-async function devices({ output }: Call<object>): Promise<Ending> {
+interface DevicesOptions {
+  readonly watch?: number;
+}
+
+async function devices({ output, options: { watch }, signal }: Call<DevicesOptions>): Promise<Ending> {
   const found = await listDevices();
-  for (const line of deviceTable(found, output.style)) output.line(line);
+  if (watch !== undefined) return watchDevices(output, found.devices, watch, signal);
+  for (const line of deviceTable(found, output.style, { details: true })) output.line(line);
   return { exit: Exit.ok, answer: { devices: found.devices, absent: found.absent } };
 }
 
-/** One line per device, best first, the absent ones last. */
-export function deviceTable({ devices: present, absent }: DeviceList, style: Style, indent = 0): string[] {
+export interface DeviceTableOptions {
+  readonly indent?: number;
+  /** A second line for each with what else there is to know. */
+  readonly details?: boolean;
+}
+
+/** A line per device, best first, the absent ones last. */
+export function deviceTable(
+  { devices: present, absent }: DeviceList,
+  style: Style,
+  { indent = 0, details = false }: DeviceTableOptions = {},
+): string[] {
   const ids = [...present, ...absent].map(({ id }) => id.length);
   const wide = Math.max(...ids);
-  const rows = present.map((info) => [
-    style.bold(info.id.padEnd(wide)),
-    info.name,
-    plural(info.units, 'thread'),
-    bytes(info.memoryBytes),
-    style.dim(info.capabilities.join(' ')),
-  ]);
+  const lines = table(
+    present.map((info) => [
+      style.bold(info.id.padEnd(wide)),
+      info.name,
+      unitsOf(info),
+      bytes(info.memoryBytes),
+      style.dim(info.capabilities.join(' ')),
+    ]),
+    { indent, right: [2, 3] },
+  );
+  const margin = ' '.repeat(indent + wide + 2);
   const missing = absent.map(({ id, reason }) => [id.padEnd(wide), `absent: ${reason}`]);
-  return [...table(rows, { indent, right: [2, 3] }), ...table(missing, { indent }).map(style.dim)];
+  return [
+    ...present.flatMap((info, at) => [
+      lines[at] ?? '',
+      ...(details ? detailsOf(info).map((line) => style.dim(margin + line)) : []),
+    ]),
+    ...table(missing, { indent }).map(style.dim),
+  ];
+}
+
+/** What the hardware calls the things it has many of. WebGPU does not tell how many there are. */
+const unitNames: Readonly<Record<DeviceInfo['kind'], string | undefined>> = {
+  native: 'thread',
+  wasm: 'thread',
+  interpreter: 'thread',
+  cuda: 'SM',
+  opencl: 'compute unit',
+  webgpu: undefined,
+};
+
+export function unitsOf({ kind, units }: DeviceInfo): string {
+  const name = unitNames[kind];
+  return name === undefined ? '' : plural(units, name);
+}
+
+function detailsOf({ details = {}, versions }: DeviceInfo): string[] {
+  const said = (facts: Readonly<Record<string, string>>) =>
+    Object.entries(facts)
+      .map(([name, value]) => `${name} ${value}`)
+      .join(' · ');
+  return [said(details), said(versions)].filter((line) => line !== '');
 }

@@ -1,11 +1,14 @@
-import { createRequire } from 'node:module';
 import { Command } from 'commander';
 import { blockCommand } from '../workload/block/command.js';
 import { benchCommand } from './bench.js';
 import { devicesCommand } from './devices.js';
+import { doctorCommand } from './doctor/command.js';
+import { initCommand } from './init.js';
 import { kernelCommand } from './kernel.js';
+import { runCommand } from './run/command.js';
 import { selftestCommand } from './selftest.js';
 import { tourCommand } from './tour.js';
+import { version } from './version.js';
 
 /** The `millrace` command: what there is, each part described where it lives. */
 export function program(): Command {
@@ -16,7 +19,10 @@ export function program(): Command {
   const commands = [
     tourCommand(),
     devicesCommand(),
+    doctorCommand(),
     selftestCommand(),
+    initCommand(),
+    runCommand(),
     kernelCommand(),
     benchCommand(),
     blockCommand(),
@@ -33,9 +39,4 @@ export function program(): Command {
 export function everyCommand(command: Command, visit: (command: Command) => void): void {
   visit(command);
   for (const child of command.commands) everyCommand(child, visit);
-}
-
-/** From the package itself, by its own name: the same in a clone and where it is installed. */
-function version(): string {
-  return (createRequire(import.meta.url)('millrace/package.json') as { version: string }).version;
 }

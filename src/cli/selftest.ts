@@ -2,51 +2,82 @@ import { Command } from 'commander';
 import { action, type Call } from '../console/action.js';
 import { Exit, type ExitCode } from '../console/exit.js';
 import { count, duration } from '../console/format.js';
+import { type Opening, type OpeningOptions, startOpening, withOpeningOptions } from '../console/opening.js';
 import { options, valued, wholeNumber } from '../console/options.js';
 import type { Output } from '../console/output.js';
 import { openProgress } from '../console/progress.js';
+import { startScratchCache } from '../console/scratch-cache.js';
 import { type CaseResult, runConformance, runFuzz } from '../device/conformance/index.js';
 import type { Device } from '../device/device.js';
+import { inTime } from '../device/patience.js';
 import { listDevices, openDevice } from '../device/registry.js';
+import { MillraceError } from '../kernel/error.js';
 
 /** `millrace selftest` */
 export function selftestCommand(): Command {
-  return new Command('selftest')
+  const command = new Command('selftest')
     .description('every operation of the kernel language on every device, against its definition')
-    .addOption(valued('--device <list>', 'devices to test, by id (default: all that are here)'))
-    .addOption(options.threads())
+    .addOption(options.devices().default(undefined, 'all that are here'))
     .addOption(valued('--filter <text>', 'only cases whose name holds this text'))
     .addOption(valued('--fuzz <seconds>', 'then random kernels for so long').argParser(wholeNumber(1, 1_000_000)))
     .addOption(valued('--seed <n>', 'where the random kernels begin').argParser(wholeNumber(0, 2 ** 32 - 1)))
-    .addOption(options.json())
-    .action(action(selftest));
+    .addOption(valued('--streams <n>', 'the most streams of a GPU').argParser(wholeNumber(1, 1024)))
+    .addOption(valued('--completion <how>', 'how a GPU tells that work is done').choices(['poll', 'callback', 'sync']));
+  return withOpeningOptions(command).addOption(options.json()).action(action(selftest));
 }
 
-interface SelftestOptions extends TestOptions {
+interface SelftestOptions extends TestOptions, OpeningOptions {
   readonly device?: string;
-  readonly threads?: number;
+  readonly fuzz?: number;
+  readonly seed?: number;
+  readonly streams?: number;
+  readonly completion?: 'poll' | 'callback' | 'sync';
 }
 
 interface TestOptions {
   readonly filter?: string;
-  readonly fuzz?: number;
-  readonly seed?: number;
   /** Columns before each line. */
   readonly indent?: number;
 }
 
 async function selftest({ output, options: given, signal }: Call<SelftestOptions>): Promise<ExitCode> {
   const names = given.device?.split(',') ?? (await listDevices()).devices.map(({ id }) => id);
+  const opening = startOpening(given, output, given);
   let failed = 0;
-  for (const name of names) {
-    const device = await openDevice(name, given.threads === undefined ? {} : { threads: given.threads });
-    try {
-      failed += await testDevice(output, device, given, signal);
-    } finally {
-      await device.close();
+  try {
+    for (const name of names) {
+      failed += await onDevice(name, opening, (device) => testDevice(output, device, given, signal));
+      if (given.fuzz === undefined) continue;
+      const scratch = startScratchCache();
+      try {
+        failed += await onDevice(name, opening, (device) => fuzz(output, device, given, signal));
+      } finally {
+        scratch.end();
+      }
     }
+  } finally {
+    opening.end();
   }
   return failed === 0 ? Exit.ok : Exit.selftest;
+}
+
+/** How long a device may take to close: one that hangs must not hold the command up. */
+const CLOSING_MS = 10_000;
+
+async function onDevice<R>(name: string, opening: Opening, work: (device: Device) => Promise<R>): Promise<R> {
+  const device = await openDevice(name, opening.options);
+  try {
+    const result = await work(device);
+    await inTime(opening.tell(device), CLOSING_MS, () => undefined);
+    return result;
+  } finally {
+    await inTime(device.close(), CLOSING_MS, leaveSoon);
+  }
+}
+
+/** What still hangs then holds a thread, and a thread holds the process. */
+function leaveSoon(): void {
+  setTimeout(() => process.exit(), CLOSING_MS / 10).unref();
 }
 
 /** Runs the suite on one device and tells how it went; gives the number of failures. */
@@ -56,21 +87,39 @@ export async function testDevice(
   given: TestOptions,
   signal: AbortSignal,
 ): Promise<number> {
-  const { id } = device.info;
-  const conformance = new Tally(output, id, 'cases', signal, given.indent);
+  const tally = new Tally(output, device.info.id, 'cases', signal, given.indent);
   await runConformance(device, {
     ...(given.filter === undefined ? {} : { filter: given.filter }),
-    onResult: (result) => conformance.add(result),
+    onResult: (result) => tally.add(result),
   });
-  conformance.end();
-  if (given.fuzz === undefined) return conformance.failed;
-  const seed = given.seed ?? Math.floor(Math.random() * 2 ** 32);
-  output.say(output.aside.dim(`random kernels from seed ${seed}`));
-  output.event('fuzz', { device: id, seed, seconds: given.fuzz });
-  const fuzz = new Tally(output, id, 'kernels', signal, given.indent);
-  await runFuzz(device, { seed, seconds: given.fuzz, onResult: (result) => fuzz.add(result) });
-  fuzz.end();
-  return conformance.failed + fuzz.failed;
+  if (tally.passed + tally.failed + tally.skipped === 0) throw noCase(given.filter ?? '');
+  tally.end();
+  return tally.failed;
+}
+
+function noCase(filter: string): MillraceError {
+  return new MillraceError({
+    code: 'usage',
+    message: 'there is no such case',
+    asked: `cases whose name holds ${JSON.stringify(filter)}`,
+    advice: 'names are like operations/u32/all constant, control/…, streams/…; `--json` tells them all',
+  });
+}
+
+/** Random kernels; each has the next seed, and a failure names its own. */
+async function fuzz(
+  output: Output,
+  device: Device,
+  { fuzz: seconds = 0, seed = Math.floor(Math.random() * 2 ** 32) }: SelftestOptions,
+  signal: AbortSignal,
+): Promise<number> {
+  const { id } = device.info;
+  output.say(output.aside.dim(`${id}: random kernels from seed ${seed}`));
+  output.event('fuzz', { device: id, seed, seconds });
+  const tally = new Tally(output, id, 'kernels', signal);
+  await runFuzz(device, { seed, seconds, onResult: (result) => tally.add(result) });
+  tally.end();
+  return tally.failed;
 }
 
 /** Counts results, tells failures at once and the rest at the end: each reason of a skip once. */
@@ -95,6 +144,10 @@ class Tally {
     this.#progress = openProgress(process.stderr, !output.json);
   }
 
+  get skipped(): number {
+    return [...this.#skips.values()].reduce((sum, one) => sum + one, 0);
+  }
+
   add(result: CaseResult): void {
     // Thrown through the suite, which is the only way to stop it between two cases.
     this.#signal.throwIfAborted();
@@ -113,8 +166,7 @@ class Tally {
   end(): void {
     this.#progress.clear();
     const { style } = this.#output;
-    const skipped = [...this.#skips.values()].reduce((sum, one) => sum + one, 0);
-    const { passed, failed } = this;
+    const { passed, failed, skipped } = this;
     const seconds = (performance.now() - this.#start) / 1000;
     this.#output.event('summary', { device: this.#device, of: this.#noun, passed, failed, skipped, seconds });
     const words = [

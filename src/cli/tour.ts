@@ -38,7 +38,7 @@ async function tour({ output, options: { device: name, threads }, signal }: Call
   output.line(`\n${style.bold('devices')}`);
   const found = await listDevices();
   output.event('devices', { ...found });
-  for (const line of deviceTable(found, style, 2)) output.line(line);
+  for (const line of deviceTable(found, style, { indent: 2 })) output.line(line);
 
   const device = await openDevice(name, threads === undefined ? {} : { threads });
   try {
@@ -49,6 +49,9 @@ async function tour({ output, options: { device: name, threads }, signal }: Call
     await showGenesis(output, device, perSecond, signal);
     output.line(`\n${style.bold('next')}`);
     const command = process.env.npm_lifecycle_event === undefined ? 'millrace' : './millrace';
+    output.line(
+      `  ${command} init                          a kernel of your own, to run with \`${command} run kernel.ts\``,
+    );
     output.line(`  ${command} selftest                      every operation on every device`);
     output.line(`  ${command} bench block                   the rate next to OpenSSL's`);
     output.line(`  ${command} kernel show block --target c  what the kernel became`);

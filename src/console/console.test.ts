@@ -1,9 +1,16 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { MillraceError } from '../kernel/error.js';
+import { apiTable } from './api-table.js';
 import { Exit, exitOf } from './exit.js';
 import { bytes, count, duration, percent, plural, rate } from './format.js';
+import { startOpening } from './opening.js';
 import { flag, valued, wholeNumber } from './options.js';
 import { conclude, jsonLine, openOutput } from './output.js';
+import { startScratchCache } from './scratch-cache.js';
+import { openScreen, type ScreenStream } from './screen.js';
 import { styleFor } from './style.js';
 import { table } from './table.js';
 
@@ -28,6 +35,10 @@ describe('numbers for people', () => {
     [245, '4 min 05 s'],
     [7380, '2 h 03 min'],
     [3599.7, '1 h 00 min'],
+    [47.9 * 3600, '47 h 54 min'],
+    [127 * 3600, '5 d 07 h'],
+    [12 * 365.25 * 86_400, '12 years'],
+    [2 ** 128 / 1e9, '1.1e+22 years'],
   ])('%d s is %s', (seconds, text) => expect(duration(seconds)).toBe(text));
 
   it('counts, bytes, shares, plurals', () => {
@@ -138,3 +149,67 @@ function capture(json: boolean) {
   const output = openOutput(json, { stdout: sink(stdout), stderr: sink(stderr) });
   return { output, stdout: () => stdout.join(''), stderr: () => stderr.join('') };
 }
+
+describe('calls of a driver', () => {
+  it('are laid out as nsys does', () => {
+    const call = (name: string, calls: number, totalNs: number) => ({
+      name,
+      calls,
+      totalNs,
+      medianNs: totalNs / calls,
+      minNs: 10,
+      maxNs: totalNs,
+      deviationNs: 0.25,
+    });
+    expect(apiTable([call('cuEventQuery', 4, 2_000), call('cuLaunchKernel', 3, 6_001_000)])).toEqual([
+      ' Time (%)  Total Time (ns)  Num Calls     Avg (ns)     Med (ns)  Min (ns)   Max (ns)  StdDev (ns)  Name',
+      ' --------  ---------------  ---------  -----------  -----------  --------  ---------  -----------  --------------',
+      '    100.0        6,001,000          3  2,000,333.3  2,000,333.3        10  6,001,000          0.3  cuLaunchKernel',
+      '      0.0            2,000          4        500.0        500.0        10      2,000          0.3  cuEventQuery',
+    ]);
+  });
+});
+
+describe('a screen', () => {
+  const written = (stream: Partial<ScreenStream>) => {
+    const text: string[] = [];
+    const screen = openScreen({ ...stream, write: (part) => text.push(part) });
+    screen.show(['one', 'a line that is too long']);
+    screen.show(['two']);
+    return text;
+  };
+  it('is written over on a terminal, within its window', () => {
+    expect(written({ isTTY: true, columns: 11, rows: 24 })).toEqual([
+      '\rone\u001b[K\na line tha\u001b[K\n\u001b[J',
+      '\u001b[2A\rtwo\u001b[K\n\u001b[J',
+    ]);
+  });
+  it('only grows elsewhere', () => expect(written({})).toEqual(['one\na line that is too long\n', 'two\n']));
+});
+
+it('diagnostics go to a file at once, a line each; a place that cannot be written is an error', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'millrace-log-'));
+  try {
+    const { output } = capture(false);
+    const file = join(folder, 'log');
+    const opening = startOpening({ extraVerbose: file, threads: 3, apiTable: true }, output);
+    expect(opening.options).toMatchObject({ threads: 3, telemetry: true });
+    opening.options.log?.('stream 0 opened');
+    expect(readFileSync(file, 'utf8')).toMatch(/^ +\d+\.\d{6} {2}stream 0 opened\n$/);
+    opening.end();
+    expect(() => startOpening({ extraVerbose: join(folder, 'none', 'log') }, output)).toThrow(/cannot write/);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+it('a scratch cache is there while it is wanted, and nothing of it is left', () => {
+  const before = process.env.MILLRACE_CACHE_DIR;
+  const scratch = startScratchCache();
+  const inside = process.env.MILLRACE_CACHE_DIR ?? '';
+  expect(existsSync(dirname(inside))).toBe(true);
+  expect(process.env.POCL_CACHE_DIR).toContain(dirname(inside));
+  scratch.end();
+  expect(process.env.MILLRACE_CACHE_DIR).toBe(before);
+  expect(existsSync(dirname(inside))).toBe(false);
+});

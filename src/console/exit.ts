@@ -53,6 +53,7 @@ const exitOfCode: Readonly<Record<ErrorCode, ExitCode>> = {
   'buffer-range': Exit.internal,
   'launch-range': Exit.internal,
   'launch-arguments': Exit.internal,
+  'verify-failed': Exit.internal,
   'input-format': Exit.io,
   io: Exit.io,
   usage: Exit.usage,

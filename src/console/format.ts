@@ -21,7 +21,7 @@ export function count(value: number | bigint): string {
   return value.toString().replace(/\B(?=(\d{3})+(?!\d))/g, ',');
 }
 
-/** A duration in the unit that suits it: `850 µs`, `12.4 ms`, `3.21 s`, `4 min 05 s`, `2 h 03 min`. */
+/** A duration in the unit that suits it: `850 µs`, `12.4 ms`, `3.21 s`, `4 min 05 s`, `2 h 03 min`, `5 d 07 h`, `12 years`. */
 export function duration(seconds: number): string {
   if (seconds < 0.9995e-3) return `${digits(seconds * 1e6)} µs`;
   if (seconds < 0.9995) return `${digits(seconds * 1e3)} ms`;
@@ -29,8 +29,15 @@ export function duration(seconds: number): string {
   const whole = Math.round(seconds);
   if (whole < 3600) return `${Math.floor(whole / 60)} min ${two(whole % 60)} s`;
   const minutes = Math.round(seconds / 60);
-  return `${Math.floor(minutes / 60)} h ${two(minutes % 60)} min`;
+  if (minutes < 2 * DAY) return `${Math.floor(minutes / 60)} h ${two(minutes % 60)} min`;
+  const hours = Math.round(minutes / 60);
+  if (minutes < 1000 * DAY) return `${Math.floor(hours / 24)} d ${two(hours % 24)} h`;
+  const years = minutes / DAY / 365.25;
+  return years < 1e6 ? `${count(Math.round(years))} years` : `${years.toExponential(1)} years`;
 }
+
+/** In minutes. */
+const DAY = 24 * 60;
 
 /** Memory in binary units: `15.6 GiB`. */
 export function bytes(value: number): string {
@@ -47,7 +54,8 @@ export function bytes(value: number): string {
 export const percent = (fraction: number): string => `${digits(fraction * 100)} %`;
 
 /** `1 block`, `2 blocks`. */
-export const plural = (value: number, noun: string): string => `${count(value)} ${noun}${value === 1 ? '' : 's'}`;
+export const plural = (value: number, noun: string, several = `${noun}s`): string =>
+  `${count(value)} ${value === 1 ? noun : several}`;
 
 /** Three significant digits, and all of the whole part. */
 function digits(value: number): string {

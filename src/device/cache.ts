@@ -97,7 +97,8 @@ function parseManifest(text: string): [name: string, digest: string][] {
   });
 }
 
-function cacheDirectory(environment: NodeJS.ProcessEnv): string {
+/** Where compiled programs are kept. */
+export function cacheDirectory(environment: NodeJS.ProcessEnv = process.env): string {
   if (environment.MILLRACE_CACHE_DIR) return resolve(environment.MILLRACE_CACHE_DIR);
   if (environment.XDG_CACHE_HOME) return join(environment.XDG_CACHE_HOME, 'millrace');
   return join(homedir(), '.cache', 'millrace');

@@ -1,4 +1,5 @@
-import type { BufferDecl, Field, Kernel, RingLayout, Values } from '../kernel/index.js';
+import type { MillraceError } from '../kernel/error.js';
+import type { BufferDecl, Field, Kernel, PipeShares, RingLayout, Values } from '../kernel/index.js';
 
 export type { RingLayout, Values } from '../kernel/index.js';
 
@@ -12,6 +13,11 @@ export interface Device {
   /** Memory of `bytes` bytes, zeroed. */
   alloc(bytes: number): Promise<DeviceBuffer>;
   stream(): Stream;
+  /**
+   * A grid of one job that stays on the device and is fed with ranges, so that a range costs no launch. Undefined where it
+   * cannot be had just now; devices that never have one leave the method out.
+   */
+  resident?(job: BoundJob, options: ResidentOptions): Promise<Resident | undefined>;
   /** Memory of the host that transfers go to and from without a copy in between: page-locked where that is faster. */
   host(bytes: number): Promise<HostMemory>;
   /** What the card says about itself just now; undefined where it says nothing. */
@@ -100,8 +106,11 @@ export interface CompileOptions {
   readonly checked?: boolean;
   /** 64-bit integers in pairs of 32-bit words, also where the target has them: so that tests see what others execute. */
   readonly wide?: boolean;
-  /** The share of 32-bit additions written as multiply-adds, 0 (default) to 1: a matter of tuning, not of results. */
-  readonly pipes?: number;
+  /**
+   * The share of 32-bit additions written as multiply-adds, 0 to 1, or what exactly: a matter of tuning, not of results.
+   * Where it is not given, GPUs choose for themselves and CPUs do without.
+   */
+  readonly pipes?: number | PipeShares;
 }
 
 /** One shape of metadata for all devices. */
@@ -166,6 +175,39 @@ export interface Stream {
   mark(): Completion;
   /** Stops the launches queued so far as soon as they notice; their completions say `complete: false`. */
   cancel(): void;
+  close(): void;
+}
+
+export interface ResidentOptions {
+  /** Ranges that may be queued at a time. */
+  readonly entries: number;
+  /** Hits that each range's ring holds. */
+  readonly hits: number;
+  /** The kernel's bindings. They may be freed when the grid is closed, not before. */
+  readonly buffers?: Readonly<Record<string, DeviceBuffer>>;
+}
+
+/** As of a launch. */
+export interface ResidentRange {
+  readonly base?: bigint;
+  /** At least 1. */
+  readonly count: number;
+  readonly chunk?: Values;
+}
+
+export interface Resident {
+  /** Queues a range. Its hits, laid out as `DeviceProgram.ring` says, are in `ring` once the completion has resolved. */
+  submit(range: ResidentRange, ring: Uint32Array): Completion;
+  /** Stops the ranges queued so far; completions of those that had not ended say `complete: false`. */
+  cancel(): void;
+  /**
+   * Why the grid has ended for good: its launch was refused, or it stood still. The completions of what it had not done
+   * say `complete: false`, and so do all that are submitted now: the ranges are for launches on a stream.
+   */
+  readonly fault?: MillraceError | undefined;
+  /** How often the grid was launched: once, as long as it has work and nobody needs the device to stand still. */
+  readonly launches?: number;
+  /** Ends the grid and frees what it has. */
   close(): void;
 }
 

@@ -1,5 +1,6 @@
 import { MillraceError } from '../kernel/error.js';
-import type { Device, DeviceInfo } from './device.js';
+import type { Device, DeviceInfo, Sensors } from './device.js';
+import { inTime } from './patience.js';
 
 export interface OpenOptions {
   /** Worker threads of a CPU device. */
@@ -20,16 +21,40 @@ export interface OpenOptions {
 /** What the module of a device kind exports. */
 export interface DeviceModule {
   /** The devices of this kind on this machine, without starting any; or why there is none. */
-  probe(options?: OpenOptions): Promise<{ readonly infos: readonly DeviceInfo[] } | { readonly reason: string }>;
-  /** Opens one; `device-absent` where there is none. `id` is the kind's, or one of its devices'. */
+  probe(options?: OpenOptions): Promise<Probed>;
+  /** Opens one; `device-absent` where there is none. `id` is the kind's, which means its first, or one of its devices'. */
   open(id: string, options?: OpenOptions): Promise<Device>;
+  /** What a device says about itself just now, without opening it; undefined where it says nothing. */
+  sensors?(id: string): Promise<Sensors | undefined>;
+  /** What `millrace doctor` should tell of this kind beyond its devices: libraries, drivers, permissions. */
+  diagnose?(): Promise<readonly Finding[]>;
+}
+
+export type Probed = { readonly infos: readonly DeviceInfo[] } | { readonly reason: string };
+
+/** One line of a report on a machine. */
+export interface Finding {
+  /** What was looked at: `compiler`, `driver`. */
+  readonly what: string;
+  /** `missing`: something does not work for want of it; `warning`: it works, but not as it should. */
+  readonly state: 'ok' | 'warning' | 'missing';
+  /** What was found, and where. */
+  readonly found: string;
+  /** What to do about it. */
+  readonly advice?: string;
 }
 
 export interface DeviceKind {
-  readonly id: string;
+  readonly id: DeviceInfo['kind'];
   readonly aliases: readonly string[];
   /** Modules are loaded when they are asked for: some bring native libraries. */
   load(): Promise<DeviceModule>;
+}
+
+/** A step of `auto`: the devices of a kind; with `on`, only those on such a processor. */
+export interface Preference {
+  readonly kind: DeviceInfo['kind'];
+  readonly on?: DeviceInfo['processor'];
 }
 
 export interface DeviceList {
@@ -37,31 +62,34 @@ export interface DeviceList {
   readonly absent: readonly { readonly id: string; readonly reason: string }[];
 }
 
-/** The kinds of devices that a program knows, best first: the order of `auto`. */
+/** The kinds of devices that a program knows, and the order in which `auto` prefers them: best first. */
 export class DeviceKinds {
   readonly #kinds: readonly DeviceKind[];
+  readonly #order: readonly Preference[];
 
-  constructor(kinds: readonly DeviceKind[]) {
+  /** Without an order, that of the kinds. */
+  constructor(kinds: readonly DeviceKind[], order: readonly Preference[] = kinds.map(({ id }) => ({ kind: id }))) {
     this.#kinds = kinds;
+    this.#order = order;
   }
 
-  /** Everything that `open` would open here, best first, and why the rest is not there. */
+  /** Everything that `open` would open here, best first, and why the rest is not there. All kinds are asked at once. */
   async list(options: OpenOptions = {}): Promise<DeviceList> {
-    const found = await Promise.all(
-      this.#kinds.map(async (kind) => ({ id: kind.id, answer: await probeKind(kind, options) })),
-    );
+    const answers = await Promise.all(this.#kinds.map((kind) => probeKind(kind, options)));
+    const rank = (info: DeviceInfo) => this.#order.findIndex((preference) => fits(preference, info));
     return {
-      devices: found.flatMap(({ answer }) => ('infos' in answer ? answer.infos : [])),
-      absent: found.flatMap(({ id, answer }) => ('reason' in answer ? [{ id, reason: answer.reason }] : [])),
+      devices: answers.flatMap((answer) => ('infos' in answer ? answer.infos : [])).sort((a, b) => rank(a) - rank(b)),
+      absent: answers.flatMap((answer, at) =>
+        'reason' in answer ? [{ id: this.#kinds[at]?.id ?? '', reason: answer.reason }] : [],
+      ),
     };
   }
 
-  /** Opens a device by its name: `auto`, a kind (`native`, also `cpu`; `interpreter`), or a kind and a number. */
+  /** Opens a device by its name: `auto`, a kind (`native`, also `cpu`; `cuda`, its first), or one of several (`cuda:1`). */
   async open(name: string, options: OpenOptions = {}): Promise<Device> {
     const wanted = name.trim().toLowerCase();
     if (wanted === 'auto') return this.#openBest(options);
-    const [word = ''] = wanted.split(':');
-    const kind = this.#kinds.find(({ id, aliases }) => id === word || aliases.includes(word));
+    const { kind, id } = this.#named(wanted);
     if (kind === undefined) throw await this.#unknown(name, options);
     const module = await kind.load().catch((cause) => {
       throw new MillraceError({
@@ -72,10 +100,10 @@ export class DeviceKinds {
         cause,
       });
     });
-    return this.#remember(await module.open(kind.id + wanted.slice(word.length), options), options);
+    return this.#remember(await module.open(id, options), options);
   }
 
-  /** Opens a list such as `native,interpreter`; all of them or none. */
+  /** Opens a list such as `cuda:0,native`; all of them or none. */
   async openAll(names: string, options: OpenOptions = {}): Promise<Device[]> {
     const list = names.split(',').filter((name) => name.trim() !== '');
     if (list.length === 0) {
@@ -94,20 +122,52 @@ export class DeviceKinds {
     throw failed.reason;
   }
 
+  /** What a device says about itself just now, without opening it; undefined where it says nothing or is not there. */
+  async sensors(id: string): Promise<Sensors | undefined> {
+    const { kind } = this.#named(id);
+    const read = async () => (await kind?.load())?.sensors?.(id);
+    return inTime(read(), PATIENCE_MS, () => undefined).catch(() => undefined);
+  }
+
+  /** What each kind has to say beyond its devices. */
+  async diagnose(): Promise<{ readonly kind: string; readonly findings: readonly Finding[] }[]> {
+    return Promise.all(
+      this.#kinds.map(async (kind) => {
+        const ask = async () => (await (await kind.load()).diagnose?.()) ?? [];
+        const late = (): readonly Finding[] => [{ what: kind.id, state: 'warning', found: noAnswer }];
+        const findings = await inTime(ask(), PATIENCE_MS, late).catch((error): readonly Finding[] => [
+          { what: kind.id, state: 'warning', found: firstLine(error) },
+        ]);
+        return { kind: kind.id, findings };
+      }),
+    );
+  }
+
+  /** By the order, asking each kind when its turn comes and not before: starting a driver takes up to a second. */
   async #openBest(options: OpenOptions): Promise<Device> {
-    const reasons: string[] = [];
-    for (const kind of this.#kinds) {
-      const answer = await probeKind(kind, options);
-      const first = 'infos' in answer ? answer.infos[0] : undefined;
+    const answers = new Map<string, Probed>();
+    for (const preference of this.#order) {
+      const kind = this.#kinds.find(({ id }) => id === preference.kind);
+      if (!kind) continue;
+      const answer = answers.get(kind.id) ?? (await probeKind(kind, options));
+      answers.set(kind.id, answer);
+      const first = 'infos' in answer && answer.infos.find((info) => fits(preference, info));
       if (first) return this.#remember(await (await kind.load()).open(first.id, options), options);
-      if ('reason' in answer) reasons.push(`${kind.id}: ${answer.reason}`);
     }
+    const reasons = [...answers].map(([id, answer]) => `${id}: ${'reason' in answer ? answer.reason : 'none fits'}`);
     throw new MillraceError({
       code: 'device-absent',
       message: 'there is no device here',
       asked: 'auto',
       advice: reasons.join('; '),
     });
+  }
+
+  /** The kind that a name means, and the name with the kind's own word in it. */
+  #named(name: string): { readonly kind: DeviceKind | undefined; readonly id: string } {
+    const [word = ''] = name.split(':');
+    const kind = this.#kinds.find(({ id, aliases }) => id === word || aliases.includes(word));
+    return { kind, id: (kind?.id ?? word) + name.slice(word.length) };
   }
 
   #remember(device: Device, options: OpenOptions): Device {
@@ -128,6 +188,9 @@ export class DeviceKinds {
   }
 }
 
+const fits = ({ kind, on }: Preference, info: DeviceInfo): boolean =>
+  info.kind === kind && (on === undefined || info.processor === on);
+
 const openers = new WeakMap<Device, () => Promise<Device>>();
 
 /** Another device of the same name, opened in the same way. */
@@ -137,12 +200,21 @@ export function openAnother(device: Device): Promise<Device> {
   return open();
 }
 
-/** A module that cannot even be loaded (a native addon for another platform, say) is an absent device. */
-async function probeKind(kind: DeviceKind, options: OpenOptions): ReturnType<DeviceModule['probe']> {
+/** How long a driver may take to say what it has: starting one takes a second or less where it works. */
+const PATIENCE_MS = 10_000;
+const noAnswer = `it did not answer within ${PATIENCE_MS / 1000} s`;
+
+/** A module that cannot be loaded (a native addon for another platform), fails or never answers is an absent device. */
+async function probeKind(kind: DeviceKind, options: OpenOptions): Promise<Probed> {
+  const probe = async () => (await kind.load()).probe(options);
   try {
-    return await (await kind.load()).probe(options);
+    return await inTime(probe(), PATIENCE_MS, () => ({ reason: noAnswer }));
   } catch (error) {
-    if (error instanceof MillraceError) throw error;
-    return { reason: `it cannot be loaded: ${error instanceof Error ? error.message : String(error)}` };
+    if (error instanceof MillraceError && error.code === 'usage') throw error; // the asker's mistake, not the device's
+    const known = error instanceof MillraceError;
+    return { reason: known ? firstLine(error) : `it cannot be loaded: ${firstLine(error)}` };
   }
 }
+
+const firstLine = (error: unknown): string =>
+  (error instanceof Error ? error.message : String(error)).split('\n', 1)[0] ?? '';

@@ -1,5 +1,16 @@
 import { type ErrorCode, type ErrorDetails, MillraceError } from '../kernel/error.js';
-import type { BoundJob, Device, DeviceBuffer, DeviceProgram, Launch, Values } from './device.js';
+import { MarkCompletion } from './completion.js';
+import type {
+  BoundJob,
+  Completion,
+  Device,
+  DeviceBuffer,
+  DeviceProgram,
+  Launch,
+  ResidentOptions,
+  ResidentRange,
+  Values,
+} from './device.js';
 
 /**
  * What every device asks of a command before it queues it, so that a mistake is the same error everywhere, raised
@@ -113,6 +124,34 @@ export function checkWord(word: number): number {
   });
 }
 
+/** A completion of this device, which its streams can wait for. */
+export function ownCompletion<C extends MarkCompletion>(device: Device, given: Completion): C {
+  if (given instanceof MarkCompletion && given.device === device) return given as C;
+  throw refusal('launch-arguments', {
+    message: 'a stream can wait for completions of its own device only',
+    asked: 'wait() for a completion of another device',
+    advice: 'await its `done` before queueing what depends on it',
+  });
+}
+
+export function checkStreamOpen(closed: boolean): void {
+  if (!closed) return;
+  throw refusal('device-closed', {
+    message: 'this stream has been closed',
+    asked: 'a command on it',
+    advice: 'open another with stream()',
+  });
+}
+
+/** What everything asked of a device after its close() gets. */
+export function deviceClosed({ info }: Device): MillraceError {
+  return refusal('device-closed', {
+    message: `device ${info.id} has been closed`,
+    asked: 'work on it',
+    advice: 'wait for completions before close(), and open the device again for more',
+  });
+}
+
 /** A launch that a device can run as it stands. */
 export interface CheckedLaunch<B extends HeldBuffer> {
   readonly base: bigint;
@@ -135,6 +174,38 @@ export function checkLaunch<B extends HeldBuffer>(device: Device, launch: Launch
   const counted = checkCount<B>(device, program, launch.count);
   checkBase(program, base, counted.count);
   return { base, ...counted, buffers, ...ring };
+}
+
+/** A range for a resident grid of the program, with what was left out. */
+export function checkResidentRange(
+  program: DeviceProgram,
+  { base = 0n, count, chunk = {} }: ResidentRange,
+): Required<ResidentRange> {
+  checkChunk(program, chunk);
+  checkCount(program.device, program, count);
+  checkBase(program, base, count);
+  if (count > 0) return { base, count, chunk };
+  throw refusal('launch-range', {
+    message: `kernel ${program.name}: a range of no items`,
+    asked: 'count 0',
+    advice: 'queue at least one item',
+  });
+}
+
+/** What a resident grid is opened with: its bindings, in order. */
+export function checkResident<B extends HeldBuffer>(
+  device: Device,
+  job: BoundJob,
+  { entries, hits, buffers = {} }: ResidentOptions,
+): B[] {
+  const program = programOf(device, job);
+  const bound = checkBindings<B>(device, program, { buffers });
+  if (Number.isInteger(entries) && entries >= 1 && entries <= 1024 && Number.isInteger(hits) && hits >= 1) return bound;
+  throw refusal('launch-arguments', {
+    message: `kernel ${program.name}: no queue for ${entries} ranges of ${hits} hits`,
+    asked: `entries ${entries}, hits ${hits}`,
+    advice: 'give 1 to 1024 entries, and room for a hit at least',
+  });
 }
 
 function programOf(device: Device, job: BoundJob | undefined): DeviceProgram {
@@ -163,7 +234,11 @@ function checkChunk(program: DeviceProgram, chunk: Values): void {
   for (const name of names) if (chunk[name] === undefined) throw refuse(`the chunk value ${name} is missing`);
 }
 
-function checkBindings<B extends HeldBuffer>(device: Device, program: DeviceProgram, launch: Launch): B[] {
+function checkBindings<B extends HeldBuffer>(
+  device: Device,
+  program: DeviceProgram,
+  launch: Pick<Launch, 'buffers'>,
+): B[] {
   const given = launch.buffers ?? {};
   const names = program.bindings.map((binding) => binding.name);
   const asked = `buffers { ${Object.keys(given).join(', ')} }`;
@@ -280,6 +355,9 @@ export function sizeOf(bytes: number): string {
   }
   return `${unit === 0 ? size : size.toFixed(1)} ${units[unit]}`;
 }
+
+/** "1 buffer", "2 buffers". */
+export const countOf = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
 
 function refusal(code: ErrorCode, details: Omit<ErrorDetails, 'code'>): MillraceError {
   return new MillraceError({ code, ...details });

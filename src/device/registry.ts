@@ -1,20 +1,42 @@
-import type { Device } from './device.js';
-import { DeviceKinds, type DeviceList, type OpenOptions } from './kinds.js';
+import type { Device, Sensors } from './device.js';
+import { DeviceKinds, type DeviceList, type Finding, type OpenOptions } from './kinds.js';
 
-export type { DeviceKind, DeviceList, DeviceModule, OpenOptions } from './kinds.js';
+export type { DeviceKind, DeviceList, DeviceModule, Finding, OpenOptions } from './kinds.js';
 
-/** Best first: the order of `auto`. */
-const kinds = new DeviceKinds([
-  { id: 'native', aliases: ['cpu'], load: () => import('./native/device.js') },
-  { id: 'wasm', aliases: [], load: () => import('./wasm/device.js') },
-  { id: 'interpreter', aliases: [], load: () => import('./interpreter/device.js') },
-]);
+const kinds = new DeviceKinds(
+  [
+    { id: 'cuda', aliases: [], load: () => import('./cuda/device.js') },
+    { id: 'opencl', aliases: [], load: () => import('./opencl/device.js') },
+    { id: 'webgpu', aliases: [], load: () => import('./webgpu/device.js') },
+    { id: 'native', aliases: ['cpu'], load: () => import('./native/device.js') },
+    { id: 'wasm', aliases: [], load: () => import('./wasm/device.js') },
+    { id: 'interpreter', aliases: [], load: () => import('./interpreter/device.js') },
+  ],
+  // A runtime for GPUs that runs on a CPU is there for tests: C and WebAssembly are several times as fast on it.
+  [
+    { kind: 'cuda' },
+    { kind: 'opencl', on: 'gpu' },
+    { kind: 'webgpu', on: 'gpu' },
+    { kind: 'native' },
+    { kind: 'wasm' },
+    { kind: 'opencl' },
+    { kind: 'webgpu' },
+    { kind: 'interpreter' },
+  ],
+);
 
 /** Everything that `openDevice` would open here, best first, and why the rest is not there. */
 export const listDevices = (options?: OpenOptions): Promise<DeviceList> => kinds.list(options);
 
-/** Opens a device by its name: `auto`, a kind (`native`, also `cpu`; `interpreter`), or a kind and a number. */
+/** Opens a device by its name: `auto`, a kind (`native`, also `cpu`; `cuda`, its first), or one of several (`cuda:1`). */
 export const openDevice = (name: string, options?: OpenOptions): Promise<Device> => kinds.open(name, options);
 
-/** Opens a list such as `native,interpreter`; all of them or none. */
+/** Opens a list such as `cuda:0,native`; all of them or none. */
 export const openDevices = (names: string, options?: OpenOptions): Promise<Device[]> => kinds.openAll(names, options);
+
+/** What a device says about itself just now, without opening it; undefined where it says nothing. */
+export const readSensors = (id: string): Promise<Sensors | undefined> => kinds.sensors(id);
+
+/** What each kind has to say about this machine beyond its devices, for a report. */
+export const diagnoseDevices = (): Promise<{ readonly kind: string; readonly findings: readonly Finding[] }[]> =>
+  kinds.diagnose();

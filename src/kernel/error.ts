@@ -17,6 +17,7 @@ export type ErrorCode =
   | 'buffer-range' // a transfer outside its buffer, or a buffer too small for its role
   | 'launch-range' // a launch outside what the contract allows
   | 'launch-arguments' // a launch whose parameters or buffers do not fit the program
+  | 'verify-failed' // a result could not be checked: the check itself failed
   | 'input-format' // a malformed input file
   | 'io' // reading or writing a file failed
   | 'usage'; // a command line that makes no sense

@@ -6,7 +6,7 @@ import type { Scalar } from './types.js';
  *
  * The entry `millrace_range` is launched as a grid of workgroups of any number (at most one per block of items, best as
  * many as are resident at once; on WGSL folded into two dimensions past 65,535). A workgroup strides over the blocks, or
- * tiles, of the launch. Its bindings, in this order, each only where the shape lists it:
+ * tiles, from the header's first to its last: the whole launch, or a slice of it. Its bindings, in this order, each only where the shape lists it:
  *
  *   launch   the launch block, below. CUDA: a struct by value where `byValue` says so, else a pointer; OpenCL: a buffer;
  *            WGSL: a uniform buffer, or storage where it is large
@@ -61,8 +61,11 @@ export const Header = {
   /** WGSL: how many items there are, and 1 where that is so; otherwise 0. */
   count: 2,
   isCounted: 3,
+  /** The number of the first item or tile: a launch may run in slices. Of items, a multiple of `itemsPerGroup`. */
+  first: 4,
 } as const;
-export const HEADER_WORDS = 4;
+/** Whole quads, so that what follows stays on 16 bytes. */
+export const HEADER_WORDS = 8;
 
 /** Words of `status`. */
 export const Status = {
@@ -79,13 +82,17 @@ export const STATUS_WORDS = 8;
 /** Parameter words that travel by value; above that they are in a buffer. */
 export const VALUE_WORDS = 900;
 
-/** The launch block of one launch; `bytes` are the sizes of the kernel's buffers in the order of the shape. */
+/**
+ * The launch block of one launch, or of its items from `first` on; `count` is the whole launch's. `bytes` are the sizes
+ * of the kernel's buffers in the order of the shape.
+ */
 export function launchBlock(
   { launch }: GridShape,
-  { count, epoch, bytes }: { count: number; epoch: number; bytes: readonly number[] },
+  { count, epoch, bytes, first = 0 }: { count: number; epoch: number; bytes: readonly number[]; first?: number },
   parameters: Uint32Array,
 ): Uint32Array {
   const block = new Uint32Array(launch.words);
+  block[Header.first] = first;
   block[Header.last] = count - 1;
   block[Header.epoch] = epoch;
   bytes.forEach((size, i) => {
@@ -96,10 +103,22 @@ export function launchBlock(
   return block;
 }
 
-/** A grid for `count` items: never more workgroups than there is work, `most` at a time. */
+/** A grid for `count` items, of a launch or of a slice: never more workgroups than there is work, `most` at a time. */
 export function gridSize({ itemsPerGroup }: GridShape, count: number, most: number): number {
   return Math.max(1, Math.min(most, Math.ceil(count / itemsPerGroup)));
 }
+
+/**
+ * A grid for a GPU that holds `resident` workgroups at a time: up to 64 times as many, so that the last ones end
+ * together, but none with fewer than 16 blocks of items, since each begins by filling its tables.
+ */
+export function spreadGrid(shape: GridShape, count: number, resident: number): number {
+  const blocks = Math.ceil(count / shape.itemsPerGroup);
+  const wanted = Math.min(resident * MOST_WAVES, Math.floor(blocks / LEAST_ROUNDS));
+  return gridSize(shape, count, Math.max(resident, wanted));
+}
+const MOST_WAVES = 64;
+const LEAST_ROUNDS = 16;
 
 /** WebGPU's limit of workgroups in one dimension: more are folded into two. */
 export const FOLD = 65_535;

@@ -16,22 +16,28 @@ import { type Scalar, wordsOf } from './types.js';
 
 /**
  * The `range` harness: what is launched around a kernel. A launch works off items [0, count), keeps hits in a ring, and
- * looks every so often whether it was cancelled. `queue` (a resident grid fed with ranges) will stand here too.
+ * looks every so often whether it was cancelled. (The other one is in `queue.ts`: a resident grid that is fed with ranges.)
  */
 
-/** Fields that every launch has: the index of item 0 as two words, the ring's capacity in records, and 1 (see `pipes`). */
+/**
+ * Fields that every launch has: the index of item 0 as two words, the ring's capacity in records, and 1 (see `pipes`). No
+ * field of a kernel's own can have such a name, which begins with a dot.
+ */
 export const implicitChunk = [
-  { name: 'base', type: 'u32', length: 2, array: true },
-  { name: 'ringCapacity', type: 'u32', length: 1, array: false },
-  { name: 'one', type: 'u32', length: 1, array: false },
+  { name: '.base', type: 'u32', length: 2, array: true },
+  { name: '.ringCapacity', type: 'u32', length: 1, array: false },
+  { name: '.one', type: 'u32', length: 1, array: false },
 ] as const satisfies readonly Field[];
 
-const RING_CAPACITY_FIELD = 1;
+export const RING_CAPACITY_FIELD = 1;
 export const ONE_FIELD = 2;
 
 /** Values of those fields for a launch. */
-export function implicitValues(base: bigint, capacity: number): { base: number[]; ringCapacity: number; one: number } {
-  return { base: [Number(base & 0xffff_ffffn), Number(base >> 32n)], ringCapacity: capacity, one: 1 };
+export function implicitValues(
+  base: bigint,
+  capacity: number,
+): Readonly<Record<(typeof implicitChunk)[number]['name'], number | readonly number[]>> {
+  return { '.base': [Number(base & 0xffff_ffffn), Number(base >> 32n)], '.ringCapacity': capacity, '.one': 1 };
 }
 
 /** Word 0 counts hits; three are spare, so that records start on 16 bytes. */

@@ -14,7 +14,8 @@ export { type GpuOptions, type GpuTarget, type LoweredGpu, lowerGpu } from './lo
 export * from './operations.js';
 export { Origin } from './origin.js';
 export { JobParameters, type Values, valuesOf } from './params.js';
-export type { Kernel, TraceOptions } from './signature.js';
+export type { PipeShares } from './passes/pipes.js';
+export type { Buffers, Fields, Kernel, Signature, TraceOptions } from './signature.js';
 export { type Counts, type KernelStats, kernelStats, type OperationClass, type TargetStats } from './stats.js';
 export { aes } from './std/aes.js';
 export { type Blake3Block, blake3 } from './std/blake3.js';

@@ -13,6 +13,10 @@ export function items<
   const C extends Fields = Record<never, never>,
   const B extends Buffers = Record<never, never>,
   const H extends Fields = Record<never, never>,
->(name: string, signature: Signature<J, C, B, H>, body: (context: ItemContext<J, C, B, H>) => void): Kernel {
+>(
+  name: string,
+  signature: Signature<J, C, B, H>,
+  body: (context: ItemContext<J, C, B, H>) => void,
+): Kernel<J, C, B, H> {
   return defineKernel('items', name, signature, (context, item) => body({ ...context, item }));
 }

@@ -4,11 +4,13 @@ import type { Hoisted, Node, Statement } from './ir.js';
 import type { Lowered } from './lower.js';
 import { floatingProgram } from './passes/floating.js';
 import { inOrder, rootsOf } from './passes/graph.js';
-import { pipes } from './passes/pipes.js';
+import { type PipeShares, pipes } from './passes/pipes.js';
 import { place } from './passes/place.js';
+import { pipesFor } from './passes/shares.js';
 import { wide } from './passes/wide.js';
+import { QUEUE_ENTRY } from './queue.js';
 import { cudaLanguage, cudaOptions } from './render/cuda.js';
-import { renderCudaQueue } from './render/cuda-queue.js';
+import { QUEUE_NEAR_BYTES, renderCudaQueue } from './render/cuda-queue.js';
 import { renderGpu } from './render/gpu.js';
 import type { GpuLanguage } from './render/gpu-language.js';
 import { everyStatement, type GpuTarget, layoutOf } from './render/gpu-layout.js';
@@ -28,8 +30,8 @@ export interface GpuOptions {
   readonly hoist?: boolean;
   readonly checked?: boolean;
   readonly nativeBodies?: boolean;
-  /** The share of additions written as multiply-adds, 0 to 1. */
-  readonly pipes?: number;
+  /** What goes to the multiply-add pipe: a share of everything, 0 to 1; a share of each kind; or what should pay on NVIDIA. */
+  readonly pipes?: number | PipeShares | 'nvidia';
   /** What stands around the kernel: `range`, or on CUDA `queue`. */
   readonly harness?: 'range' | 'queue';
 }
@@ -44,7 +46,7 @@ interface Target {
   readonly statements: number;
   readonly natives: readonly string[];
   readonly compilerOptions: readonly string[];
-  language(program: Hoisted, checked: boolean): GpuLanguage;
+  language(program: Hoisted, checked: boolean, workgroup: number): GpuLanguage;
 }
 
 /** What each target gives where the device says nothing: least limits that every device of its kind has. */
@@ -61,7 +63,7 @@ const targets: Readonly<Record<GpuTarget, Target>> = {
     statements: 5000,
     natives: [],
     compilerOptions: openclOptions,
-    language: (program) => openclLanguage(holds(program, 'f64')),
+    language: (program, _, workgroup) => openclLanguage(holds(program, 'f64'), workgroup),
   },
   wgsl: {
     nearLimit: 16 * 1024,
@@ -80,26 +82,29 @@ export function lowerGpu(kernel: Kernel, options: GpuOptions): LoweredGpu {
   const { workgroup = DEFAULT_WORKGROUP, checked = false, nativeBodies = true } = options;
   const target = targets[options.target];
   checkWorkgroup(kernel.name, workgroup);
-  if (options.harness === 'queue' && (options.target !== 'cuda' || checked)) throw noQueue(kernel.name, options);
+  const isQueue = options.harness === 'queue';
+  if (isQueue && (options.target !== 'cuda' || checked)) throw noQueue(kernel.name, options);
   const traced = kernel.trace({ natives: new Set(nativeBodies ? target.natives : []) });
   const hoisted = floatingProgram(traced, options.hoist ?? true);
   if (options.target === 'wgsl' && holds(hoisted, 'f64')) throw noDoubles(kernel.name);
   // Parameters are the host's, which has 64 bits: what `wide` changes is the body alone.
-  const program = pipes(hoisted, options.pipes ?? 0);
-  const placed = place(options.target === 'wgsl' ? wide(program) : program);
-  const language = target.language(placed, checked);
+  const { pipes: shares = 0 } = options;
+  const program = pipes(hoisted, shares === 'nvidia' ? pipesFor(hoisted) : shares);
+  const placed = place(options.target === 'wgsl' ? wide(program, checked) : program);
+  const language = target.language(placed, checked, workgroup);
   const layout = layoutOf(placed, {
     target: options.target,
     workgroup,
-    nearLimit: options.nearLimit ?? target.nearLimit,
+    nearLimit: (options.nearLimit ?? target.nearLimit) - (isQueue ? QUEUE_NEAR_BYTES : 0),
     checked,
     compilerOptions: target.compilerOptions,
     spreadTypes: spreadTypes(placed, language),
   });
-  const text = options.harness === 'queue' ? renderCudaQueue(layout, language) : renderGpu(layout, language);
+  const text = isQueue ? renderCudaQueue(layout, language) : renderGpu(layout, language);
   if (text.statements > target.statements)
     throw tooLong(kernel.name, options.target, text.statements, target.statements);
-  return { program, lanes: workgroup, shape: layout.shape, ...text };
+  const shape = isQueue ? { ...layout.shape, entry: QUEUE_ENTRY } : layout.shape;
+  return { program, lanes: workgroup, shape, ...text };
 }
 
 /** Types of what one thread reads for all, between regions. */

@@ -5,7 +5,7 @@ import { type GpuTarget, lowerGpu } from './lower-gpu.js';
 import type { Origin } from './origin.js';
 import { floatingProgram } from './passes/floating.js';
 import { gang } from './passes/gang.js';
-import { pipes } from './passes/pipes.js';
+import { type PipeShares, pipes } from './passes/pipes.js';
 import { place } from './passes/place.js';
 import { ternary } from './passes/ternary.js';
 import { wide } from './passes/wide.js';
@@ -24,7 +24,7 @@ export interface LowerOptions {
   /** Forces the 32-bit forms of u64, as targets without it get them: for tests. */
   readonly wide?: boolean;
   /** The share of additions written as multiply-adds, 0 to 1. */
-  readonly pipes?: number;
+  readonly pipes?: number | PipeShares;
 }
 
 export interface Lowered {
@@ -52,7 +52,7 @@ export function lower(kernel: Kernel, options: LowerOptions): Lowered {
   const ternaryLogic = target === 'c' && cpu.features.has('avx512f') && lanes === 16;
   // Parameters are the host's, which has 64 bits: what `wide` changes is the body alone.
   const program = pipes(floatingProgram(traced, options.hoist), options.pipes ?? 0);
-  const narrow = options.wide ? wide(program) : program;
+  const narrow = options.wide ? wide(program, checked) : program;
   const ganged = gang(place(ternaryLogic ? ternary(narrow) : narrow), lanes);
   const text = target === 'wat' ? renderWat(ganged, { checked }) : renderC(ganged, { checked, ternaryLogic });
   return { program, lanes, ...text };

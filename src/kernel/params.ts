@@ -61,16 +61,16 @@ export function valuesOf(kernel: string, what: 'job' | 'chunk', fields: readonly
     new MillraceError({
       code: 'launch-arguments',
       message: `kernel ${kernel}: ${message}`,
-      asked: `${what} values { ${Object.keys(given).join(', ')} }`,
+      asked: `${what} values { ${Object.keys(given)
+        .filter((name) => !name.startsWith('.'))
+        .join(', ')} }`,
       advice,
     });
   const names = new Set(fields.map((field) => field.name));
+  const own = [...names].filter((name) => !name.startsWith('.')); // the others are the harness'
   for (const name of Object.keys(given)) {
     if (!names.has(name))
-      throw refuse(
-        `there is no ${what} value called ${name}`,
-        `its ${what} values are ${[...names].join(', ') || 'none'}`,
-      );
+      throw refuse(`there is no ${what} value called ${name}`, `its ${what} values are ${own.join(', ') || 'none'}`);
   }
   return fields.map((field) => {
     const value = given[field.name];

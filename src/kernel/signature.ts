@@ -60,9 +60,16 @@ export interface Context<J extends Fields, C extends Fields, B extends Buffers, 
   emit(hit: Emitted<H>): void;
 }
 
-/** A kernel: a function that is called with symbolic values and leaves a program behind. */
-export interface Kernel {
+/** A kernel: a function that is called with symbolic values and leaves a program behind. Its type says what it declares. */
+export interface Kernel<
+  J extends Fields = Fields,
+  C extends Fields = Fields,
+  B extends Buffers = Buffers,
+  H extends Fields = Fields,
+> {
   readonly name: string;
+  readonly kind: Program['kind'];
+  readonly signature: Signature<J, C, B, H>;
   /** Runs the body; the same options give the same program. */
   trace(options?: TraceOptions): Program;
 }
@@ -78,7 +85,7 @@ export function defineKernel<J extends Fields, C extends Fields, B extends Buffe
   name: string,
   signature: Signature<J, C, B, H>,
   body: (context: Context<J, C, B, H>, item: Expr<'u32'>, trace: Trace) => void,
-): Kernel {
+): Kernel<J, C, B, H> {
   checkName('kernel', name);
   const job = fieldsOf(signature.job ?? {});
   const chunk = [...implicitChunk, ...fieldsOf(signature.chunk ?? {})];
@@ -86,6 +93,8 @@ export function defineKernel<J extends Fields, C extends Fields, B extends Buffe
   const buffers = declare(signature.buffers ?? {});
   return {
     name,
+    kind,
+    signature,
     trace({ natives = new Set<string>() } = {}) {
       const trace = new Trace(name, kind, natives);
       const block = withTrace(trace, () =>

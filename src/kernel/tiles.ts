@@ -32,7 +32,11 @@ export function tiles<
   const C extends Fields = Record<never, never>,
   const B extends Buffers = Record<never, never>,
   const H extends Fields = Record<never, never>,
->(name: string, signature: Signature<J, C, B, H>, body: (context: TileContext<J, C, B, H>) => void): Kernel {
+>(
+  name: string,
+  signature: Signature<J, C, B, H>,
+  body: (context: TileContext<J, C, B, H>) => void,
+): Kernel<J, C, B, H> {
   return defineKernel('tiles', name, signature, (context, tile, trace) =>
     body({ ...context, tile, ...regions(trace) }),
   );

@@ -47,6 +47,7 @@ export function literal(type: Scalar, written: Value): Value {
   };
   if (type === 'bool') return typeof written === 'boolean' ? written : refuse('a bool is true or false');
   if (typeof written === 'boolean') return refuse('a bool needs select() to become a number');
+  if (typeof written !== 'number' && typeof written !== 'bigint') return refuse('it is no number');
   if (isFloat(type)) return type === 'f32' ? Math.fround(Number(written)) : Number(written);
   if (typeof written === 'number' && !Number.isSafeInteger(written)) {
     return refuse(Number.isInteger(written) ? 'past 2^53 it is not exact, write a bigint' : 'it is not an integer');
@@ -65,6 +66,8 @@ export function toWords(type: Scalar, value: Value): number[] {
     const big = BigInt(value as bigint);
     return [Number(big & 0xffffffffn), Number((big >> 32n) & 0xffffffffn)];
   }
+  // A NaN keeps the sign that the processor gave it (x86's is negative), or loses it, as the engine likes.
+  if (Number.isNaN(value)) return type === 'f32' ? [0x7fc0_0000] : [0, 0x7ff8_0000];
   const bytes = new DataView(new ArrayBuffer(8));
   if (type === 'f32') {
     bytes.setFloat32(0, Number(value), true);

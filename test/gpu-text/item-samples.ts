@@ -104,7 +104,8 @@ function angle(type: 'f32' | 'f64'): Sample {
     type === 'f32'
       ? [Float32Array.from(angles), new Float32Array(128)]
       : [Float64Array.from(angles), new Float64Array(128)];
-  return { kernel, looseOnWgsl: true, refusedByWgsl: type === 'f64', setup: { count: 64, buffers: { x, out } } };
+  const needs = type === 'f64' ? (['f64', 'exact-floats'] as const) : (['exact-floats'] as const);
+  return { kernel, needs, setup: { count: 64, buffers: { x, out } } };
 }
 
 /** Products modulo a 256-bit prime, in limbs of 32 bits: carry chains, and PTX on CUDA. */

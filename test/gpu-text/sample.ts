@@ -1,3 +1,4 @@
+import type { Ability } from '../../src/device/conformance/case.js';
 import type { Setup } from '../../src/device/conformance/rig.js';
 import type { Kernel } from '../../src/kernel/index.js';
 
@@ -5,10 +6,8 @@ import type { Kernel } from '../../src/kernel/index.js';
 export interface Sample {
   readonly kernel: Kernel;
   readonly setup: Setup;
-  /** Needs f64 or sums of u64, which WGSL refuses. */
-  readonly refusedByWgsl?: boolean;
-  /** Its floats are WGSL's own business. */
-  readonly looseOnWgsl?: boolean;
+  /** Elsewhere it is left out. */
+  readonly needs?: readonly Ability[];
 }
 
 /** Words without a pattern. */

@@ -45,7 +45,7 @@ function sums(type: 'u32' | 'i32' | 'f32' | 'f64' | 'u64'): Sample {
   const out = zeros(type, 14);
   return {
     kernel,
-    refusedByWgsl: type === 'f64' || type === 'u64',
+    needs: type === 'f64' ? ['f64'] : type === 'f32' ? ['exact-floats'] : [],
     setup: { count: 7, buffers: { x, n: lengths, out } },
   };
 }
@@ -179,7 +179,7 @@ function norm(): Sample {
     );
   });
   const x = Float64Array.from({ length: 3 * size }, (_, i) => Math.cos(i * 1.7));
-  return { kernel, refusedByWgsl: true, setup: { count: 3, buffers: { x, out: new Float64Array(3 * size) } } };
+  return { kernel, needs: ['f64'], setup: { count: 3, buffers: { x, out: new Float64Array(3 * size) } } };
 }
 
 export const tileSamples: readonly Sample[] = [

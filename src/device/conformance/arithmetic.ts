@@ -12,7 +12,9 @@ import {
   table,
 } from '../../kernel/index.js';
 import type { CompileOptions, Device, Values } from '../device.js';
+import { runsGangs } from './behaviour.js';
 import type { Case } from './case.js';
+import { judgeOf } from './judge.js';
 import { type Operation, operationsOn, type Slot, scalars, slotType } from './operations.js';
 import { type Data, dataOf, Rig } from './rig.js';
 import { allRows, argsOf, type Row, slots, someRows } from './rows.js';
@@ -23,62 +25,71 @@ import { type Buffers, inMemory, memoryType, type Result, Sheet } from './sheet.
  * folds), one operand constant (identities, division by constants), operands of the job and the chunk (hoisting; with
  * hoisting off, scalars beside vectors). One kernel holds all operations of a type, so that few are compiled.
  */
-export const arithmetic: readonly Case[] = scalars.flatMap((type): Case[] => [
-  ...([1, 'auto'] as const).map(
-    (lanes): Case => ({
-      name: `operations/${type}/from memory, ${lanes === 1 ? 'one lane' : 'a gang'}`,
-      run: (device) => runVarying(device, type, { lanes }),
-    }),
-  ),
-  // What targets without 64-bit integers, and those with a second pipe, execute; on the others too.
-  ...([1, 'auto'] as const).map(
-    (lanes): Case => ({
-      name: `operations/${type}/in 32-bit words and multiply-adds, ${lanes === 1 ? 'one lane' : 'a gang'}`,
-      run: (device) => runVarying(device, type, { lanes, wide: true, pipes: 0.5 }),
-    }),
-  ),
-  { name: `operations/${type}/all constant`, run: (device) => runConstant(device, type) },
-  ...([1, 'auto'] as const).map(
-    (lanes): Case => ({
-      name: `operations/${type}/one operand constant, ${lanes === 1 ? 'one lane' : 'a gang'}`,
-      run: (device) => runHalfConstant(device, type, { lanes }),
-    }),
-  ),
-  ...[true, false].map(
-    (hoist): Case => ({
-      name: `operations/${type}/of the job and chunk, hoist ${hoist ? 'on' : 'off'}`,
-      run: (device) => runUniform(device, type, { hoist }),
-    }),
-  ),
-]);
+export const arithmetic: readonly Case[] = scalars.flatMap((type) =>
+  casesOn(type).map((one) => (type === 'f64' ? { ...one, needs: ['f64'] as const } : one)),
+);
 
-const inputSpecs = (type: Scalar): Record<string, BufferSpec> =>
-  Object.fromEntries(slots.map((slot) => [`in-${slot}`, read(memoryType(slotType(slot, type)) as 'u32')]));
+function casesOn(type: Scalar): Case[] {
+  return [
+    ...([1, 'auto'] as const).map(
+      (lanes): Case => ({
+        name: `operations/${type}/from memory, ${lanes === 1 ? 'one lane' : 'a gang'}`,
+        run: (device) => runVarying(device, type, { lanes }),
+      }),
+    ),
+    // What targets without 64-bit integers, and those with a second pipe, execute; on the others too.
+    ...([1, 'auto'] as const).map(
+      (lanes): Case => ({
+        name: `operations/${type}/in 32-bit words and multiply-adds, ${lanes === 1 ? 'one lane' : 'a gang'}`,
+        run: (device) => runVarying(device, type, { lanes, wide: true, pipes: 0.5 }),
+      }),
+    ),
+    { name: `operations/${type}/all constant`, run: (device) => runConstant(device, type) },
+    ...([1, 'auto'] as const).map(
+      (lanes): Case => ({
+        name: `operations/${type}/one operand constant, ${lanes === 1 ? 'one lane' : 'a gang'}`,
+        run: (device) => runHalfConstant(device, type, { lanes }),
+      }),
+    ),
+    ...[true, false].map(
+      (hoist): Case => ({
+        name: `operations/${type}/of the job and chunk, hoist ${hoist ? 'on' : 'off'}`,
+        run: (device) => runUniform(device, type, { hoist }),
+      }),
+    ),
+  ];
+}
 
-const inputData = (type: Scalar, rows: readonly Row[]): Record<string, Data> =>
-  Object.fromEntries(
-    slots.map((slot) => [
-      `in-${slot}`,
-      dataOf(
-        slotType(slot, type),
-        rows.map((row) => row[slot]),
-      ),
-    ]),
-  );
+/** Operands in as few buffers as can be, for devices that bind 8: a to d as quads, n and p as words. */
+const inputSpecs = (type: Scalar): Record<string, BufferSpec> => ({
+  operands: read(memoryType(type) as 'u32'),
+  words: read('u32'),
+});
+
+const inputData = (type: Scalar, rows: readonly Row[]): Record<string, Data> => ({
+  operands: dataOf(
+    type,
+    rows.flatMap(({ a, b, c, d }) => [a, b, c, d]),
+  ),
+  words: dataOf(
+    'u32',
+    rows.flatMap(({ n, p }) => [n, Number(p)]),
+  ),
+});
 
 /** Loads each operand once. */
 function inputs(type: Scalar, buffers: Buffers, row: Expr<'u32'>): Record<Slot, Expr<Scalar>> {
-  const load = (slot: Slot): Expr<Scalar> => {
-    const word = (buffers[`in-${slot}`] as ReadBuffer<'u32'>).at(row);
-    return slotType(slot, type) === 'bool' ? word.ne(0) : word;
-  };
-  return Object.fromEntries(slots.map((slot) => [slot, load(slot)])) as Record<Slot, Expr<Scalar>>;
+  const asBool = (word: Expr<'u32'>) => word.ne(0);
+  const quad = (buffers.operands as ReadBuffer<'u32'>).at4(row);
+  const [a, b, c, d] = type === 'bool' ? (quad.map(asBool) as Expr<Scalar>[]) : quad;
+  const word = (k: number) => (buffers.words as ReadBuffer<'u32'>).at(row.mul(2).add(k));
+  return { a, b, c, d, n: word(0), p: asBool(word(1)) } as Record<Slot, Expr<Scalar>>;
 }
 
 async function runVarying(device: Device, type: Scalar, options: CompileOptions): Promise<void> {
   const rows = allRows(type);
   const sheet = new Sheet();
-  const results = operationsOn(type).map(
+  const results = operationsOn(type, device).map(
     (operation): Result => ({ operation, form: '', operands: (row) => argsOf(operation, row) }),
   );
   for (const result of results) sheet.place(result);
@@ -98,9 +109,10 @@ async function runVarying(device: Device, type: Scalar, options: CompileOptions)
 
 /** Results as tables of constants: cheap to compile however many there are, and every kind of literal is printed. */
 async function runConstant(device: Device, type: Scalar): Promise<void> {
-  const rows = someRows(type, 60);
+  // A GPU's workgroups each copy the tables; in software that takes seconds.
+  const rows = someRows(type, device.info.processor === 'gpu' || runsGangs(device) ? 60 : 20);
   const sheet = new Sheet();
-  const results = operationsOn(type).map(
+  const results = operationsOn(type, device).map(
     (operation): Result => ({ operation, form: 'of constants', operands: (row) => argsOf(operation, row) }),
   );
   for (const result of results) sheet.place(result);
@@ -130,13 +142,13 @@ interface Variant {
   readonly constant: Row;
 }
 
-/** Each operand in turn a constant. Compilers take long over hundreds of stores in a gang, so it gets fewer constants. */
+/** Each operand in turn a constant. Compilers take long over hundreds of stores in a gang or for a GPU: fewer constants. */
 async function runHalfConstant(device: Device, type: Scalar, options: CompileOptions): Promise<void> {
   const rows = someRows(type, 48);
-  const constants = someRows(type, options.lanes === 1 ? 28 : 3);
+  const constants = someRows(type, options.lanes !== 1 ? 3 : runsGangs(device) ? 28 : 8);
   const sheet = new Sheet();
   const variants = new Map<Result, Variant>();
-  for (const operation of operationsOn(type).filter(({ uses }) => uses.length > 1)) {
+  for (const operation of operationsOn(type, device).filter(({ uses }) => uses.length > 1)) {
     constants.forEach((constant, k) => {
       const fixed = operation.uses[k % operation.uses.length] as Slot;
       const operands = (row: Row) => argsOf(operation, { ...row, [fixed]: constant[fixed] });
@@ -182,7 +194,7 @@ async function runUniform(device: Device, type: Scalar, options: CompileOptions)
   for (const [form, isUniform] of uniformForms) {
     const sheet = new Sheet();
     let known: Row | undefined;
-    const results = operationsOn(type)
+    const results = operationsOn(type, device)
       .filter((operation) => form === 'all known early' || operation.uses.length > 1)
       .map((operation): Result => {
         const operands = (row: Row) =>
@@ -209,7 +221,7 @@ async function runUniform(device: Device, type: Scalar, options: CompileOptions)
           Object.fromEntries(slots.filter((slot) => ofJob.includes(slot) === wanted).map((slot) => [slot, row[slot]]));
         const buffers = { ...inputData(type, some), ...sheet.buffers(some.length) };
         const outcome = await rig.run(program, { job: given(true), chunk: given(false), count: some.length, buffers });
-        sheet.compare(outcome.buffers, some);
+        sheet.compare(outcome.buffers, some, judgeOf(device));
       }
     });
   }
@@ -234,5 +246,5 @@ async function runAndCompare(
   const outcome = await Rig.with(device, async (rig) =>
     rig.run(await device.compile(kernel, options), { count, buffers }),
   );
-  sheet.compare(outcome.buffers, rows);
+  sheet.compare(outcome.buffers, rows, judgeOf(device));
 }

@@ -10,7 +10,7 @@ import {
   type Scalar,
 } from '../../kernel/index.js';
 import type { CompileOptions, Device, Values } from '../device.js';
-import type { Case } from './case.js';
+import type { Ability, Case } from './case.js';
 import { equalData, Rig } from './rig.js';
 
 /**
@@ -26,6 +26,7 @@ export interface Behaviour {
   expected(item: number, index: bigint): number[];
   readonly base?: bigint;
   readonly count?: number;
+  readonly needs?: readonly Ability[];
 }
 
 export interface Context {
@@ -49,12 +50,25 @@ const variants: readonly CompileOptions[] = [{ lanes: 1, checked: true }, {}, { 
 
 export const variantsOf = (device: Device): readonly CompileOptions[] => distinct(device, variants);
 
-/** Of several ways to compile, those that differ on this device: the interpreter runs what was traced, whatever is asked. */
-export const distinct = (device: Device, all: readonly CompileOptions[]): readonly CompileOptions[] =>
-  device.info.kind === 'interpreter' ? all.slice(0, 1) : all;
+/**
+ * Of several ways to compile, those that differ on this device: the interpreter runs what was traced, whatever is asked;
+ * for a GPU lanes are the threads of a workgroup, which change nothing in the text, words are as wide as they are there,
+ * and only CUDA has native bodies.
+ */
+export function distinct(device: Device, all: readonly CompileOptions[]): readonly CompileOptions[] {
+  if (device.info.kind === 'interpreter') return all.slice(0, 1);
+  if (runsGangs(device)) return all;
+  const text = ({ lanes: _lanes, wide: _wide, nativeBodies = true, ...rest }: CompileOptions): string =>
+    JSON.stringify({ ...rest, nativeBodies: nativeBodies && device.info.kind === 'cuda' });
+  return all.filter((one, i) => all.findLastIndex((other) => text(other) === text(one)) === i);
+}
+
+/** Does the number of lanes make another program? */
+export const runsGangs = ({ info }: Device): boolean => info.kind === 'native' || info.kind === 'wasm';
 
 export const behaviourCase = (group: string, behaviour: Behaviour): Case => ({
   name: `${group}/${behaviour.name}`,
+  ...(behaviour.needs && { needs: behaviour.needs }),
   run: async (device) => {
     for (const options of variantsOf(device)) await runBehaviour(device, behaviour, options);
   },

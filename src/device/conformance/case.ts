@@ -1,10 +1,23 @@
 import type { Device } from '../device.js';
+import { inTime } from '../patience.js';
 
 /** One thing that every device must do. `run` throws where the device does not, and throws `Skip` where it need not. */
 export interface Case {
   readonly name: string;
+  /** Elsewhere it is skipped. */
+  readonly needs?: readonly Ability[];
   run(device: Device): Promise<void>;
 }
+
+/** Doubles; and floats that are rounded correctly, with NaN, infinities, -0 and denormals: WGSL promises neither. */
+export type Ability = 'f64' | 'exact-floats';
+
+export const can = ({ info }: Device, ability: Ability): boolean => info.capabilities.includes(ability);
+
+const without: Readonly<Record<Ability, string>> = {
+  f64: 'the device has no f64',
+  'exact-floats': 'floats of this device are not exact',
+};
 
 /** A case that does not apply to a device says why. */
 export class Skip extends Error {
@@ -24,8 +37,11 @@ export interface Totals {
   readonly skipped: number;
 }
 
+/** A device that hangs fails its case; the longest takes a slow compiler half a minute. */
+const PATIENCE_MS = 300_000;
+
 /** Runs one case and tells how it went; never throws. */
-export async function runCase({ name, run }: Case, device: Device): Promise<CaseResult> {
+export async function runCase({ name, needs = [], run }: Case, device: Device): Promise<CaseResult> {
   const started = performance.now();
   const result = (status: CaseResult['status'], reason?: string): CaseResult => ({
     name,
@@ -33,8 +49,13 @@ export async function runCase({ name, run }: Case, device: Device): Promise<Case
     ms: performance.now() - started,
     ...(reason === undefined ? {} : { reason }),
   });
+  const missing = needs.find((ability) => !can(device, ability));
+  if (missing) return result('skipped', without[missing]);
   try {
-    await run(device);
+    const late = (): never => {
+      throw new Error(`no result within ${PATIENCE_MS / 1000} s`);
+    };
+    await inTime(run(device), PATIENCE_MS, late);
     return result('passed');
   } catch (error) {
     if (error instanceof Skip) return result('skipped', error.message);

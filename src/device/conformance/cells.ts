@@ -5,6 +5,22 @@ import { dataOf } from './rig.js';
 
 const wordsIn = (type: Scalar, value: Value): number[] => [...new Uint32Array(dataOf(type, [value]).buffer)];
 
+const first: Readonly<Record<Scalar, Value>> = {
+  u32: 0xffffffff,
+  i32: -5,
+  u64: 2n ** 63n + 1n,
+  f32: -0.5,
+  f64: 1e300,
+  bool: false,
+};
+const others: Readonly<Record<Exclude<Scalar, 'f32'>, Value>> = {
+  u32: 0,
+  i32: -(2 ** 31),
+  u64: 2n ** 32n - 1n,
+  f64: -5e-324,
+  bool: true,
+};
+
 const behaviours: readonly Behaviour[] = [
   {
     name: 'reading takes a snapshot',
@@ -98,11 +114,17 @@ const behaviours: readonly Behaviour[] = [
       return [5, z, x, y];
     },
   },
-  {
-    name: 'every type, set under a branch and in a loop',
+  ofTypes('integers, bools and f32', ['u32', 'i32', 'u64', 'f32', 'bool']),
+  { ...ofTypes('floats to the last bit', ['f32', 'f64'], 2 ** -149), needs: ['f64', 'exact-floats'] },
+];
+
+/** Set under a branch and in a loop. */
+function ofTypes(what: string, types: readonly Scalar[], single = 1.25): Behaviour {
+  const second = { ...others, f32: single };
+  return {
+    name: `${what}, set under a branch and in a loop`,
     body: ({ item }) => {
       const odd = item.and(1).eq(1);
-      const types = ['u32', 'i32', 'u64', 'f32', 'f64', 'bool'] as const;
       return types.flatMap((type) => {
         const x = cell<Scalar>(type, first[type] as number);
         when(odd, () => x.set(second[type] as number));
@@ -111,28 +133,11 @@ const behaviours: readonly Behaviour[] = [
       });
     },
     expected: (i) =>
-      (['u32', 'i32', 'u64', 'f32', 'f64', 'bool'] as const).flatMap((type) => {
+      types.flatMap((type) => {
         const last: Value = type === 'bool' ? i !== 0 : type === 'u64' ? BigInt(i) : i;
         return wordsIn(type, i % 3 === 2 ? last : ((i % 2 === 1 ? second : first)[type] as Value));
       }),
-  },
-];
-
-const first: Readonly<Record<Scalar, Value>> = {
-  u32: 0xffffffff,
-  i32: -5,
-  u64: 2n ** 63n + 1n,
-  f32: -0.5,
-  f64: 1e300,
-  bool: false,
-};
-const second: Readonly<Record<Scalar, Value>> = {
-  u32: 0,
-  i32: -(2 ** 31),
-  u64: 2n ** 32n - 1n,
-  f32: 2 ** -149,
-  f64: -5e-324,
-  bool: true,
-};
+  };
+}
 
 export const cellCases: readonly Case[] = behaviours.map((one) => behaviourCase('cells', one));

@@ -1,4 +1,6 @@
 import type { Scalar, Value } from '../../kernel/index.js';
+import type { Device } from '../device.js';
+import { can } from './case.js';
 import type { Random } from './random.js';
 
 /** Values where operations change their behaviour. */
@@ -117,6 +119,13 @@ export function edges(type: Scalar): readonly Value[] {
       return [false, true];
   }
 }
+
+/** Those that a device must keep as they are. */
+export const edgesOn = (type: Scalar, device: Device): readonly Value[] =>
+  type === 'f32' && !can(device, 'exact-floats') ? f32Edges.filter(isPlain) : edges(type);
+
+/** An ordinary float or 0: no NaN, infinity, -0 or denormal. All hardware treats these alike. */
+export const isPlain = (x: number): boolean => Object.is(x, 0) || (Math.abs(x) >= 2 ** -126 && Math.abs(x) < 2 ** 128);
 
 /** Floats around the places where conversions saturate, round or change precision; the rest of the range at random. */
 export function conversionEdges(type: 'f32' | 'f64'): readonly number[] {

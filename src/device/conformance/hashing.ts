@@ -48,10 +48,10 @@ const initial = primes.slice(0, 8).map((p) => fraction(Math.sqrt(p)));
 const constants = primes.map((p) => fraction(Math.cbrt(p)));
 
 const forms: readonly CompileOptions[] = [
-  { nativeBodies: true },
-  { nativeBodies: false },
   { nativeBodies: true, lanes: 1 },
   { nativeBodies: false, lanes: 1 },
+  { nativeBodies: true },
+  { nativeBodies: false },
 ];
 const COUNT = 67;
 

@@ -1,4 +1,4 @@
-import { breakWhen, items, lit, loop, when } from '../../kernel/index.js';
+import { breakWhen, type Expr, items, lit, loop, when } from '../../kernel/index.js';
 import { variantsOf } from './behaviour.js';
 import { type Case, check } from './case.js';
 import { dataOf, equalData, Rig } from './rig.js';
@@ -14,26 +14,32 @@ function freshRing(words: number): Uint32Array {
   return ring;
 }
 
-const everyType: Case = {
-  name: 'hits/records of every type',
+/** What every device has, and floats that need exact ones. */
+const everyType = (floats: boolean): Case => ({
+  name: floats ? 'hits/records with doubles, and floats that are rounded' : 'hits/records of every other type',
+  ...(floats && { needs: ['f64', 'exact-floats'] }),
   run: async (device) => {
     const kernel = items(
       'record',
-      { job: { scale: 'f64' }, hit: { a: 'u32', b: 'i32', c: 'u64', d: 'f32', e: 'f64', f: 'bool', g: ['u32', 3] } },
+      {
+        job: { scale: floats ? 'f64' : 'f32' },
+        hit: { a: 'u32', b: 'i32', c: 'u64', d: 'f32', e: floats ? 'f64' : 'f32', f: 'bool', g: ['u32', 3] },
+      },
       ({ item, index, job, emit }) => {
         when(item.rem(7).eq(3), () => {
           emit({
             a: item,
             b: item.to('i32').neg(),
             c: index.mul(0x1_0000_0001n),
-            d: item.to('f32').div(3),
-            e: job.scale.mul(item.to('f64')),
+            d: floats ? item.to('f32').div(3) : item.to('f32').mul(0.25),
+            e: floats ? (job.scale as Expr<'f64'>).mul(item.to('f64')) : job.scale,
             f: item.and(1).eq(1),
             g: [lit('u32', 7), item.not(), 0],
           });
         });
       },
     );
+    const scale = floats ? 0.1 : -1.5;
     const record = (i: number): number[] => {
       const words = (type: Parameters<typeof dataOf>[0], value: number | bigint | boolean) => [
         ...new Uint32Array(dataOf(type, [value]).buffer),
@@ -44,8 +50,8 @@ const everyType: Case = {
         i,
         -i >>> 0,
         ...words('u64', BigInt.asUintN(64, index * 0x1_0000_0001n)),
-        ...words('f32', i / 3),
-        ...words('f64', 0.1 * i),
+        ...words('f32', floats ? i / 3 : i / 4),
+        ...(floats ? words('f64', scale * i) : words('f32', scale)),
         i % 2,
         7,
         ~i >>> 0,
@@ -62,7 +68,7 @@ const everyType: Case = {
           `the ring's layout is ${JSON.stringify(program.ring)}`,
         );
         const { ring } = await rig.run(program, {
-          job: { scale: 0.1 },
+          job: { scale },
           base: 5n << 32n,
           count: 40,
           ring: freshRing(HEADER + 20 * width),
@@ -77,7 +83,7 @@ const everyType: Case = {
       });
     }
   },
-};
+});
 
 const recordsIn = (ring: Uint32Array, count: number, width: number): number[][] =>
   Array.from({ length: count }, (_, k) => [...ring.slice(HEADER + k * width, HEADER + (k + 1) * width)]);
@@ -157,4 +163,4 @@ const divergent: Case = {
   },
 };
 
-export const hits: readonly Case[] = [everyType, overflow, divergent];
+export const hits: readonly Case[] = [everyType(false), everyType(true), overflow, divergent];

@@ -5,9 +5,11 @@ import { bounds } from './bounds.js';
 import { type Case, type CaseResult, inParallel, runCase, type Totals } from './case.js';
 import { cellCases } from './cells.js';
 import { control } from './control.js';
+import { foundCases } from './found.js';
 import { type FuzzOptions, type FuzzTotals, fuzzDevice } from './fuzz/run.js';
 import { hashing } from './hashing.js';
 import { hits } from './hits.js';
+import { hostCases } from './host.js';
 import { memory } from './memory.js';
 import { ranges } from './ranges.js';
 import { streams } from './streams.js';
@@ -29,7 +31,9 @@ export const conformanceCases: readonly Case[] = [
   ...bounds,
   ...tileCases,
   ...hashing,
+  ...foundCases,
   ...streams,
+  ...hostCases,
 ];
 
 export interface ConformanceOptions {

@@ -18,6 +18,8 @@ import {
   type Value,
   wmad,
 } from '../../kernel/index.js';
+import type { Device } from '../device.js';
+import { can } from './case.js';
 import { converted, extreme, modelled, reinterpreted } from './model.js';
 
 /** Operands: a to d are of the operation's own type, n is a u32 (a count), p a bool. */
@@ -232,5 +234,6 @@ export const operations: readonly Operation[] = [
   ...words,
 ];
 
-export const operationsOn = (type: Scalar): readonly Operation[] =>
-  operations.filter((operation) => operation.on === type);
+/** Those on a type that a device has: none that give doubles where there are none. */
+export const operationsOn = (type: Scalar, device: Device): readonly Operation[] =>
+  operations.filter(({ on, result }) => on === type && (result !== 'f64' || can(device, 'f64')));

@@ -123,4 +123,40 @@ const fromMemory: Case = {
   },
 };
 
-export const ranges: readonly Case[] = [bases, refusals, fromMemory];
+/** Names that a launch's own values have in the text, and names that become the same there. */
+const fields = {
+  job: { base: 'u32', one: ['u32', 2], 'one-1': 'u32', limit: 'u64', 'limit-hi': 'u32' },
+  chunk: { base: ['u32', 2], ringCapacity: 'u32', one: 'u32', limit: 'u64', 'chunk-3': 'u32' },
+} as const;
+
+const names: Case = {
+  name: 'ranges/values of any name, those of the harness and of each other included',
+  run: async (device) => {
+    const signature = { ...fields, buffers: { out: rw('u64') }, hit: { sum: 'u64' } } as const;
+    const kernel = items('named', signature, ({ job, chunk, index, item, buffers, emit }) => {
+      const ofJob = [job.base, ...job.one, job['one-1'], job.limit, job['limit-hi']];
+      const ofChunk = [...chunk.base, chunk.ringCapacity, chunk.one, chunk.limit, chunk['chunk-3']];
+      for (const [at, value] of [...ofJob, ...ofChunk].entries()) {
+        buffers.out.set(item.mul(13).add(at), value.to('u64').add(index));
+      }
+      buffers.out.set(item.mul(13).add(12), chunk.limit.add(chunk.ringCapacity.to('u64')));
+      emit({ sum: index });
+    });
+    const job = { base: 1, one: [2, 3], 'one-1': 4, limit: 1n << 40n, 'limit-hi': 6 };
+    const chunk = { base: [7, 8], ringCapacity: 9, one: 10, limit: 1n << 50n, 'chunk-3': 12 };
+    const given = [job, chunk].flatMap((values) => Object.values(values).flat()).map(BigInt);
+    const wanted = [0n, 1n].flatMap((item) => [...given.map((value) => value + BORDER + item), (1n << 50n) + 9n]);
+    for (const options of variantsOf(device)) {
+      await Rig.with(device, async (rig) => {
+        const program = await device.compile(kernel, options);
+        const out = await rig.alloc(26 * 8);
+        const ring = await rig.alloc(64);
+        rig.stream.launch({ job: program.bind(job), base: BORDER, count: 2, chunk, buffers: { out }, ring });
+        equalData('values', await rig.contents(out, new BigUint64Array(26)), wanted);
+        equalData('hits', (await rig.contents(ring, new Uint32Array(16))).slice(0, 1), [2]);
+      });
+    }
+  },
+};
+
+export const ranges: readonly Case[] = [bases, refusals, fromMemory, names];

@@ -46,11 +46,6 @@ export function someRows(type: Scalar, wanted: number): Row[] {
   return rows.length <= wanted ? rows : Array.from({ length: wanted }, () => random.pick(rows));
 }
 
-/** The bits of a NaN are nobody's business. */
-export function applies(operation: Operation, args: readonly Value[]): boolean {
-  return !(operation.name.startsWith('bits.') && Number.isNaN(args[0] as number));
-}
-
 export const argsOf = (operation: Operation, row: Row): Value[] => operation.uses.map((slot) => row[slot]);
 
 /** a·b + c where the rounded product cancels against c, or c tips a tie of the product: two roundings would go wrong. */

@@ -1,7 +1,8 @@
 import { type BufferSpec, type Expr, type RwBuffer, rw, type Scalar, type Value } from '../../kernel/index.js';
+import type { Judge } from './judge.js';
 import { type Operation, slotType } from './operations.js';
-import { alike, type Data, show, zeros } from './rig.js';
-import { applies, type Row } from './rows.js';
+import { type Data, show, zeros } from './rig.js';
+import type { Row } from './rows.js';
 
 /** One computed value of a kernel: what it was made of, for the model and for people. */
 export interface Result {
@@ -56,8 +57,8 @@ export class Sheet {
     }
   }
 
-  /** Compares all results of all rows with the model; one error that tells the first of each operation. */
-  compare(buffers: Readonly<Record<string, Data>>, rows: readonly Row[]): void {
+  /** Holds all results of all rows against the model; one error that tells the first of each operation. */
+  compare(buffers: Readonly<Record<string, Data>>, rows: readonly Row[], willDo: Judge): void {
     const faults = new Map<string, string>();
     let wrong = 0;
     for (const [type, list] of this.#results) {
@@ -66,11 +67,10 @@ export class Sheet {
         list.forEach((result, k) => {
           const { operation } = result;
           const args = result.operands(row);
-          if (!applies(operation, args)) return;
           const wanted = operation.model(args);
           const raw = data?.[r * this.width(type) + k];
           const got = operation.result === 'bool' ? raw === 1 || (raw === 0 ? false : undefined) : raw;
-          if (alike(got, wanted)) return;
+          if (willDo(operation, args, wanted, got)) return;
           wrong++;
           const name = `${operation.name} ${result.form}`;
           if (faults.has(name)) return;

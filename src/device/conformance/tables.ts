@@ -1,7 +1,7 @@
 import { type Expr, items, lit, loop, type Numeric, read, rw, table, when } from '../../kernel/index.js';
 import { variantsOf } from './behaviour.js';
 import type { Case } from './case.js';
-import { edges } from './edges.js';
+import { edgesOn } from './edges.js';
 import { type Data, dataOf, equalData, Rig, zeros } from './rig.js';
 
 const numeric: readonly Numeric[] = ['u32', 'i32', 'u64', 'f32', 'f64'];
@@ -10,8 +10,9 @@ const COUNT = 29;
 /** Constants, job values, and values computed of both, by indices that vary, are uniform, known early, or constant. */
 const lookups = (type: Numeric): Case => ({
   name: `tables/${type}: constants and job values`,
+  ...(type === 'f64' && { needs: ['f64'] }),
   run: async (device) => {
-    const values = edges(type) as readonly number[];
+    const values = edgesOn(type, device) as readonly number[];
     const n = values.length;
     const kernel = items(
       `table-${type}`,

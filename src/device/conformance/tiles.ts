@@ -1,8 +1,8 @@
 import type { Kernel } from '../../kernel/index.js';
-import { atomic, cell, f32, f64, lit, loop, read, rw, tiles, u32, when, whileTrue } from '../../kernel/index.js';
+import { atomic, cell, f32, f64, lit, loop, read, rw, tiles, u32, u64, when, whileTrue } from '../../kernel/index.js';
 import type { Device } from '../device.js';
 import { variantsOf } from './behaviour.js';
-import { type Case, check } from './case.js';
+import { type Case, can, check } from './case.js';
 import { type Data, equalData, Rig } from './rig.js';
 
 /** Runs a kernel in every variant the device has; each must leave what is wanted. */
@@ -36,38 +36,68 @@ function fixedSum(values: readonly number[], round: (x: number) => number): numb
 
 const lengths = [0, 1, 2, 31, 32, 33, 255, 256, 257, 511, 512, 1000, 4099];
 
-const sums: readonly Case[] = (['f32', 'f64'] as const).map((type) => ({
-  name: `tiles/sums of ${type} have one order, whatever their length`,
+/** Integers have no order that matters; in two words where a target has no more. */
+const wholeSums: Case = {
+  name: 'tiles/sums of u32 and u64',
   run: (device) => {
     const kernel = tiles(
-      'sums',
-      { buffers: { x: read(type as 'f32'), n: read(u32), out: rw(type as 'f32'), whole: rw(u32) } },
+      'whole-sums',
+      { buffers: { n: read(u32), words: rw(u32), pairs: rw(u64) } },
       ({ tile, sum, once, buffers }) => {
         const n = buffers.n.at(tile);
-        const total = sum(type as 'f32', n, (i) => buffers.x.at(i).mul(buffers.x.at(i)));
-        const whole = sum(u32, n, (i) => i.mul(0x9e3779b9));
+        const words = sum(u32, n, (i) => i.mul(0x9e3779b9));
+        const pairs = sum(u64, n, (i) => i.to(u64).mul(0x9e37_79b9_7f4a_7c15n));
         once(() => {
-          buffers.out.set(tile, total);
-          buffers.whole.set(tile, whole);
+          buffers.words.set(tile, words);
+          buffers.pairs.set(tile, pairs);
         });
       },
     );
-    const round = type === 'f32' ? Math.fround : (x: number) => x;
-    const Floats = type === 'f32' ? Float32Array : Float64Array;
-    const x = new Floats(Array.from({ length: 4099 }, (_, i) => Math.sin(i * 1.3) * 10 ** (i % 11)));
-    const squares = [...x].map((v) => round(v * v));
-    const all = (length: number) => [...Array(length).keys()];
+    /** 0 + 1 + … below n. */
+    const all = (n: number) => (BigInt(n) * BigInt(n - 1)) / 2n;
     return everyVariant(
       device,
       kernel,
       lengths.length,
-      { x, n: Uint32Array.from(lengths), out: new Floats(lengths.length), whole: new Uint32Array(lengths.length) },
       {
-        out: new Floats(lengths.map((length) => fixedSum(squares.slice(0, length), round))),
-        whole: Uint32Array.from(
-          lengths.map((length) => all(length).reduce((total, i) => (total + Math.imul(i, 0x9e3779b9)) >>> 0, 0)),
-        ),
+        n: Uint32Array.from(lengths),
+        words: new Uint32Array(lengths.length),
+        pairs: new BigUint64Array(lengths.length),
       },
+      {
+        words: Uint32Array.from(lengths.map((n) => Number(BigInt.asUintN(32, all(n) * 0x9e3779b9n)))),
+        pairs: BigUint64Array.from(lengths.map((n) => all(n) * 0x9e37_79b9_7f4a_7c15n)),
+      },
+    );
+  },
+};
+
+const sums: readonly Case[] = (['f32', 'f64'] as const).map((type) => ({
+  name: `tiles/sums of ${type} have one order, whatever their length`,
+  ...(type === 'f64' && { needs: ['f64'] }),
+  run: (device) => {
+    const kernel = tiles(
+      'sums',
+      { buffers: { x: read(type as 'f32'), n: read(u32), out: rw(type as 'f32') } },
+      ({ tile, sum, once, buffers }) => {
+        const n = buffers.n.at(tile);
+        const total = sum(type as 'f32', n, (i) => buffers.x.at(i).mul(buffers.x.at(i)));
+        once(() => buffers.out.set(tile, total));
+      },
+    );
+    const round = type === 'f32' ? Math.fround : (x: number) => x;
+    const Floats = type === 'f32' ? Float32Array : Float64Array;
+    // Small whole numbers are exact in any order: elsewhere a device may fuse the product and the sum.
+    const value = (i: number) =>
+      can(device, 'exact-floats') ? Math.sin(i * 1.3) * 10 ** (i % 11) : ((i * 7) % 13) - 6;
+    const x = new Floats(Array.from({ length: 4099 }, (_, i) => value(i)));
+    const squares = [...x].map((v) => round(v * v));
+    return everyVariant(
+      device,
+      kernel,
+      lengths.length,
+      { x, n: Uint32Array.from(lengths), out: new Floats(lengths.length) },
+      { out: new Floats(lengths.map((length) => fixedSum(squares.slice(0, length), round))) },
     );
   },
 }));
@@ -75,6 +105,7 @@ const sums: readonly Case[] = (['f32', 'f64'] as const).map((type) => ({
 const SIZE = 300;
 const norms: Case = {
   name: 'tiles/vectors made to length one',
+  needs: ['f64', 'exact-floats'],
   run: (device) => {
     const kernel = tiles('norms', { buffers: { x: read(f64), out: rw(f64) } }, ({ tile, sum, each, buffers }) => {
       const x = buffers.x.slice(tile.mul(SIZE / 4));
@@ -242,4 +273,4 @@ const hits: Case = {
 };
 
 /** Kernels in which a workgroup shares the work on an index. */
-export const tileCases: readonly Case[] = [...sums, norms, sieve, compaction, uniform, hits];
+export const tileCases: readonly Case[] = [wholeSums, ...sums, norms, sieve, compaction, uniform, hits];

@@ -1,39 +1,53 @@
 import type { MillraceError } from '../../kernel/error.js';
 import type { GridShape } from '../../kernel/grid.js';
 import type { DeviceInfo, Sensors } from '../device.js';
+import type { Calls } from './calls.js';
+import type { ResidentMemory } from './resident-memory.js';
 
 /**
  * What a runtime (CUDA, OpenCL, WebGPU) does for the worker thread that owns it. `worker.ts` of each runtime opens its
- * driver and hands it to the loop (`loop.ts`), which takes commands off the board, calls these methods and settles marks.
+ * driver by `serve` (`serve.ts`), which runs it in the loop (`loop.ts`): that takes commands off the board, calls these
+ * methods and settles marks.
  *
  * Nothing here blocks, and everything but `load`, `alloc` and `close` is quick. Memory, streams and programs are objects
  * of the driver's own; the loop only passes them around. A method that throws a MillraceError fails the mark that the
- * command belongs to; `fatal` errors (below) end the device.
+ * command belongs to; `fatal` errors (below) end the device. Where the loop is synchronous (CUDA, OpenCL) nothing may
+ * give a promise: the thread never gets back to its event loop.
  */
 export interface Driver<Memory = unknown, Program = unknown, Line = unknown, Mark = unknown> {
   readonly info: DeviceInfo;
 
-  /** Zeroed. Throws `device-memory` with asked, free and total where they can be known. */
+  /** Zeroed; a multiple of 16, at least 16. Throws `device-memory` with asked, free and total where they can be known. */
   alloc(bytes: number): Memory | Promise<Memory>;
-  /** No command that was queued names it any more. */
+  /** Every command that named it has been passed by a mark. */
   free(memory: Memory): void;
   /** Page-locks memory that both threads see, or makes such memory; see `HostMemory` in device.ts. */
   lock?(memory: SharedArrayBuffer): boolean;
   unlock?(memory: SharedArrayBuffer): void;
+  /**
+   * For runtimes that cannot page-lock memory that is there already (OpenCL on GPUs), asked where `lock` is missing or
+   * says no: page-locked memory of the runtime's own, zeroed, by its address; undefined where it gives none. The device
+   * shows it to the main thread as a view over that address (`koffi.view`), and transfers from and to it are `locked`.
+   */
+  hostAlloc?(bytes: number): number | undefined;
+  /** No transfer uses it any more, and the main thread has no view of it left; `close` leaves mapped what still has one. */
+  hostFree?(address: number): void;
 
-  /** From text or from what `build` made of it. */
+  /** From text or from what `build` made of it. Throws `CompileRefusal` where the runtime's compiler does not take it. */
   load(source: GpuSource): Program | Promise<Program>;
 
-  /** `epoch` is where the host keeps the stream's epoch: word `epochWord` of the board's words. */
+  /** The host keeps the stream's epoch in word `epochWord` of the board's words; nothing else lies in those 64 bytes. */
   openLine(number: number, epochWord: number): Line;
+  /** All of its marks have passed. */
   closeLine(line: Line): void;
 
-  /** Called once before the first command since the last mark. */
+  /** Called once before the first command since the last mark; waits do not count, an empty group has it too. */
   begin(line: Line): void;
   /**
-   * Commands. True when all of it is in the runtime's own queue; false when there is no room (staging, slices in flight):
-   * the loop then calls again, with the same arguments, after something has completed or some time has passed, and sends
-   * no later command of this stream before. The driver remembers how far it got, per line.
+   * Commands, never of 0 bytes or items. True when all of it is in the runtime's own queue; false when there is no room
+   * (staging, slices in flight): the loop then calls again, with the same arguments, after something has completed or
+   * some time has passed, and sends no later command of this stream before. The driver remembers how far it got, per
+   * line. A launch that was cancelled before its first call is never made.
    */
   write(line: Line, to: Memory, offset: number, from: HostBytes): boolean;
   read(line: Line, from: Memory, offset: number, into: HostBytes): boolean;
@@ -44,8 +58,12 @@ export interface Driver<Memory = unknown, Program = unknown, Line = unknown, Mar
   wait(line: Line, mark: Mark): boolean;
   mark(line: Line): Mark;
 
-  /** Has it passed? Never blocks. What it gives is final. */
+  /** Has it passed? Never blocks, and asked in the order of a line's marks. What it gives is final. */
   poll(mark: Mark): MarkResult | undefined;
+  /** `poll` costs nothing, and the driver calls `wake` when a mark has passed: each turn looks, and none is taken for it. */
+  readonly tells?: true;
+  /** In `callback` mode only: has the runtime set the mark's word? A look at memory. The loop then polls the mark. */
+  signalled?(mark: Mark): boolean;
   /** Nobody waits for the mark any more: its events go back to their pool. */
   release(mark: Mark): void;
   /** The stream's epoch has moved on (the board says to what): launches in flight must stop as soon as they can. */
@@ -56,13 +74,72 @@ export interface Driver<Memory = unknown, Program = unknown, Line = unknown, Mar
   /** Waits, in whatever way the runtime has, for this mark: the last resort of a poll limit. Counted by the loop. */
   block?(mark: Mark): void;
 
+  /** Resident grids, where the runtime can have them. */
+  readonly grids?: GridDriver<Memory, Program>;
+
   sensors?(): Sensors | undefined | Promise<Sensors | undefined>;
   /** Abandons what is in flight and frees everything. */
   close(): void | Promise<void>;
 }
 
+/** What a runtime does for resident grids (`resident-grids.ts`). Nothing here blocks. */
+export interface GridDriver<Memory = unknown, Program = unknown, Grid extends GridHandle = GridHandle> {
+  /** So many may run side by side. */
+  readonly most: number;
+  /** How long a launch should run at most, in ms, where the system ends those that take long. */
+  readonly boundMs: number | undefined;
+  /** Undefined where the memory cannot be shared with the device. */
+  open(setup: GridSetup<Memory, Program>): Grid | undefined;
+  launch(grid: Grid, launch: GridLaunch): void;
+  /** Whether its launch is over; its `state` has then been copied. Throws FatalError where it died. */
+  ended(grid: Grid): boolean;
+  /** Nothing of it runs any more. */
+  close(grid: Grid): void;
+  /** `pause` is called before every call of the runtime that may wait until nothing runs on the device. */
+  beforeWaiting(pause: () => void): void;
+}
+
+export interface GridHandle {
+  /** Parts of an entry: a power of two, by its exponent. */
+  readonly partsLog: number;
+}
+
+export interface GridSetup<Memory = unknown, Program = unknown> {
+  readonly program: Program;
+  readonly memory: ResidentMemory;
+  /** The launch block; the driver fills its header in. */
+  readonly block: Uint32Array;
+  /** In the order of the shape's buffer bindings, without the ring. */
+  readonly buffers: readonly Memory[];
+}
+
+export interface GridLaunch {
+  readonly epoch: number;
+  /** The part that it begins with. */
+  readonly head: number;
+  /** Nothing of earlier launches counts any more: counters and rings are zeroed. */
+  readonly isFresh: boolean;
+  /** Which share of the device's processors is its own: number `at` of `of`. */
+  readonly share: { readonly at: number; readonly of: number };
+}
+
+/** What a driver gets from the thread that it lives in. */
+export interface DriverHost {
+  /** All words of the board, in shared memory: a runtime that maps them into its kernels' memory locks the whole. */
+  readonly words: Int32Array;
+  readonly completion: 'poll' | 'callback' | 'sync';
+  /** Times the runtime's functions, when the device was opened with `telemetry`. */
+  readonly calls: Calls;
+  /** A line for the device's log: handles, decisions. */
+  log(line: string): void;
+  /** Has the loop turn now and look at every mark: something has ended (asynchronous loops). */
+  wake(): void;
+}
+
 /** Text for one kernel with what the runtime must know to launch it. */
 export interface GpuSource {
+  /** From 1; traps name the program by it. */
+  readonly number: number;
   readonly name: string;
   readonly text: string;
   /** What the runtime's compiler made of the text, where the device compiles apart from the worker or found it on disk. */
@@ -97,12 +174,26 @@ export type MarkResult =
   | { readonly kind: 'passed'; readonly startedNs: bigint; readonly endedNs: bigint; readonly complete: boolean }
   | {
       readonly kind: 'trapped';
-      readonly program: string;
+      /** The source's number. */
+      readonly program: number;
       readonly site: number;
       readonly index: number;
       readonly length: number;
     }
   | { readonly kind: 'failed'; readonly error: MillraceError };
+
+/** Thrown by `load`: the runtime's compiler refused the text. The device adds the lines, generated and written. */
+export class CompileRefusal extends Error {
+  /** "NVRTC 13.0", "the OpenCL compiler of …". */
+  readonly compiler: string;
+  /** The line of the text that it is about, from 1, where that is known. */
+  readonly line: number | undefined;
+  constructor(compiler: string, line: number | undefined, message: string) {
+    super(message);
+    this.compiler = compiler;
+    this.line = line;
+  }
+}
 
 /** Thrown by a driver when the device is of no more use: everything in flight fails with it. */
 export class FatalError extends Error {

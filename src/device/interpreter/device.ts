@@ -1,8 +1,9 @@
-import { MillraceError } from '../../kernel/error.js';
+import type { MillraceError } from '../../kernel/error.js';
 import type { Kernel } from '../../kernel/index.js';
+import { absent } from '../absent.js';
 import type { Device, DeviceBuffer, DeviceInfo, HostMemory, Stream } from '../device.js';
 import { sharedMemory } from '../host-memory.js';
-import { checkAllocation } from '../launch.js';
+import { checkAllocation, deviceClosed } from '../launch.js';
 import { InterpreterBuffer } from './buffer.js';
 import { InterpreterProgram } from './program.js';
 import { Schedule } from './schedule.js';
@@ -39,12 +40,7 @@ export class InterpreterDevice implements Device {
   }
 
   async close(): Promise<void> {
-    this.#closed ??= new MillraceError({
-      code: 'device-closed',
-      message: `device ${this.info.id} has been closed`,
-      asked: 'work on it',
-      advice: 'wait for completions before close(), and open the device again for more',
-    });
+    this.#closed ??= deviceClosed(this);
     for (const line of this.schedule.lines) line.fail(this.#closed);
     this.schedule.lines.clear();
   }
@@ -64,7 +60,7 @@ const info: DeviceInfo = {
   name: 'interpreter, on one thread of JavaScript',
   memoryBytes: 4 * BUFFER_BYTES,
   units: 1,
-  capabilities: ['u64', 'f64', 'atomics'],
+  capabilities: ['u64', 'f64', 'exact-floats', 'atomics'],
   limits: { bufferBytes: BUFFER_BYTES, lanes: 1 },
   versions: {},
 };
@@ -75,10 +71,5 @@ export async function probe(): Promise<{ readonly infos: readonly DeviceInfo[] }
 
 export async function open(id: string): Promise<InterpreterDevice> {
   if (id === info.id) return new InterpreterDevice();
-  throw new MillraceError({
-    code: 'device-absent',
-    message: `device ${id} is not on this machine`,
-    asked: `device ${id}`,
-    advice: 'there is one interpreter: interpreter',
-  });
+  throw absent(id, 'there is one interpreter: interpreter');
 }

@@ -1,3 +1,4 @@
+import { clockNs } from '../clock.js';
 import type { InterpreterCompletion } from './completion.js';
 
 /** One queued command: told to go on until it is done. */
@@ -23,7 +24,7 @@ export class Line {
     if (step.kind === 'wait') {
       if (!step.completion.passed) return false;
     } else {
-      this.#startedNs ??= now();
+      this.#startedNs ??= clockNs();
       if (step.kind === 'mark') this.#pass(step.completion);
       else if (!this.#failure && !this.#work(step, until)) return true;
     }
@@ -48,7 +49,7 @@ export class Line {
 
   #pass(completion: InterpreterCompletion): void {
     if (this.#failure) completion.fail(this.#failure.error);
-    else completion.pass({ startedNs: this.#startedNs ?? now(), endedNs: now(), complete: this.#complete });
+    else completion.pass({ startedNs: this.#startedNs ?? clockNs(), endedNs: clockNs(), complete: this.#complete });
     this.#startedNs = undefined;
     this.#complete = true;
     this.#failure = undefined;
@@ -89,10 +90,4 @@ export class Schedule {
 function nextTurn(turn: () => void): void {
   if (typeof setImmediate === 'function') setImmediate(turn);
   else setTimeout(turn, 0);
-}
-
-/** Nanoseconds on the clock that other devices use too, where there is one. */
-function now(): bigint {
-  const clock = (globalThis as { process?: { hrtime?: { bigint?: () => bigint } } }).process?.hrtime?.bigint;
-  return clock ? clock() : BigInt(Math.round(performance.now() * 1e6));
 }

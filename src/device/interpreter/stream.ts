@@ -1,7 +1,15 @@
 import { MillraceError } from '../../kernel/error.js';
 import { interpret, valuesOf } from '../../kernel/index.js';
 import type { Completion, DeviceBuffer, Launch, Stream } from '../device.js';
-import { checkCopy, checkLaunch, checkRange, checkWord, heldBuffer } from '../launch.js';
+import {
+  checkCopy,
+  checkLaunch,
+  checkRange,
+  checkStreamOpen,
+  checkWord,
+  heldBuffer,
+  ownCompletion,
+} from '../launch.js';
 import type { InterpreterBuffer } from './buffer.js';
 import { InterpreterCompletion } from './completion.js';
 import type { InterpreterDevice } from './device.js';
@@ -93,16 +101,9 @@ export class InterpreterStream implements Stream {
 
   wait(completion: Completion): void {
     this.#open();
-    if (!(completion instanceof InterpreterCompletion) || completion.device !== this.#device) {
-      throw new MillraceError({
-        code: 'launch-arguments',
-        message: 'a stream can wait for completions of its own device only',
-        asked: 'wait() for a completion of another device',
-        advice: 'await its `done` before queueing what depends on it',
-      });
-    }
-    this.#waited.push(completion);
-    this.#push({ kind: 'wait', completion });
+    const own = ownCompletion<InterpreterCompletion>(this.#device, completion);
+    this.#waited.push(own);
+    this.#push({ kind: 'wait', completion: own });
   }
 
   mark(): Completion {
@@ -146,13 +147,7 @@ export class InterpreterStream implements Stream {
 
   #open(): void {
     this.#device.checkOpen();
-    if (!this.#closed) return;
-    throw new MillraceError({
-      code: 'device-closed',
-      message: 'this stream has been closed',
-      asked: 'a command on it',
-      advice: 'open another with stream()',
-    });
+    checkStreamOpen(this.#closed);
   }
 }
 

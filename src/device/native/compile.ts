@@ -1,17 +1,13 @@
 import { copyFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { MillraceError } from '../../kernel/error.js';
-import type { CpuFeatures, Origin } from '../../kernel/index.js';
+import type { CpuFeatures, MillraceError } from '../../kernel/index.js';
 import { cacheKey, type DiskCache } from '../cache.js';
+import { compileError, type GeneratedText } from '../compile-error.js';
 import { type Compiler, run } from './compiler.js';
 
 /** C text, and what its errors can be told by. */
-export interface Source {
-  readonly name: string;
-  readonly text: string;
+export interface Source extends GeneratedText {
   readonly lanes: number;
-  /** The TypeScript that each generated line came from; index 0 is line 1. */
-  readonly lineOrigins: readonly (Origin | undefined)[];
 }
 
 export interface Compiled {
@@ -103,27 +99,16 @@ async function refusal(
 ): Promise<MillraceError> {
   const kept = join(cache.directory, `failed-${source.name}.c`);
   await copyFile(file, kept).catch(() => undefined);
-  return compileError(source, compiler.version, output, kept);
+  return refusalOf(source, compiler.version, output, kept);
 }
 
-/** The compiler's first error with the line it is about, in the generated text and in TypeScript. */
-export function compileError(source: Source, version: string, output: string, kept: string): MillraceError {
+/** The compiler's first error. */
+export function refusalOf(source: Source, version: string, output: string, kept: string): MillraceError {
   const match = /:(\d+):\d+:\s*(?:fatal )?error:\s*(.*)/.exec(output);
-  const lines = [`kernel ${source.name}: the C compiler refused the generated text`];
-  if (match) {
-    const number = Number(match[1]);
-    const origin = source.lineOrigins[number - 1];
-    lines.push(
-      `  error:  ${match[2]}`,
-      `  text:   line ${number}: ${source.text.split('\n')[number - 1]?.trim() ?? ''}`,
-    );
-    if (origin) lines.push(`  from:   ${[...origin.helpers, origin.line].join(' > ')}`);
-  } else {
-    lines.push(`  error:  ${output.trim().split('\n')[0] ?? ''}`);
-  }
-  return new MillraceError({
-    code: 'device-compile',
-    message: lines.join('\n'),
+  return compileError(source, {
+    compiler: 'the C compiler',
+    error: match?.[2] ?? output.trim().split('\n')[0] ?? '',
+    line: match ? Number(match[1]) : undefined,
     asked: `compiling ${source.name} for ${source.lanes} lane(s) with ${version}`,
     advice: `this is a fault of Millrace or of the compiler, please report it with ${kept}`,
   });

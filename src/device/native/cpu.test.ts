@@ -20,14 +20,14 @@ test('an ARM processor is known by its numbers and has its features under our na
   expect([...features]).toContain('neon');
   const cpu = { arch: 'arm', features } as const;
   expect(widestLanes(cpu)).toBe(4);
-  expect(capabilities(cpu)).toEqual(['u64', 'f64', 'atomics', 'sha', 'aes', 'neon']);
+  expect(capabilities(cpu)).toEqual(['u64', 'f64', 'exact-floats', 'atomics', 'sha', 'aes', 'neon']);
 });
 
 test('an x86 processor', () => {
   const cpu = { arch: 'x86', features: featuresIn(x86) } as const;
   expect(nameIn(x86)).toBe('Intel(R) Xeon(R) Platinum 8480C');
   expect(widestLanes(cpu)).toBe(16);
-  expect(capabilities(cpu)).toEqual(['u64', 'f64', 'atomics', 'sha', 'aes', 'vaes', 'avx2', 'avx512']);
+  expect(capabilities(cpu)).toEqual(['u64', 'f64', 'exact-floats', 'atomics', 'sha', 'aes', 'vaes', 'avx2', 'avx512']);
 });
 
 test('an unknown ARM part keeps its numbers', () => {

@@ -47,7 +47,7 @@ export function widestLanes({ features }: CpuFeatures): number {
 
 /** What a kernel may rely on, and the instructions that std functions use. */
 export function capabilities({ features }: CpuFeatures): string[] {
-  const names = ['u64', 'f64', 'atomics'];
+  const names = ['u64', 'f64', 'exact-floats', 'atomics'];
   const known: readonly [string, readonly string[]][] = [
     ['sha', ['sha_ni', 'sha2']],
     ['aes', ['aes']],

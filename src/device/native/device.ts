@@ -1,18 +1,22 @@
 import { MillraceError } from '../../kernel/error.js';
 import { type Kernel, lower } from '../../kernel/index.js';
+import { absent } from '../absent.js';
 import { DiskCache } from '../cache.js';
-import type { CompileOptions, DeviceBuffer, DeviceInfo } from '../device.js';
+import type { CompileOptions, DeviceBuffer, DeviceInfo, Sensors } from '../device.js';
+import type { Finding } from '../kinds.js';
 import { checkAllocation } from '../launch.js';
 import { newBoard } from '../pool/board.js';
 import { PoolDevice } from '../pool/device.js';
-import { type PoolProgram, type ProgramSource, sourceOf } from '../pool/program.js';
+import type { PoolProgram } from '../pool/program.js';
 import { workerBeside } from '../pool/threads.js';
+import { type ProgramSource, sourceOf } from '../program.js';
 import { Memory } from './buffer.js';
 import { compile } from './compile.js';
 import { type Compiler, findCompiler } from './compiler.js';
 import { type Cpu, capabilities, thisCpu, widestLanes } from './cpu.js';
 import { host } from './host.js';
 import { addressOf, loadForever, symbolIn } from './libc.js';
+import { readCpu } from './sensors.js';
 import type { WorkerStart } from './worker.js';
 
 export interface NativeOptions {
@@ -105,16 +109,31 @@ export async function probe(
 
 export async function open(id: string, options: NativeOptions = {}): Promise<NativeDevice> {
   const found = id === 'native' ? await find() : { reason: 'there is one native device, with all processors: native' };
-  if ('reason' in found) {
-    throw new MillraceError({
-      code: 'device-absent',
-      message: `device ${id} is not on this machine`,
-      asked: `device ${id}`,
-      advice: found.reason,
-    });
-  }
+  if ('reason' in found) throw absent(id, found.reason);
   const cpu = thisCpu();
   return new NativeDevice(cpu, found, threadsOf(cpu, options)).start();
+}
+
+/** For `millrace devices --watch`. */
+export const sensors = (): Promise<Sensors> => readCpu();
+
+/** For `millrace doctor`. */
+export async function diagnose(): Promise<readonly Finding[]> {
+  const found = await find();
+  if ('reason' in found) return [{ what: 'compiler', state: 'missing', found: found.reason }];
+  const command = [found.path, ...found.arguments].join(' ');
+  const flags = found.machineFlags.join(' ');
+  return [
+    { what: 'compiler', state: 'ok', found: `${found.version}, ${command}` },
+    flags === ''
+      ? {
+          what: 'this CPU',
+          state: 'warning',
+          found: 'the compiler knows neither -march=native nor -mcpu=native',
+          advice: 'a newer compiler makes faster code; MILLRACE_CC names one',
+        }
+      : { what: 'this CPU', state: 'ok', found: `${flags}; ${capabilities(thisCpu()).join(' ')}` },
+  ];
 }
 
 async function find(): Promise<Compiler | { readonly reason: string }> {

@@ -1,4 +1,5 @@
 import koffi from 'koffi';
+import { whole } from '../pool/stay.js';
 
 /**
  * The C library, seen through koffi. Addresses are plain numbers: user space ends at 2^47 or 2^48 on what we run on,
@@ -16,7 +17,12 @@ const mmap = self.func('uint64_t mmap(uint64_t at, uint64_t bytes, int protect, 
 const munmap = self.func('int munmap(uint64_t at, uint64_t bytes)');
 const madvise = self.func('int madvise(uint64_t at, uint64_t bytes, int advice)');
 const memmove = self.func('uint64_t memmove(uint64_t to, uint64_t from, uint64_t bytes)');
+const sigaction = self.func('int sigaction(int signal, uint64_t action, uint64_t old)');
 const wmemset = self.func('uint64_t wmemset(uint64_t at, uint32_t word, uint64_t words)');
+const prctl =
+  process.platform === 'linux'
+    ? self.func('int prctl(int option, uint64_t value, uint64_t b, uint64_t c, uint64_t d)')
+    : undefined;
 
 const RTLD_NOW = 2;
 const RTLD_NODELETE = mac ? 0x80 : 0x1000;
@@ -25,6 +31,7 @@ const MAP_PRIVATE_ANONYMOUS = mac ? 0x1002 : 0x22;
 const MAP_NORESERVE = mac ? 0x40 : 0x4000;
 const MADV_HUGEPAGE = 14;
 const HUGE_BYTES = 2 ** 21;
+const PR_SET_TIMERSLACK = 29;
 
 /** `uint64_t millrace_run(const uint64_t *launch, uint64_t begin, uint64_t end)`. */
 export type Entry = (launch: number, begin: number, end: number) => number | bigint;
@@ -33,7 +40,7 @@ const entryType = koffi.proto('uint64_t millrace_run(uint64_t launch, uint64_t b
 /** A callable for the machine code at `address`; calling it costs 0.1 µs. */
 export function entryAt(address: number): Entry {
   // SAFETY: `address` came from `symbolIn` on a library that is never unloaded, and has the type above.
-  return koffi.decode(BigInt(address), entryType) as Entry;
+  return whole(() => koffi.decode(BigInt(address), entryType) as Entry);
 }
 
 /**
@@ -44,6 +51,46 @@ export function loadForever(path: string): number {
   const library = Number(dlopen(path, RTLD_NOW | RTLD_NODELETE));
   if (library === 0) throw new Error(String(dlerror() ?? `cannot load ${path}`));
   return library;
+}
+
+/** As `loadForever`, but gives the loader's words where it cannot. */
+export function loadFault(path: string): string | undefined {
+  try {
+    loadForever(path);
+    return undefined;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+/**
+ * Does `work`, then puts the process's ways of taking signals back where only their flags have changed. NVRTC keeps
+ * handlers by `signal()` while it compiles, and what it puts back has lost SA_RESETHAND: Node's own handler for SIGINT
+ * and SIGTERM, which raises the signal again to die of it, then raises it for ever.
+ */
+export function keepingSignals<T>(work: () => T): T {
+  if (process.platform === 'win32') return work();
+  const before = signals.map(actionOf);
+  try {
+    return work();
+  } finally {
+    for (const [i, signal] of signals.entries()) {
+      const [old, now] = [before[i], actionOf(signal)];
+      if (!old || !now || !old.subarray(0, 8).equals(now.subarray(0, 8)) || old.equals(now)) continue;
+      // SAFETY: a whole action as the system gave it, with the same handler as now.
+      sigaction(signal, addressOf(old), 0);
+    }
+  }
+}
+
+/** SIGHUP, SIGINT, SIGQUIT, SIGTERM: what ends a process from outside. */
+const signals = [1, 2, 3, 15];
+
+/** The action of a signal, handler first, as the system keeps it; room for the largest there is (152 bytes with glibc). */
+function actionOf(signal: number): Buffer | undefined {
+  const action = Buffer.alloc(256);
+  // SAFETY: the system writes one action into 256 bytes that outlive the call.
+  return sigaction(signal, 0, addressOf(action)) === 0 ? action : undefined;
 }
 
 export function symbolIn(library: number, name: string): number {
@@ -93,4 +140,15 @@ export function addressOf(view: ArrayBufferView): number {
   void view.buffer;
   // SAFETY: off-heap from here on; the callers hold the view until the command that uses it is done.
   return Number(koffi.address(view));
+}
+
+/** Memory of a native library's, as bytes. It must stay mapped for as long as anybody can reach the array. */
+export function bytesAt(address: number, bytes: number): Uint8Array {
+  // SAFETY: the caller knows the library's promise for these bytes.
+  return new Uint8Array(koffi.view(BigInt(address), bytes));
+}
+
+/** Has the calling thread sleep no longer than it is told: 50 µs take 57, not the 111 that Linux makes of them. */
+export function sharpTimers(): void {
+  prctl?.(PR_SET_TIMERSLACK, 1, 0, 0, 0);
 }

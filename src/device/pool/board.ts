@@ -70,8 +70,6 @@ export const Fill = { to: 1, word: 2, words: 3 } as const;
 export const Wait = { stream: 1, mark: 2 } as const;
 /** Written by the worker that passes it. Times are signed 64-bit; index and length are doubles. */
 export const Mark = { started: 1, ended: 2, outcome: 3, program: 4, site: 5, index: 6, length: 7 } as const;
-/** A site number that no access has: the code itself failed, beyond what a checked build would note. */
-export const BEYOND_MEMORY = 0xffff_ffff;
 export const Outcome = { complete: 0, incomplete: 1, trapped: 2 } as const;
 
 /** Slice statistics, direct-mapped by program number (from 1): the number, ns per unit, the last slice. */

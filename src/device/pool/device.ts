@@ -1,10 +1,13 @@
 import { MillraceError } from '../../kernel/error.js';
-import type { Kernel, Origin } from '../../kernel/index.js';
+import type { Kernel } from '../../kernel/index.js';
 import type { CompileOptions, Device, DeviceBuffer, DeviceInfo, DeviceProgram, HostMemory, Stream } from '../device.js';
 import { sharedMemory } from '../host-memory.js';
-import { BEYOND_MEMORY, Pool, STREAMS } from './board.js';
+import { deviceClosed } from '../launch.js';
+import type { ProgramSource } from '../program.js';
+import { Traps } from '../traps.js';
+import { Pool, STREAMS } from './board.js';
 import { type PoolOptions, WorkerPool } from './pool.js';
-import { PoolProgram, type ProgramSource } from './program.js';
+import { PoolProgram } from './program.js';
 import { Queue } from './queue.js';
 import { type HostTransfers, PoolStream } from './stream.js';
 
@@ -19,7 +22,7 @@ export abstract class PoolDevice implements Device {
   readonly #queues: (Queue | undefined)[] = new Array(STREAMS).fill(undefined);
   /** Queues whose stream was closed; their line is free once they are empty. */
   readonly #closing = new Set<Queue>();
-  readonly #traps: { readonly name: string; readonly sites: readonly Origin[] }[] = [];
+  readonly #traps = new Traps();
   #freesWaiting = false;
   #end: { readonly error: MillraceError; readonly done: Promise<void> } | undefined;
 
@@ -70,14 +73,7 @@ export abstract class PoolDevice implements Device {
   }
 
   close(): Promise<void> {
-    return this.#finish(
-      new MillraceError({
-        code: 'device-closed',
-        message: `device ${this.info.id} has been closed`,
-        asked: 'work on it',
-        advice: 'wait for completions before close(), and open the device again for more',
-      }),
-    );
+    return this.#finish(deviceClosed(this));
   }
 
   checkOpen(): void {
@@ -102,29 +98,11 @@ export abstract class PoolDevice implements Device {
     entry: number,
     compiled: { readonly milliseconds: number; readonly cached: boolean },
   ): PoolProgram {
-    this.#traps.push({ name: source.name, sites: source.sites });
-    return new PoolProgram(this, this.#traps.length, entry, source, compiled);
+    return new PoolProgram(this, this.#traps.add(source), entry, source, compiled);
   }
 
-  readonly explainTrap = (program: number, site: number, index: number, length: number): MillraceError => {
-    const { name = 'unknown', sites = [] } = this.#traps[program - 1] ?? {};
-    if (site === BEYOND_MEMORY) {
-      return new MillraceError({
-        code: 'kernel-bounds',
-        message: `kernel ${name}: an access is outside all memory of device ${this.info.id}`,
-        asked: `a launch of ${name}`,
-        advice: 'compile it with `checked` to learn which access it is',
-      });
-    }
-    const origin = sites[site];
-    const size = length > 0 ? ` of ${length} elements` : '';
-    return new MillraceError({
-      code: 'kernel-bounds',
-      message: `kernel ${name}: index ${index} is outside its buffer or table${size}`,
-      asked: origin ? [...origin.helpers, origin.line].join(' > ') : `access ${site}`,
-      advice: 'guard the access with when(), or make the buffer larger',
-    });
-  };
+  readonly explainTrap = (program: number, site: number, index: number, length: number): MillraceError =>
+    this.#traps.explain(this.info.id, program, { site, index, length });
 
   /** A free that waits for commands must not keep the process alive, but must happen. */
   protected delayFree(): void {

@@ -1,6 +1,7 @@
 import { MillraceError } from '../../kernel/error.js';
 import { type Board, Line, lineWord, Pool, STREAMS } from './board.js';
 import { atExit, startThread, type Thread } from './threads.js';
+import { Watch } from './watch.js';
 
 /** What the pool tells its owner, on the main thread. */
 export interface PoolEvents {
@@ -22,8 +23,6 @@ export interface PoolOptions {
 
 /** How long a worker may take to end by itself; a slice takes about 2 ms. */
 const JOIN_MS = 2000;
-/** How often the board is looked at where Atomics.waitAsync is missing (browsers before 2025). */
-const POLL_MS = 1;
 
 /** The main thread's side of the worker threads: created once, joined at close. */
 export class WorkerPool {
@@ -31,7 +30,7 @@ export class WorkerPool {
   readonly #options: PoolOptions;
   readonly #events: PoolEvents;
   readonly #workers: Thread[] = [];
-  #watching = false;
+  readonly #watch: Watch;
   #alive = false;
   #stopping = false;
 
@@ -39,6 +38,7 @@ export class WorkerPool {
     this.board = options.board;
     this.#options = options;
     this.#events = events;
+    this.#watch = new Watch(this.board.words, Pool.news, () => !this.#stopping && events.news());
   }
 
   /** Starts the workers; resolves when all of them are at work (about 40 ms). */
@@ -74,39 +74,14 @@ export class WorkerPool {
     if (Atomics.load(words, Pool.sleepers) > 0) Atomics.notify(words, Pool.work, 1);
   }
 
-  /** Watches the news word until `news()` says that there is nothing more to wait for. Costs about 10 µs per wake-up. */
+  /** Watches the news word until `news()` says that there is nothing more to wait for. */
   watch(): void {
-    if (this.#watching) return;
-    this.#watching = true;
-    const look = (): void => {
-      for (;;) {
-        const seen = Atomics.load(this.board.words, Pool.news);
-        if (this.#stopping || !this.#events.news()) {
-          this.#watching = false;
-          return;
-        }
-        if (!Atomics.waitAsync) {
-          setTimeout(look, POLL_MS);
-          return;
-        }
-        const change = Atomics.waitAsync(this.board.words, Pool.news, seen);
-        if (change.async) {
-          void change.value.then(look);
-          return;
-        }
-      }
-    };
-    look();
+    this.#watch.start();
   }
 
   /** Has the watch look again, though no worker said so. */
   look(): void {
-    if (this.#watching) {
-      Atomics.add(this.board.words, Pool.news, 1);
-      Atomics.notify(this.board.words, Pool.news);
-    } else {
-      this.watch();
-    }
+    this.#watch.again();
   }
 
   /** A promise of the watch does not keep the process alive; a referenced worker does. One is enough. */

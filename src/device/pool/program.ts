@@ -1,77 +1,11 @@
-import { implicitChunk } from '../../kernel/harness.js';
-import {
-  type BufferDecl,
-  type Field,
-  JobParameters,
-  type Lowered,
-  type Origin,
-  ringLayout,
-  type Values,
-} from '../../kernel/index.js';
-import type { BoundJob, Device, DeviceProgram, RingLayout } from '../device.js';
-
-/** A kernel as text, with what a launch of it has to know. */
-export interface ProgramSource {
-  readonly name: string;
-  readonly text: string;
-  readonly lanes: number;
-  /** The TypeScript that each generated line came from; index 0 is line 1. */
-  readonly lineOrigins: readonly (Origin | undefined)[];
-  readonly job: readonly Field[];
-  readonly chunk: readonly Field[];
-  readonly hit: readonly Field[];
-  readonly bindings: readonly BufferDecl[];
-  readonly params: { readonly jobWords: number; readonly chunkWords: number };
-  readonly statements: number;
-  readonly ring: RingLayout;
-  /** Where each access that a checked build guards was written. */
-  readonly sites: readonly Origin[];
-  /** Bytes of constants that the code keeps in device memory. */
-  readonly constantBytes?: number;
-  /** Bytes of device memory that each worker needs for itself. */
-  readonly threadBytes?: number;
-  /** Evaluates a job's values. */
-  parameters(job: Values): LaunchParameters;
-}
-
-/** The parameter words of launches of one job. */
-export interface LaunchParameters {
-  words(base: bigint, ringCapacity: number, chunk: Values): Uint32Array;
-}
-
-export function sourceOf(lowered: Lowered): ProgramSource {
-  const { program } = lowered;
-  return {
-    ...lowered,
-    name: program.name,
-    job: program.job,
-    chunk: program.chunk.slice(implicitChunk.length),
-    hit: program.hit,
-    bindings: program.buffers.slice(0, -1), // the ring is the last, and given by name
-    params: { jobWords: program.jobWords, chunkWords: program.chunkWords },
-    ring: ringLayout(program),
-    parameters: (job) => new JobParameters(program, job),
-  };
-}
+import type { Values } from '../../kernel/index.js';
+import type { BoundJob, Device, DeviceProgram } from '../device.js';
+import { type LaunchParameters, type ProgramSource, SourceProgram } from '../program.js';
 
 /** A compiled kernel. */
-export class PoolProgram implements DeviceProgram {
-  readonly device: Device;
-  /** From 1; how workers and traps name it. */
-  readonly number: number;
+export class PoolProgram extends SourceProgram {
   /** What a worker finds the code by. */
   readonly entry: number;
-  readonly name: string;
-  readonly text: string;
-  readonly job: readonly Field[];
-  readonly chunk: readonly Field[];
-  readonly hit: readonly Field[];
-  readonly bindings: readonly BufferDecl[];
-  readonly params: { readonly jobWords: number; readonly chunkWords: number };
-  readonly lanes: number;
-  readonly statements: number;
-  readonly ring: RingLayout;
-  readonly compile: { readonly milliseconds: number; readonly cached: boolean };
   readonly #source: ProgramSource;
 
   constructor(
@@ -79,22 +13,10 @@ export class PoolProgram implements DeviceProgram {
     number: number,
     entry: number,
     source: ProgramSource,
-    compiled: { readonly milliseconds: number; readonly cached: boolean },
+    compiled: DeviceProgram['compile'],
   ) {
-    this.device = device;
-    this.number = number;
+    super(device, number, source, compiled);
     this.entry = entry;
-    this.name = source.name;
-    this.text = source.text;
-    this.job = source.job;
-    this.chunk = source.chunk;
-    this.hit = source.hit;
-    this.bindings = source.bindings;
-    this.params = source.params;
-    this.lanes = source.lanes;
-    this.statements = source.statements;
-    this.ring = source.ring;
-    this.compile = { milliseconds: compiled.milliseconds, cached: compiled.cached };
     this.#source = source;
   }
 

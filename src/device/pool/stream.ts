@@ -1,6 +1,13 @@
-import { MillraceError } from '../../kernel/error.js';
 import type { Completion, DeviceBuffer, Launch, Stream } from '../device.js';
-import { checkCopy, checkLaunch, checkRange, checkWord, heldBuffer } from '../launch.js';
+import {
+  checkCopy,
+  checkLaunch,
+  checkRange,
+  checkStreamOpen,
+  checkWord,
+  heldBuffer,
+  ownCompletion,
+} from '../launch.js';
 import { Command, Line, lineWord } from './board.js';
 import type { PoolBuffer } from './buffer.js';
 import { PoolCompletion } from './completion.js';
@@ -90,17 +97,10 @@ export class PoolStream implements Stream {
 
   wait(completion: Completion): void {
     this.#open();
-    if (!(completion instanceof PoolCompletion) || completion.device !== this.#device) {
-      throw new MillraceError({
-        code: 'launch-arguments',
-        message: 'a stream can wait for completions of its own device only',
-        asked: 'wait() for a completion of another device',
-        advice: 'await its `done` before queueing what depends on it',
-      });
-    }
-    this.#waited.push(completion);
-    if (completion.settled) return; // its number may be used again 2^32 marks later
-    this.#queue.push([Command.wait, completion.line, completion.number], {});
+    const own = ownCompletion<PoolCompletion>(this.#device, completion);
+    this.#waited.push(own);
+    if (own.settled) return; // its number may be used again 2^32 marks later
+    this.#queue.push([Command.wait, own.line, own.number], {});
   }
 
   mark(): Completion {
@@ -146,13 +146,7 @@ export class PoolStream implements Stream {
 
   #open(): void {
     this.#device.checkOpen();
-    if (!this.#closed) return;
-    throw new MillraceError({
-      code: 'device-closed',
-      message: 'this stream has been closed',
-      asked: 'a command on it',
-      advice: 'open another with stream()',
-    });
+    checkStreamOpen(this.#closed);
   }
 }
 

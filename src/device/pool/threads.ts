@@ -1,3 +1,5 @@
+import { arrive, depart, newStay, waitForThreads } from './stay.js';
+
 /**
  * Threads of JavaScript, where they differ between Node and browsers. Node's modules are asked for by name at run time,
  * so that this file can stand in a page.
@@ -10,6 +12,7 @@ export interface Thread {
   /** Whether the process stays alive for this thread's sake. */
   keepAlive(needed: boolean): void;
   terminate(): void;
+  post(message: unknown): void;
 }
 
 export interface ThreadStart {
@@ -19,6 +22,17 @@ export interface ThreadStart {
   readonly data: unknown;
   /** It ended by itself, by an error or otherwise. */
   died(cause: unknown): void;
+  /** What it posted. */
+  heard?(message: unknown): void;
+}
+
+/** The other end, inside the thread. */
+export interface ThreadPort {
+  post(message: unknown): void;
+  /** The next message that has come, without a turn of the event loop: Node only. */
+  take?(): { readonly message: unknown } | undefined;
+  /** Hears every message from now on, and keeps the thread from ending. */
+  listen(heard: (message: unknown) => void): void;
 }
 
 export function startThread(start: ThreadStart): Thread {
@@ -26,40 +40,70 @@ export function startThread(start: ThreadStart): Thread {
   return threads ? startInNode(threads, start) : startInPage(start);
 }
 
-/** Runs an action when the process ends; pages have no such moment. */
+/** Runs an action when the process, or this thread, ends; pages have no such moment. */
 export function atExit(action: () => void): void {
-  process_()?.on('exit', action);
+  actions.push(action);
 }
 
-/** Inside a thread: runs its work with what it was given, then lets the thread end. */
-export function inThread<T>(work: (data: T, ready: () => void) => void): void {
+const actions: (() => void)[] = [];
+
+/** Inside a thread: runs its work with what it was given, then ends the thread. */
+export function inThread<T>(work: (data: T, ready: () => void, port: ThreadPort) => void | Promise<void>): void {
   const threads = process_()?.getBuiltinModule?.('node:worker_threads');
   if (threads) {
-    work(threads.workerData as T, () => threads.parentPort?.postMessage('ready'));
+    const port = nodePort(threads);
+    const { data, stay } = threads.workerData as NodeStart<T>;
+    atExit(depart);
+    arrive(stay);
+    // What work leaves behind (a runtime's handles) may keep an event loop turning for ever.
+    void work(data, () => port.post('ready'), port)?.then(() => process_()?.exit());
     return;
   }
   const self = globalThis as unknown as PageThreadScope;
-  self.onmessage = ({ data }) => {
-    work(data as T, () => self.postMessage('ready'));
+  const port: ThreadPort = {
+    post: (message) => self.postMessage(message),
+    listen: (heard) => {
+      self.onmessage = ({ data }) => heard(data);
+    },
+  };
+  self.onmessage = async ({ data }) => {
+    await work(data as T, () => self.postMessage('ready'), port);
     self.postMessage('ended');
     self.close();
   };
 }
 
+function nodePort({ parentPort, receiveMessageOnPort }: typeof import('node:worker_threads')): ThreadPort {
+  if (!parentPort) throw new TypeError('this is the main thread');
+  return {
+    post: (message) => parentPort.postMessage(message),
+    take: () => receiveMessageOnPort(parentPort) as { message: unknown } | undefined,
+    listen: (heard) => void parentPort.on('message', heard),
+  };
+}
+
 /**
- * The file `worker.js` beside a module. Workers are started from compiled code: under vitest the module is TypeScript,
- * and its twin lies in dist.
+ * The file `worker.js`, or another, beside a module. Workers are started from compiled code: under vitest the module is
+ * TypeScript, and its twin lies in dist.
  */
-export function workerBeside(module: string): URL {
-  const file = new URL('./worker.js', module);
+export function workerBeside(module: string, name = 'worker.js'): URL {
+  const file = new URL(`./${name}`, module);
   if (!module.endsWith('.ts')) return file;
   const at = file.href.lastIndexOf('/src/');
   return new URL(`${file.href.slice(0, at)}/dist/${file.href.slice(at + '/src/'.length)}`);
 }
 
+/** What a worker of Node's is given. */
+interface NodeStart<T> {
+  readonly data: T;
+  readonly stay: SharedArrayBuffer;
+}
+
 function startInNode(threads: typeof import('node:worker_threads'), start: ThreadStart): Thread {
+  const stay = newStay();
+  const workerData: NodeStart<unknown> = { data: start.data, stay: stay.memory };
   const worker = new threads.Worker(start.file, {
-    workerData: start.data,
+    workerData,
     name: start.name,
     env: threads.SHARE_ENV,
     execArgv: [], // flags that this process was started with (loaders, inspectors) are not for the workers
@@ -69,15 +113,19 @@ function startInNode(threads: typeof import('node:worker_threads'), start: Threa
       reject(cause);
       start.died(cause);
     };
-    worker.once('message', () => resolve());
+    worker.on('message', (message) => (message === 'ready' ? resolve() : start.heard?.(message)));
     worker.once('error', died);
-    worker.once('exit', (code) => died(new Error(`a worker thread ended with code ${code}`)));
+    worker.once('exit', (code) => {
+      stay.over();
+      died(new Error(`a worker thread ended with code ${code}`));
+    });
   });
   return {
     ready,
     ended: new Promise((resolve) => worker.once('exit', () => resolve())),
     keepAlive: (needed) => (needed ? worker.ref() : worker.unref()),
     terminate: () => void worker.terminate(),
+    post: (message) => worker.postMessage(message),
   };
 }
 
@@ -89,7 +137,11 @@ function startInPage(start: ThreadStart): Thread {
     end = resolve;
   });
   const ready = new Promise<void>((resolve, reject) => {
-    worker.onmessage = ({ data }) => (data === 'ended' ? end() : resolve());
+    worker.onmessage = ({ data }) => {
+      if (data === 'ended') end();
+      else if (data === 'ready') resolve();
+      else start.heard?.(data);
+    };
     worker.onerror = (event) => {
       const cause = new Error(event.message ?? `the worker ${start.file.href} cannot be loaded`);
       end();
@@ -106,6 +158,7 @@ function startInPage(start: ThreadStart): Thread {
       worker.terminate();
       end();
     },
+    post: (message) => worker.postMessage(message),
   };
 }
 
@@ -124,3 +177,8 @@ interface PageThreadScope {
 
 /** Node's `process`, where there is one. */
 const process_ = (): NodeJS.Process | undefined => (globalThis as { process?: NodeJS.Process }).process;
+
+process_()?.on('exit', () => {
+  for (const action of actions) action();
+  waitForThreads(); // which have all been told to come to their end
+});

@@ -1,3 +1,4 @@
+import { clockNs } from '../clock.js';
 import { type Board, Pool } from './board.js';
 import { newTask, Schedule, type Task } from './schedule.js';
 import { enter, leave } from './turnstile.js';
@@ -18,7 +19,7 @@ const LINGER_MS = 0.02;
 /** The whole life of a worker: it never returns to its event loop, and ends when `stop` is set. */
 export function work(board: Board, threads: number, executor: Executor): void {
   const { words } = board;
-  const schedule = new Schedule(board, threads, nanoseconds, (address) => executor.wordAt(address));
+  const schedule = new Schedule(board, threads, clockNs, (address) => executor.wordAt(address));
   const task = newTask();
   let held = false;
   let finished = 0;
@@ -53,10 +54,4 @@ function idle(words: Int32Array, seen: number): void {
   Atomics.add(words, Pool.sleepers, 1);
   Atomics.wait(words, Pool.work, seen);
   Atomics.sub(words, Pool.sleepers, 1);
-}
-
-/** Node's clock where there is one, which other devices use too; else the page's, the same in all of its threads. */
-function nanoseconds(): bigint {
-  const clock = (globalThis as { process?: { hrtime?: { bigint?: () => bigint } } }).process?.hrtime?.bigint;
-  return clock ? clock() : BigInt(Math.round((performance.timeOrigin + performance.now()) * 1e6));
 }

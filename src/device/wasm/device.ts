@@ -1,12 +1,16 @@
 import { MillraceError } from '../../kernel/error.js';
 import { type Kernel, lower, plainCpu, WASM_LANES } from '../../kernel/index.js';
+import { absent } from '../absent.js';
+import { compileError } from '../compile-error.js';
 import type { CompileOptions, DeviceBuffer, DeviceInfo } from '../device.js';
+import type { Finding } from '../kinds.js';
 import { checkAllocation, sizeOf } from '../launch.js';
 import { boardOver } from '../pool/board.js';
 import { type BufferOwner, PoolBuffer } from '../pool/buffer.js';
 import { PoolDevice } from '../pool/device.js';
-import { type PoolProgram, type ProgramSource, sourceOf } from '../pool/program.js';
+import type { PoolProgram } from '../pool/program.js';
 import { workerBeside } from '../pool/threads.js';
+import { type ProgramSource, sourceOf } from '../program.js';
 import { api, type Module } from './api.js';
 import { assemble, startWabt } from './assemble.js';
 import { thisEngine } from './engine.js';
@@ -149,22 +153,14 @@ export class WasmDevice extends PoolDevice implements BufferOwner {
   }
 }
 
-/** wabt's words with the line they are about, in the generated text and in TypeScript. */
+/** wabt's words, of which one line is about the text. */
 function refusal(source: ProgramSource, cause: unknown): MillraceError {
   const said = cause instanceof Error ? cause.message : String(cause);
   const match = /\.wat:(\d+):\d+: error: (.*)/.exec(said);
-  const lines = [`kernel ${source.name}: wabt refused the generated text`];
-  if (match) {
-    const line = Number(match[1]);
-    const origin = source.lineOrigins[line - 1];
-    lines.push(`  error:  ${match[2]}`, `  text:   line ${line}: ${source.text.split('\n')[line - 1]?.trim() ?? ''}`);
-    if (origin) lines.push(`  from:   ${[...origin.helpers, origin.line].join(' > ')}`);
-  } else {
-    lines.push(`  error:  ${said.split('\n')[0]}`);
-  }
-  return new MillraceError({
-    code: 'device-compile',
-    message: lines.join('\n'),
+  return compileError(source, {
+    compiler: 'wabt',
+    error: match?.[2] ?? said.split('\n')[0] ?? '',
+    line: match ? Number(match[1]) : undefined,
     asked: `compiling ${source.name} for ${source.lanes} lane(s)`,
     advice: 'this is a fault of Millrace, please report it with the kernel',
     cause,
@@ -180,7 +176,7 @@ function describe(simd: boolean, threads: number, pages: number): DeviceInfo {
     name,
     memoryBytes: roomIn(pages),
     units: threads,
-    capabilities: ['u64', 'f64', 'atomics', ...(simd ? ['simd128'] : [])],
+    capabilities: ['u64', 'f64', 'exact-floats', 'atomics', ...(simd ? ['simd128'] : [])],
     limits: { bufferBytes: roomIn(pages), lanes: simd ? WASM_LANES : 1 },
     versions,
   };
@@ -195,16 +191,19 @@ export async function probe(
 
 export async function open(id: string, options: WasmOptions = {}): Promise<WasmDevice> {
   const found = id === 'wasm' ? engineFeatures() : { reason: 'there is one wasm device, with all processors: wasm' };
-  if ('reason' in found) {
-    throw new MillraceError({
-      code: 'device-absent',
-      message: `device ${id} is not on this machine`,
-      asked: `device ${id}`,
-      advice: found.reason,
-    });
-  }
+  if ('reason' in found) throw absent(id, found.reason);
   startWabt().catch(() => undefined); // told where it is needed; meanwhile the workers start
   return new WasmDevice(reserved(), found.simd, threadsOf(options)).start();
+}
+
+/** For `millrace doctor`. */
+export async function diagnose(): Promise<readonly Finding[]> {
+  const found = engineFeatures();
+  if ('reason' in found) return [{ what: 'engine', state: 'missing', found: found.reason }];
+  const { name } = thisEngine();
+  if (found.simd) return [{ what: 'engine', state: 'ok', found: `${name}: threads and SIMD` }];
+  const advice = 'a newer engine is about four times as fast';
+  return [{ what: 'engine', state: 'warning', found: `${name}: threads, no SIMD`, advice }];
 }
 
 function reserved(): DeviceMemory {

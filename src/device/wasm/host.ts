@@ -2,8 +2,8 @@ import { Command } from '../pool/board.js';
 import type { PoolBuffer } from '../pool/buffer.js';
 import type { Queue } from '../pool/queue.js';
 import type { HostTransfers } from '../pool/stream.js';
+import { TurnShare } from '../turn.js';
 import type { DeviceMemory, Stretch } from './memory.js';
-import { nextTurn } from './turn.js';
 
 /** Transfers go in pieces of this size: about 50 µs of copying. */
 const PIECE = 2 ** 19;
@@ -18,24 +18,22 @@ const QUEUE = 2 ** 23;
  */
 export class StagedHost implements HostTransfers {
   readonly #memory: DeviceMemory;
-  readonly #lookAgain: () => void;
+  readonly #share: TurnShare;
   readonly #noMemory: (what: string) => Error;
   readonly #staged = new WeakMap<Queue, number>();
   /** A piece that each line keeps for itself, so that transfers go on when buffers have taken all memory. */
   readonly #own: Own[] = [];
-  #left = TURN;
-  #turning = false;
 
   /** `lookAgain`: has the queues go on, in a later turn. */
   constructor(memory: DeviceMemory, lookAgain: () => void, noMemory: (what: string) => Error) {
     this.#memory = memory;
-    this.#lookAgain = lookAgain;
+    this.#share = new TurnShare(TURN, lookAgain);
     this.#noMemory = noMemory;
   }
 
   /** Has this thread copied its share of this turn? */
   get tired(): boolean {
-    return this.#turning && this.#left <= 0;
+    return this.#share.spent;
   }
 
   write(queue: Queue, to: PoolBuffer, offset: number, data: ArrayBufferView): void {
@@ -62,7 +60,7 @@ export class StagedHost implements HostTransfers {
         return stretch && [Command.copy, stretch.at, from.address + offset + at, view.length];
       };
       const after = (): boolean => {
-        if (!stretch || !this.#spend(view.length)) return false;
+        if (!stretch || !this.#share.spend(view.length)) return false;
         view.set(this.#memory.bytes.subarray(stretch.at, stretch.at + view.length));
         return this.#give(queue, stretch);
       };
@@ -81,7 +79,7 @@ export class StagedHost implements HostTransfers {
   #take(queue: Queue, bytes: number): Stretch | undefined {
     const staged = this.#staged.get(queue) ?? 0;
     if (staged > 0 && staged + bytes > QUEUE) return undefined;
-    if (!this.#spend(bytes)) return undefined;
+    if (!this.#share.spend(bytes)) return undefined;
     const stretch = this.#memory.take(bytes) ?? this.#takeOwn(queue);
     if (stretch) this.#staged.set(queue, staged + stretch.bytes);
     return stretch;
@@ -112,22 +110,6 @@ export class StagedHost implements HostTransfers {
     if (own.busy) return undefined;
     own.busy = true;
     return own.stretch;
-  }
-
-  /** Counts bytes against this turn; the first of a turn always pass. */
-  #spend(bytes: number): boolean {
-    if (!this.#turning) {
-      this.#turning = true;
-      this.#left = TURN;
-      nextTurn(() => {
-        const wasTired = this.tired;
-        this.#turning = false;
-        if (wasTired) this.#lookAgain();
-      });
-    }
-    if (this.#left <= 0) return false;
-    this.#left -= bytes;
-    return true;
   }
 }
 

@@ -1,7 +1,8 @@
-import { BEYOND_MEMORY, type Board, boardOver, Command, Copy, Fill, Launch, Line, lineWord } from '../pool/board.js';
+import { type Board, boardOver, Command, Copy, Fill, Launch, Line, lineWord } from '../pool/board.js';
 import type { Task } from '../pool/schedule.js';
 import { inThread } from '../pool/threads.js';
 import { type Executor, work } from '../pool/work.js';
+import { BEYOND_MEMORY } from '../traps.js';
 import { api, type Memory } from './api.js';
 import { BOARD_AT } from './memory.js';
 import { RECORD_WORDS, type WorkerStart } from './start.js';

@@ -112,6 +112,15 @@ export function rootsOf(block: Block): Node[] {
   });
 }
 
+/** How often each node is an operand, or read by a statement. */
+export function usesOf(nodes: readonly Node[], roots: readonly Node[]): Map<Node, number> {
+  const uses = new Map<Node, number>();
+  const use = (node: Node) => uses.set(node, (uses.get(node) ?? 0) + 1);
+  for (const root of roots) use(root);
+  for (const node of nodes) node.args.forEach(use);
+  return uses;
+}
+
 /** The parameters that a placed body reads, in word order. */
 export function paramsOf(body: Block): Node[] {
   const byWord = new Map<number, Node>();

@@ -21,9 +21,10 @@ export function hoist(program: Program, compute = true): Hoisted {
   const host = inOrder([...frontier, ...jobTables.flatMap((table) => table.values)]);
 
   let word = 0;
+  const nameOf = namer(program);
   const place = (list: readonly Node[]): Param[] =>
     list.map((node) => {
-      const param = { node, word, name: nameOf(program, node, word) };
+      const param = { node, word, name: nameOf(node, word) };
       word += wordsOf(node.type);
       return param;
     });
@@ -60,9 +61,22 @@ export function hoist(program: Program, compute = true): Hoisted {
   };
 }
 
-function nameOf(program: Program, node: Node, word: number): string {
-  if (node.op !== 'job' && node.op !== 'chunk') return `${node.stage === Stage.job ? 'job' : 'chunk'}_${word}`;
+/** Names of parameters in the text, each once: a job value and a chunk value, say, may both be called `limit`. */
+function namer(program: Program): (node: Node, word: number) => string {
+  const taken = new Set<string>();
+  return (node, word) => {
+    let name = fieldName(program, node) ?? `${node.stage === Stage.job ? 'job' : 'chunk'}_${word}`;
+    // Where there are no 64-bit integers a parameter becomes two.
+    const parts = () => (wordsOf(node.type) === 2 ? [name, `${name}_lo`, `${name}_hi`] : [name]);
+    while (parts().some((part) => taken.has(part))) name = `${name}_${word}`;
+    for (const part of parts()) taken.add(part);
+    return name;
+  };
+}
+
+function fieldName(program: Program, node: Node): string | undefined {
+  if (node.op !== 'job' && node.op !== 'chunk') return undefined;
   const field = (node.op === 'job' ? program.job : program.chunk)[node.detail.field ?? -1];
-  const name = (field?.name ?? 'value').replaceAll('-', '_');
+  const name = (field?.name ?? 'value').replace(/^\./, '').replaceAll('-', '_');
   return field?.array ? `${name}_${node.detail.element}` : name;
 }

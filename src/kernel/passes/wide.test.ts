@@ -9,9 +9,9 @@ import { items } from '../items.js';
 import { addChain, bitSelect, mulHi, select, subChain, u64Of, wmad } from '../operations.js';
 import { renderIr } from '../render/ir.js';
 import type { Kernel } from '../signature.js';
+import { tiles } from '../tiles.js';
 import { f32, f64, i32, u32, u64 } from '../types.js';
 import { floatingProgram } from './floating.js';
-import { pipes } from './pipes.js';
 import { place } from './place.js';
 import { wide } from './wide.js';
 
@@ -218,21 +218,32 @@ describe('wide', () => {
   });
 });
 
-describe('pipes', () => {
-  it('writes its share of additions as multiply-adds, with the same results', () => {
-    const kernel = items('adds', { buffers: { out: rw(u32) } }, ({ item, buffers }) => {
-      let x = item;
-      for (let i = 0; i < 30; i++) x = x.rotl(5).add(item.xor(i));
-      buffers.out.set(item, x);
+describe('sums of u64', () => {
+  const LENGTHS = [0, 1, 2, 255, 256, 257, 513, 1000];
+  const kernel = tiles('totals', { buffers: { n: read(u32), x: read(u64), out: rw(u64) } }, (context) => {
+    const { tile, sum, once, buffers } = context;
+    const total = sum(u64, buffers.n.at(tile), (i) => {
+      const x = cell(u64, buffers.x.at(i));
+      loop(i.and(3), () => x.set(x.mul(5n)));
+      return x.add(tile.to(u64));
     });
-    const outputs = [0, 0.5, 2 / 3, 1].map((share) => {
-      const program = place(pipes(floatingProgram(kernel.trace()), share));
-      const out = new Uint32Array(16);
-      interpret(program, { job: {}, count: 16, buffers: { out: new Uint8Array(out.buffer) } });
-      const products = renderIr(program).match(/ mul %\S+ one|mul \S+, one/g)?.length ?? 0;
-      return { products, out: [...out] };
+    once(() => buffers.out.set(tile, total));
+  });
+
+  it('are written out in words, whatever their length', () => {
+    const x = BigUint64Array.from({ length: 1000 }, (_, i) => wrap(BigInt(i + 3) ** 9n));
+    const out = new BigUint64Array(LENGTHS.length);
+    const bytes = (data: BigUint64Array | Uint32Array) => new Uint8Array(data.buffer);
+    const program = narrowed(kernel);
+    interpret(program, {
+      job: {},
+      count: LENGTHS.length,
+      buffers: { n: bytes(Uint32Array.from(LENGTHS)), x: bytes(x), out: bytes(out) },
     });
-    expect(outputs.map(({ products }) => products)).toEqual([0, 15, 20, 30]);
-    for (const { out } of outputs) expect(out).toEqual(outputs[0]?.out);
+    const wanted = LENGTHS.map((length, tile) =>
+      [...x.slice(0, length)].reduce((total, value, i) => wrap(total + value * 5n ** BigInt(i % 4) + BigInt(tile)), 0n),
+    );
+    expect([...out]).toEqual(wanted);
+    expect(renderIr(program)).not.toMatch(/u64/);
   });
 });

@@ -7,15 +7,20 @@ import { Graph, inOrder, isAnchored } from './graph.js';
 import { rewriteStatement } from './rewrite.js';
 import { Simplifier } from './simplify.js';
 import { type Pair, WideArithmetic } from './wide-arithmetic.js';
+import { writtenOutSums } from './wide-sums.js';
 
 /**
  * For targets without 64-bit integers: every u64 becomes two u32, in values, cells, tables, buffers (an element is two
- * words) and slices (counted in 32 bits: such targets bind less than 4 GiB). Works on floating programs. What is left of
+ * words) and slices (counted in 32 bits: such targets bind less than 4 GiB; a checked build sees one that begins further
+ * away). Works on floating programs. What is left of
  * 64 bits is the bit pattern of an f64, where a target has those.
  */
-export function wide(program: Hoisted): Hoisted {
-  return withoutUnused(new Widener(program).program());
+export function wide(program: Hoisted, checked = false): Hoisted {
+  return withoutUnused(new Widener(writtenOutSums(program), checked).program());
 }
+
+/** Four elements of two words each, and it is still within 32 bits. */
+const FAR = 0x3fff_ffff;
 
 class Widener {
   readonly #program: Hoisted;
@@ -26,11 +31,13 @@ class Widener {
   readonly #cells = new Map<Cell, { lo: Cell; hi: Cell }>();
   readonly #buffers = new Map<BufferDecl, BufferDecl>();
   readonly #tables = new Map<Table, Table>();
+  readonly #checked: boolean;
   #nextCell = 1 << 22;
   #origin: Origin;
 
-  constructor(program: Hoisted) {
+  constructor(program: Hoisted, checked: boolean) {
     this.#program = program;
+    this.#checked = checked;
     this.#origin = program.body[0]?.origin as Origin;
   }
 
@@ -323,9 +330,6 @@ class Widener {
             ...(statement.result ? { result: this.#word(statement.result) } : {}),
           },
         ];
-      case 'sum':
-        if (statement.result.type === 'u64') throw this.#refuse('sum() of u64');
-        return [rewriteStatement(statement, rewrite)];
       case 'scan':
         return [{ ...statement, near: this.#buffer(statement.near), result: this.#word(statement.result) }];
       case 'native':
@@ -354,7 +358,16 @@ class Widener {
     const shifted = (node: Node) => this.#make('shl', 'u32', [node, this.#literal('u32', double)]);
     const index = this.#make('add', 'u32', [shifted(this.#word(place.index)), this.#literal('u32', offset)]);
     const buffer = this.#buffer(place.buffer);
-    return place.base ? { buffer, index, base: shifted(this.#pair(place.base).lo) } : { buffer, index };
+    return place.base ? { buffer, index, base: shifted(this.#base(this.#pair(place.base))) } : { buffer, index };
+  }
+
+  /** One word for a slice's first quad: in a checked build past the end of every buffer where it does not fit. */
+  #base({ lo, hi }: Pair): Node {
+    if (!this.#checked) return lo;
+    const far = this.#literal('u32', FAR);
+    const small = this.#make('lt', 'bool', [lo, far]);
+    const fits = this.#make('and', 'bool', [this.#make('eq', 'bool', [hi, this.#literal('u32', 0)]), small]);
+    return this.#make('select', 'u32', [fits, lo, far]);
   }
 
   #refuse(what: string): MillraceError {

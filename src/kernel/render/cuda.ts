@@ -208,7 +208,7 @@ export function cudaArguments({ bindings, launch }: GridShape): string[] {
 
 export function nearMemory({ near, shape }: GpuLayout): string[] {
   if (shape.dynamicBytes === 0)
-    return near.map(({ name, type, length }) => `__shared__ __align__(16) ${type} ${name}[${length}];`);
+    return near.map(({ name, type, length }) => `__shared__ __align__(16) ${type} ${name}[${whole(type, length)}];`);
   return [
     'extern __shared__ __align__(16) unsigned char near_bytes[];',
     ...near.map(
@@ -216,3 +216,9 @@ export function nearMemory({ near, shape }: GpuLayout): string[] {
     ),
   ];
 }
+
+/** Elements that fill 16 bytes. The compiler reads ahead to the end of a 16-byte piece, which would be outside. */
+const whole = (type: Scalar, length: number): number => {
+  const grain = 16 / bytesOf[type];
+  return Math.ceil(length / grain) * grain;
+};

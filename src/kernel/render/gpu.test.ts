@@ -41,33 +41,36 @@ describe('texts for GPUs', () => {
     expect(text(collatz, 'cuda')).toMatchInlineSnapshot(`
       "// kernel collatz, workgroups of 64
       typedef unsigned int u32; typedef int i32; typedef unsigned long long u64; typedef float f32; typedef double f64;
-      struct Launch { u32 words[16]; };
+      struct Launch { u32 words[20]; };
       __device__ __forceinline__ u32 rotr_u32(u32 a, u32 b) { return __funnelshift_r(a, a, b); }
 
       extern "C" __global__ void __launch_bounds__(64) millrace_range(const __grid_constant__ Launch launch, const u32 *counted, const volatile u32 *cancel, u32 *status, const u32 *__restrict__ tables, const u32 *__restrict__ b_x, u32 *__restrict__ b_out, u32 *b_seen, u32 *b_ring) {
-        __shared__ __align__(16) u32 table_0[2];
+        __shared__ __align__(16) u32 table_0[4];
         const u32 thread = threadIdx.x, group = blockIdx.x, groups = gridDim.x;
         const u32 epoch = launch.words[1];
+        const u32 first = launch.words[4];
         u32 last = launch.words[0];
         if (counted) {
           const u32 count = *counted;
           if (count == 0u) return;
           if (count - 1u < last) last = count - 1u;
         }
-        const u32 p_least = launch.words[12];
-        const u32 p_ringCapacity = launch.words[13];
+        const u32 p_least = launch.words[16];
+        const u32 p_ringCapacity = launch.words[17];
         for (u32 i = thread; i < 2u; i += 64u) {
           table_0[i] = tables[0u + i];
         }
         __syncthreads();
+        const u32 least = first / 64u;
         const u32 most = last / 64u;
-        if (group <= most) {
-          for (u32 round = 0u; round <= (most - group) / groups; round++) {
+        if (least <= most && group <= most - least) {
+          const u32 own = least + group;
+          for (u32 round = 0u; round <= (most - own) / groups; round++) {
             if (round % 64u == 0u && __syncthreads_or(thread == 0u && *cancel != epoch)) {
               if (thread == 0u) status[0] = 1u;
               break;
             }
-            const u32 item = (group + round * groups) * 64u + thread;
+            const u32 item = (own + round * groups) * 64u + thread;
             if (item <= last) {
               const u32 v0 = b_x[item];
               u32 c0 = v0;
@@ -115,26 +118,29 @@ describe('texts for GPUs', () => {
         __local u32 table_0[2] __attribute__((aligned(16)));
         const u32 thread = get_local_id(0), group = get_group_id(0), groups = get_num_groups(0);
         const u32 epoch = launch[1];
+        const u32 first = launch[4];
         u32 last = launch[0];
         if (counted) {
           const u32 count = *counted;
           if (count == 0u) return;
           if (count - 1u < last) last = count - 1u;
         }
-        const u32 p_least = launch[12];
-        const u32 p_ringCapacity = launch[13];
+        const u32 p_least = launch[16];
+        const u32 p_ringCapacity = launch[17];
         for (u32 i = thread; i < 2u; i += 64u) {
           table_0[i] = tables[0u + i];
         }
         barrier(CLK_LOCAL_MEM_FENCE);
+        const u32 least = first / 64u;
         const u32 most = last / 64u;
-        if (group <= most) {
-          for (u32 round = 0u; round <= (most - group) / groups; round++) {
+        if (least <= most && group <= most - least) {
+          const u32 own = least + group;
+          for (u32 round = 0u; round <= (most - own) / groups; round++) {
             if (round % 64u == 0u && *cancel != epoch) {
               status[0] = 1u;
               break;
             }
-            const u32 item = (group + round * groups) * 64u + thread;
+            const u32 item = (own + round * groups) * 64u + thread;
             if (item <= last) {
               const u32 v0 = b_x[item];
               u32 c0 = v0;
@@ -175,7 +181,7 @@ describe('texts for GPUs', () => {
   it('wgsl', () => {
     expect(text(collatz, 'wgsl')).toMatchInlineSnapshot(`
       "// kernel collatz, workgroups of 64
-      @group(0) @binding(0) var<uniform> launch: array<vec4<u32>, 4>;
+      @group(0) @binding(0) var<uniform> launch: array<vec4<u32>, 5>;
       @group(0) @binding(1) var<uniform> cancel: vec4<u32>;
       @group(0) @binding(2) var<storage, read_write> status: array<atomic<u32>, 8>;
       @group(0) @binding(3) var<storage, read> tables: array<u32>;
@@ -191,13 +197,14 @@ describe('texts for GPUs', () => {
         let group = place.y * grid.x + place.x;
         let groups = grid.x * grid.y;
         let epoch = launch[0].y;
+        let first = launch[1].x;
         var last: u32 = launch[0].x;
         if (launch[0].w != 0u) {
           if (launch[0].z == 0u) { return; }
           last = min(last, launch[0].z - 1u);
         }
-        let p_least = launch[3].x;
-        let p_ringCapacity = launch[3].y;
+        let p_least = launch[4].x;
+        let p_ringCapacity = launch[4].y;
         for (var i: u32 = thread; i < 2u; i += 64u) {
           table_0[i] = tables[0u + i];
         }
@@ -206,10 +213,12 @@ describe('texts for GPUs', () => {
           if (thread == 0u) { atomicStore(&status[0], 1u); }
           return;
         }
+        let least = first / 64u;
         let most = last / 64u;
-        if (group <= most) {
-          for (var round: u32 = 0u; round <= (most - group) / groups; round++) {
-            let item = (group + round * groups) * 64u + thread;
+        if (least <= most && group <= most - least) {
+          let own = least + group;
+          for (var round: u32 = 0u; round <= (most - own) / groups; round++) {
+            let item = (own + round * groups) * 64u + thread;
             if (item <= last) {
               let v0 = b_x[item];
               var c0: u32 = v0;
@@ -260,7 +269,7 @@ describe('tiles on GPUs', () => {
   });
   it('sums: a thread owns whole partials', () => {
     expect(tileText(text(kernel, 'cuda', 32))).toMatchInlineSnapshot(`
-      "      const u32 tile = group + round * groups;
+      "      const u32 tile = own + round * groups;
             __syncthreads();
             for (u32 p0 = thread; p0 < 256u; p0 += 32u) {
               f32 sum0 = 0.0f;
@@ -300,7 +309,7 @@ describe('tiles on GPUs', () => {
       each(100, (i) => buffers.out.set(tile.add(i), counts.at(i)));
     });
     expect(tileText(text(scanned, 'wgsl', 32))).toMatchInlineSnapshot(`
-      "      let tile = group + round * groups;
+      "      let tile = own + round * groups;
             workgroupBarrier();
             for (var v0: u32 = thread; v0 < 100u; v0 += 32u) {
               atomicStore(&b_near0[v0], v0);
@@ -477,6 +486,7 @@ describe('the shape of a launch', () => {
     const { shape } = lowerGpu(collatz, { target: 'cuda' });
     const block = launchBlock(shape, { count: 2 ** 32, epoch: 7, bytes: [2 ** 33, 8, 4, 64] }, Uint32Array.of(5, 6));
     expect(block[Header.last]).toBe(0xffff_ffff);
+    expect(block[Header.first]).toBe(0);
     expect(block[Header.epoch]).toBe(7);
     expect([...block.slice(shape.launch.sizesAt, shape.launch.parametersAt)]).toEqual([0, 2, 8, 0, 4, 0, 64, 0]);
     expect([...block.slice(shape.launch.parametersAt)].slice(0, 2)).toEqual([5, 6]);

@@ -53,6 +53,7 @@ export class GpuPrinter {
     body.braces(entry.head(layout), () => {
       this.lines(entry.begin(layout));
       body.line(syntax.constant(typeName('u32'), 'epoch', entry.word(layout, Header.epoch)));
+      body.line(syntax.constant(typeName('u32'), 'first', entry.word(layout, Header.first)));
       body.line(syntax.variable(typeName('u32'), 'last', entry.word(layout, Header.last)));
       this.lines(entry.counted(layout));
       this.parameters(layout.shape.launch.parametersAt);
@@ -117,25 +118,32 @@ export class GpuPrinter {
     this.body.braces(head, () => this.body.line(`${tableName(table)}[i] = ${this.#memory.tableEntry(table, 'i')};`));
   }
 
-  /** Does what is this workgroup's of the launch. Rounds are counted, not tiles: the next number may not fit 32 bits. */
-  work(cancel: readonly string[]): void {
+  /**
+   * Does what is this workgroup's of the launch. Rounds are counted, not tiles: the next number may not fit 32 bits.
+   * `names` is for what is defined anew in each round.
+   */
+  work(cancel: readonly string[], names: () => void = () => undefined): void {
     const { layout, body } = this;
     const { syntax, typeName } = this.language;
     const isItems = layout.program.kind === 'items';
     const size = layout.shape.workgroup;
     const word = typeName('u32');
-    body.line(syntax.constant(word, 'most', isItems ? `last / ${size}u` : 'last'));
-    body.braces('if (group <= most)', () =>
-      body.braces(syntax.loop('round', '0u', 'round <= (most - group) / groups', 'round++'), () => {
+    const block = (number: string) => (isItems ? `${number} / ${size}u` : number);
+    body.line(syntax.constant(word, 'least', block('first')));
+    body.line(syntax.constant(word, 'most', block('last')));
+    body.braces('if (least <= most && group <= most - least)', () => {
+      body.line(syntax.constant(word, 'own', 'least + group'));
+      body.braces(syntax.loop('round', '0u', 'round <= (most - own) / groups', 'round++'), () => {
         this.lines(cancel);
-        const number = 'group + round * groups';
+        names();
+        const number = 'own + round * groups';
         body.line(
           syntax.constant(word, isItems ? 'item' : 'tile', isItems ? `(${number}) * ${size}u + thread` : number),
         );
         if (isItems) body.braces('if (item <= last)', () => body.block(layout.program.body));
         else body.block(layout.program.body);
-      }),
-    );
+      });
+    });
   }
 
   finish(): GpuText {

@@ -1,64 +1,74 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { availableParallelism, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { availableParallelism } from 'node:os';
 import { Command } from 'commander';
 import { machine, machineLine } from '../../bench/machine.js';
 import { type Candidate, compare, LEAST_RUNS, type Spread, spreadOf } from '../../bench/measure.js';
 import { comparisonTable, measurementFields } from '../../bench/report.js';
 import { action, type Call } from '../../console/action.js';
 import { Exit, type ExitCode } from '../../console/exit.js';
+import { type FeedingOptions, feedingOf, withFeedingOptions } from '../../console/feeding.js';
 import { duration } from '../../console/format.js';
+import { type OpeningOptions, startOpening, withOpeningOptions } from '../../console/opening.js';
 import { options, valued, wholeNumber } from '../../console/options.js';
+import { startScratchCache } from '../../console/scratch-cache.js';
 import { table } from '../../console/table.js';
+import type { Device } from '../../device/device.js';
 import { thisCpu } from '../../device/native/cpu.js';
-import { openDevice } from '../../device/registry.js';
+import { openDevice, openDevices } from '../../device/registry.js';
 import { kernelText } from '../../kernel/index.js';
 import { headerScan } from './kernel.js';
 import { peers } from './peers.js';
-import { rateOf } from './rate.js';
+import { fedRateOf, rateOf } from './rate.js';
 
 /** `millrace bench block` */
 export function blockBench(): Command {
-  return new Command('block')
-    .description('SHA-256d rate of the block kernel, next to OpenSSL in the same run')
-    .addOption(options.device())
-    .addOption(options.threads())
+  const command = new Command('block')
+    .description(
+      'SHA-256d rate of the block kernel: of one device next to OpenSSL, or of several next to each other; with --pipeline, --streams or --slots also of a job that is fed so',
+    )
+    .addOption(options.devices().default('auto', 'the best there is'))
     .addOption(
       valued('--runs <n>', `runs that count, ${LEAST_RUNS} or more`)
         .argParser(wholeNumber(LEAST_RUNS, 1000))
         .default(LEAST_RUNS),
-    )
-    .addOption(options.json())
-    .action(action(bench));
+    );
+  return withFeedingOptions(withOpeningOptions(command)).addOption(options.json()).action(action(bench));
 }
 
-interface BenchOptions {
+interface BenchOptions extends OpeningOptions, FeedingOptions {
   readonly device: string;
-  readonly threads?: number;
   readonly runs: number;
 }
 
-async function bench({ output, options: { device: name, threads, runs } }: Call<BenchOptions>): Promise<ExitCode> {
-  const first = await openDevice(name, threads === undefined ? {} : { threads });
-  const opened = [first];
+async function bench({ output, options: given }: Call<BenchOptions>): Promise<ExitCode> {
+  const { device: names, runs, threads } = given;
+  const feeding = feedingOf(given);
+  const opening = startOpening(given, output, feeding.driver);
+  const opened = await openDevices(names, opening.options);
   try {
+    const [first] = opened;
+    const alone = opened.length === 1 ? first : undefined;
     // Without --threads a CPU is measured twice: one thread is what compares with OpenSSL, all is what a user gets.
-    const both = threads === undefined && ['native', 'wasm'].includes(first.info.kind) && availableParallelism() > 1;
-    if (both) opened.unshift(await openDevice(name, { threads: 1 }));
+    const both = alone && threads === undefined && isCpu(alone) && availableParallelism() > 1;
+    if (both) opened.unshift(await openDevice(alone.info.id, { ...opening.options, threads: 1 }));
     const host = machine(opened.map((device) => device.info));
     output.event('machine', { ...host });
     output.line(machineLine(host));
-    const [translate, compile] = [translation(), await coldCompile(name)];
+    const translate = translation();
+    const compiles = await coldCompiles(opened);
     const candidates: Candidate[] = [];
-    for (const device of opened) candidates.push(await rateOf(device, runs));
-    const comparison = await compare([...(await peers(runs)), ...candidates]);
-    output.line('\nSHA-256d of a header, per nonce; OpenSSL by the same count of compressions\n');
+    for (const device of opened) {
+      candidates.push(await rateOf(device, runs));
+      if (feeding.isGiven) candidates.push(await fedRateOf(device, runs, feeding.engine));
+    }
+    const comparison = await compare([...(alone ? await peers(runs) : []), ...candidates]);
+    const peer = alone ? '; OpenSSL by the same count of compressions' : '';
+    output.line(`\nSHA-256d of a header, per nonce${peer}\n`);
     for (const line of comparisonTable(comparison)) output.line(line);
     for (const [at, one] of comparison.measurements.entries()) {
       output.event('measurement', { ...measurementFields(one), ratio: comparison.ratios[at] });
     }
     output.event('translation', { first: translate.first, seconds: translate.warm });
-    output.event('compile', { seconds: compile, cached: false });
+    for (const [device, seconds] of compiles) output.event('compile', { device, seconds, cached: false });
     output.line();
     const rows = [
       [
@@ -66,14 +76,18 @@ async function bench({ output, options: { device: name, threads, runs } }: Call<
         duration(translate.warm.median),
         `median of ${LEAST_RUNS}; ${duration(translate.first)} the first time`,
       ],
-      ['compile', duration(compile), 'into an empty cache'],
+      ...[...compiles].map(([device, seconds]) => [`compile for ${device}`, duration(seconds), 'into an empty cache']),
     ];
     for (const line of table(rows, { right: [1] })) output.line(line);
+    for (const device of opened) await opening.tell(device);
     return Exit.ok;
   } finally {
     await Promise.all(opened.map((device) => device.close()));
+    opening.end();
   }
 }
+
+const isCpu = ({ info }: Device): boolean => info.kind === 'native' || info.kind === 'wasm';
 
 /** Runs before those that count: JavaScript is compiled while it runs. */
 const WARM_UP = 3;
@@ -89,22 +103,23 @@ function translation(): { readonly first: number; readonly warm: Spread } {
   return { first: seconds[0] ?? 0, warm: spreadOf(seconds.slice(WARM_UP)) };
 }
 
-/** Seconds to compile the kernel when no cache holds it. */
-async function coldCompile(name: string): Promise<number> {
-  const folder = await mkdtemp(join(tmpdir(), 'millrace-cold-'));
-  const before = process.env.MILLRACE_CACHE_DIR;
-  process.env.MILLRACE_CACHE_DIR = folder;
+/** Seconds to compile the kernel when no cache holds it, per device. */
+async function coldCompiles(devices: readonly Device[]): Promise<Map<string, number>> {
+  const seconds = new Map<string, number>();
+  const scratch = startScratchCache();
   try {
-    const device = await openDevice(name, {});
-    try {
-      const { compile } = await device.compile(headerScan({ topWordZero: true }));
-      return compile.milliseconds / 1000;
-    } finally {
-      await device.close();
+    for (const { info } of devices) {
+      if (seconds.has(info.id)) continue;
+      const device = await openDevice(info.id);
+      try {
+        const { compile } = await device.compile(headerScan({ topWordZero: true }));
+        seconds.set(info.id, compile.milliseconds / 1000);
+      } finally {
+        await device.close();
+      }
     }
   } finally {
-    if (before === undefined) delete process.env.MILLRACE_CACHE_DIR;
-    else process.env.MILLRACE_CACHE_DIR = before;
-    await rm(folder, { recursive: true, force: true });
+    scratch.end();
   }
+  return seconds;
 }

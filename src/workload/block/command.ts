@@ -1,11 +1,12 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { action, type Call } from '../../console/action.js';
 import { Exit, type ExitCode } from '../../console/exit.js';
+import { type FeedingOptions, feedingOf, withFeedingOptions } from '../../console/feeding.js';
 import { count, duration, plural, rate } from '../../console/format.js';
 import { flag, options, valued } from '../../console/options.js';
 import type { Output } from '../../console/output.js';
 import { openProgress } from '../../console/progress.js';
-import { openDevice } from '../../device/registry.js';
+import { openDevices } from '../../device/registry.js';
 import { MillraceError } from '../../kernel/error.js';
 import { checkWritable, readText, replaceFile, sameFile } from './disk.js';
 import { formatOutput, nonceText, parseInput, parseOutput } from './file.js';
@@ -18,17 +19,16 @@ export function blockCommand(): Command {
   const block = new Command('block')
     .description('Bitcoin block headers: find and check nonces')
     .addHelpText('after', format);
-  block
+  const solving = block
     .command('solve')
     .description('find the smallest valid nonce of each block in IN, write them to OUT')
     .argument('<in>', 'blocks without their nonces')
     .argument('<out>', 'the nonces, in the same order')
-    .addOption(options.device())
+    .addOption(options.devices().default('auto', 'the best there is'))
     .addOption(options.threads())
     .addOption(flag('--any', 'any valid nonce will do, not the smallest'))
-    .addOption(valued('--nonces <from:to>', 'only these nonces, the last one not included').argParser(nonceRange))
-    .addOption(options.json())
-    .action(action(solve));
+    .addOption(valued('--nonces <from:to>', 'only these nonces, the last one not included').argParser(nonceRange));
+  withFeedingOptions(solving).addOption(options.json()).action(action(solve));
   block
     .command('verify')
     .description('recompute each block of IN with the nonces of OUT; any valid nonce is correct')
@@ -39,7 +39,7 @@ export function blockCommand(): Command {
   return block;
 }
 
-interface SolveOptions {
+interface SolveOptions extends FeedingOptions {
   readonly device: string;
   readonly threads?: number;
   readonly any?: boolean;
@@ -51,11 +51,12 @@ async function solve({ output, options: given, args, signal }: Call<SolveOptions
   const blocks = parseInput(await readText(inName), inName);
   await checkWritable(outName);
   if (await sameFile(inName, outName)) throw overwrites(inName);
-  const device = await openDevice(given.device, given.threads === undefined ? {} : { threads: given.threads });
+  const { engine, driver } = feedingOf(given);
+  const threads = given.threads === undefined ? {} : { threads: given.threads };
+  const devices = await openDevices(given.device, { ...driver, ...threads });
   try {
-    const { id, name } = device.info;
-    output.event('device', { id, name });
-    const solver = new Solver(device);
+    for (const { info } of devices) output.event('device', { id: info.id, name: info.name });
+    const solver = new Solver(devices, engine);
     const progress = openProgress(process.stderr, !output.json);
     const nonces: number[] = [];
     for (const { bits } of blocks) await solver.prepare(targetOf(bits));
@@ -89,10 +90,11 @@ async function solve({ output, options: given, args, signal }: Call<SolveOptions
     await replaceFile(outName, formatOutput(nonces));
     const seconds = (performance.now() - start) / 1000;
     const solved = plural(blocks.length - unsolved, 'block');
-    output.say(`${solved} solved in ${duration(seconds)} on ${id} (${name}), ${rate(total / seconds, 'H')}`);
+    const where = devices.map(({ info: { id, name } }) => `${id} (${name})`).join(' and ');
+    output.say(`${solved} solved in ${duration(seconds)} on ${where}, ${rate(total / seconds, 'H')}`);
     return unsolved === 0 ? Exit.ok : Exit.no;
   } finally {
-    await device.close();
+    await Promise.all(devices.map((device) => device.close()));
   }
 }
 

@@ -1,11 +1,11 @@
-import { belowTarget, items, type Kernel, sha256, u32, when } from '../../kernel/index.js';
+import { belowTarget, items, sha256, u32, when } from '../../kernel/index.js';
 
 /**
  * Tries one nonce per item: SHA-256d of an 80-byte header, below the target. Written out in full; that the first block's
  * state and the first rounds of the second depend on the job only is the language's business. `topWordZero` is for
  * targets below 2^224, where the digest's top word must be zero and one compare rejects all but one nonce in 2^32.
  */
-export const headerScan = (spec: { readonly topWordZero: boolean }): Kernel =>
+export const headerScan = (spec: { readonly topWordZero: boolean }) =>
   items(
     'block',
     {

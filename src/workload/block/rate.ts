@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Candidate } from '../../bench/measure.js';
 import { plural } from '../../console/format.js';
 import type { Device } from '../../device/device.js';
+import { between, Engine, type EngineOptions, search } from '../../engine/index.js';
 import { MillraceError } from '../../kernel/error.js';
 import { EASY, GENESIS_NONCES, genesis, genesisWindow } from './genesis.js';
 import { headerScan } from './kernel.js';
@@ -18,15 +19,43 @@ export async function rateOf(device: Device, runs: number): Promise<Candidate> {
   const target = targetOf(genesis.bits);
   const scanning = await openScanning(device, prefix, target, true);
   const piece = genesisWindow(await countFor(RUN_SECONDS, scanning));
-  const run = async () => {
-    const { hits } = await scanning(piece);
-    const known = GENESIS_NONCES.filter((nonce) => nonce >= piece.base && nonce < piece.base + piece.count);
-    if (hits.join() !== known.join()) throw wrong(device, `nonces ${hits.join(', ')} instead of ${known.join(', ')}`);
-    return { work: piece.count, digest: createHash('sha256').update(hits.join()).digest('hex') };
-  };
-  const name = device.info.kind === 'native' ? `native, ${plural(device.info.units, 'thread')}` : device.info.id;
-  return { name, unit: 'H', runs, run };
+  const run = async () => outcome(device, piece, (await scanning(piece)).hits);
+  return { name: nameOf(device), unit: 'H', runs, run };
 }
+
+/** The rate that a job has: the same window in chunks that the engine keeps in flight, from its beginning to its end. */
+export async function fedRateOf(device: Device, runs: number, options: EngineOptions): Promise<Candidate> {
+  const prefix = headerPrefix(genesis);
+  const target = targetOf(genesis.bits);
+  const scanning = await openScanning(device, prefix, target, true);
+  const piece = genesisWindow(await countFor(RUN_SECONDS, scanning));
+  const engine = { ...options, pipeline: options.pipeline ?? 'poll' };
+  const space = between(BigInt(piece.base), BigInt(piece.base + piece.count));
+  const run = async () => {
+    const feeding = new Engine([device], engine);
+    const hits: number[] = [];
+    try {
+      const found = search(fedKernel, { engine: feeding, space, job: jobValues(prefix, target) });
+      for await (const { nonce } of found) hits.push(nonce);
+    } finally {
+      await feeding.close();
+    }
+    return outcome(device, piece, hits);
+  };
+  return { name: `${nameOf(device)}, fed (${engine.pipeline})`, unit: 'H', runs, run };
+}
+
+/** One, so that its program is compiled once. */
+const fedKernel = headerScan({ topWordZero: true });
+
+function outcome(device: Device, { base, count }: Piece, hits: readonly number[]): { work: number; digest: string } {
+  const known = GENESIS_NONCES.filter((nonce) => nonce >= base && nonce < base + count);
+  if (hits.join() !== known.join()) throw wrong(device, `nonces ${hits.join(', ')} instead of ${known.join(', ')}`);
+  return { work: count, digest: createHash('sha256').update(hits.join()).digest('hex') };
+}
+
+const nameOf = ({ info }: Device): string =>
+  info.kind === 'native' ? `native, ${plural(info.units, 'thread')}` : info.id;
 
 const RUN_SECONDS = 0.5;
 

@@ -1,6 +1,7 @@
 import {
   type AtomicBuffer,
   atomic,
+  type BufferSpec,
   breakWhen,
   type Cell,
   cell,
@@ -26,16 +27,21 @@ import {
   whileTrue,
 } from '../../../kernel/index.js';
 import { type Operation, operations, slotType } from '../operations.js';
-import { hitTypes, INPUTS, numeric, type Operand, type Recipe, SHARED, type Step } from './recipe.js';
+import { blocksOf, hitFields, INPUTS, type Operand, type Recipe, SHARED, type Step } from './recipe.js';
 import { type Standing, TileBuilder } from './tile-build.js';
-import { isTileStep } from './tile-recipe.js';
+import { isTileStep, nearIn } from './tile-recipe.js';
 
-const scalars: readonly Scalar[] = [...numeric, 'bool'];
 const byName = new Map(operations.map((operation) => [operation.name, operation]));
 
 /** The kernel that a recipe describes. */
 export function build(recipe: Recipe, name = 'fuzz'): Kernel {
-  const signature = { job: jobFields, chunk: chunkFields, buffers: bufferSpecs, hit: hitTypes };
+  const { types } = recipe;
+  const signature = {
+    job: Object.fromEntries(types.map((type) => [`job-${type}`, [type, 2] as const])),
+    chunk: Object.fromEntries(types.map((type) => [`chunk-${type}`, type])),
+    buffers: buffersOf(recipe),
+    hit: hitFields(types),
+  };
   if (recipe.near)
     return tiles(name, signature, (context) => {
       new Builder(recipe, { ...context, item: context.tile } as unknown as Context, context as never).run();
@@ -45,15 +51,24 @@ export function build(recipe: Recipe, name = 'fuzz'): Kernel {
   });
 }
 
-/** `job-u32` has two values, `chunk-u32` one, and so on for all types. */
-export const jobFields = Object.fromEntries(scalars.map((type) => [`job-${type}`, [type, 2] as const]));
-export const chunkFields = Object.fromEntries(scalars.map((type) => [`chunk-${type}`, type]));
-const bufferSpecs = {
-  ...Object.fromEntries(numeric.map((type) => [`in-${type}`, read(type)])),
-  bytes: read('u8'),
-  ...Object.fromEntries(numeric.map((type) => [`own-${type}`, rw(type)])),
-  tally: atomic(),
-};
+/** Those that the recipe names: GPUs bind few, and each is carried to and fro in every launch. */
+function buffersOf(recipe: Recipe): Record<string, BufferSpec> {
+  const specs: Record<string, BufferSpec> = {};
+  const visit = (step: Step): void => {
+    if (step.kind === 'load' || step.kind === 'loadQuad') specs[`in-${step.type}`] = read(step.type);
+    if (step.kind === 'byte') specs.bytes = read('u8');
+    if (step.kind === 'own' || step.kind === 'store' || step.kind === 'storeQuad' || step.kind === 'far')
+      specs[`own-${step.type}`] = rw(step.type);
+    if (step.kind === 'tally' || step.kind === 'atomic') specs.tally = atomic();
+    for (const block of blocksOf(step)) block.forEach(visit);
+  };
+  recipe.steps.forEach(visit);
+  for (const k of nearIn(recipe.steps, blocksOf)) {
+    const type = recipe.near?.[k]?.type; // near arrays begin with what is in the input
+    if (type) specs[`in-${type}`] = read(type);
+  }
+  return specs;
+}
 
 interface Context {
   readonly job: Readonly<Record<string, readonly Expr<Scalar>[]>>;
@@ -195,7 +210,10 @@ class Builder {
       case 'emit':
         this.#context.emit(
           Object.fromEntries(
-            Object.entries(hitTypes).map(([field, type], i) => [field, of(type, step.values[i] as Operand)]),
+            Object.entries(hitFields(this.#recipe.types)).map(([field, type], i) => [
+              field,
+              of(type, step.values[i] as Operand),
+            ]),
           ),
         );
         return;

@@ -12,7 +12,7 @@ import {
 } from '../../../kernel/ir.js';
 import type { Gang } from '../../../kernel/passes/gang.js';
 import { type Data, zeros } from '../rig.js';
-import { AMPLE, type Inputs, type Output, RING_WORDS } from './trial.js';
+import { AMPLE, copied, type Inputs, type Output, RING_WORDS } from './trial.js';
 
 /** One value for all lanes, or one for each. */
 type Lanes = Value | readonly Value[];
@@ -23,7 +23,7 @@ type Lanes = Value | readonly Value[];
  * compiler takes a second for each kernel.
  */
 export function runGang(gang: Gang, inputs: Inputs): Output {
-  const buffers = Object.fromEntries(Object.entries(inputs.buffers).map(([name, data]) => [name, data.slice()]));
+  const buffers = copied(inputs, gang.program.buffers);
   const ring = new Uint32Array(RING_WORDS);
   const machine = new GangMachine(gang, inputs, { ...buffers, ring });
   if (gang.program.kind === 'tiles') for (let tile = 0; tile < inputs.count; tile++) machine.tile(tile);

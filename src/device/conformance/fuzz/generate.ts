@@ -1,23 +1,15 @@
 import type { Scalar, Value } from '../../../kernel/index.js';
-import { anyValue, counts, edges } from '../edges.js';
+import { counts } from '../edges.js';
 import { type Operation, operations, slotType } from '../operations.js';
 import type { Random } from '../random.js';
-import {
-  hitTypes,
-  numeric,
-  type Operand,
-  type OwnAtomic,
-  type Recipe,
-  SHARED,
-  type Step,
-  type TableRecipe,
-} from './recipe.js';
+import { everything, type Palette } from './palette.js';
+import { type Operand, type OwnAtomic, type Recipe, SHARED, type Step, type TableRecipe } from './recipe.js';
 import { anyNear, tileStep, tileTail } from './tile-generate.js';
 import { isTileStep, type NearRecipe, tileDefinition } from './tile-recipe.js';
 
 /** A random recipe. The same generator state gives the same recipe. */
-export function generate(random: Random, kind: 'items' | 'tiles' = 'items'): Recipe {
-  return new Generator(random, kind === 'tiles' ? anyNear(random) : undefined).recipe();
+export function generate(random: Random, kind: 'items' | 'tiles' = 'items', palette: Palette = everything): Recipe {
+  return new Generator(random, palette, kind === 'tiles' ? anyNear(random, palette) : undefined).recipe();
 }
 
 interface Named {
@@ -38,13 +30,10 @@ interface Scope {
 const ownAtomics: readonly OwnAtomic[] = ['add', 'or', 'min', 'max', 'exchange', 'load', 'store'];
 /** Rounds of loops, by how deep they stand: bounds the work of an item. */
 const roundsAt = [6, 4, 2, 2];
-const comparisons = operations.filter(({ result, uses }) => result === 'bool' && uses.length === 2);
-const byType = new Map(
-  ['u32', 'i32', 'u64', 'f32', 'f64', 'bool'].map((type) => [type, operations.filter(({ on }) => on === type)]),
-);
 
 class Generator {
   readonly #random: Random;
+  readonly #palette: Palette;
   readonly #tables: TableRecipe[];
   /** Of a tile. */
   readonly #near: readonly NearRecipe[] | undefined;
@@ -53,27 +42,28 @@ class Generator {
   #next = 1;
   #budget: number;
 
-  constructor(random: Random, near?: readonly NearRecipe[]) {
+  constructor(random: Random, palette: Palette, near?: readonly NearRecipe[]) {
     this.#random = random;
+    this.#palette = palette;
     this.#near = near;
     this.#budget = 5 + random.below(random.chance(0.15) ? 90 : 35);
-    const all: Scalar[] = ['u32', 'i32', 'u64', 'f32', 'f64', 'bool'];
-    const favourites = Array.from({ length: 1 + random.below(3) }, () => random.pick(all));
-    this.#types = random.chance(0.3) ? all : ['u32', ...favourites];
+    const favourites = Array.from({ length: 1 + random.below(3) }, () => random.pick(palette.scalars));
+    this.#types = random.chance(0.3) ? palette.scalars : ['u32', ...favourites];
     this.#tables = Array.from({ length: random.below(3) }, () => this.#table());
   }
 
   recipe(): Recipe {
     const steps = this.#block({ values: [], cells: [], inLoop: false, depth: 0 }, this.#budget);
     const tail = this.#tail(steps);
-    if (!this.#near) return { tables: this.#tables, steps: [...steps, ...tail] };
+    const own = { types: this.#palette.scalars, tables: this.#tables };
+    if (!this.#near) return { ...own, steps: [...steps, ...tail] };
     const ending = tileTail(this.#near, tail, () => this.#next++);
-    return { tables: this.#tables, near: this.#near, steps: [...steps, ...ending] };
+    return { ...own, near: this.#near, steps: [...steps, ...ending] };
   }
 
   #table(): TableRecipe {
     const random = this.#random;
-    const type = random.pick(numeric);
+    const type = random.pick(this.#palette.numeric);
     const job = random.chance(0.5);
     const entries = Array.from(
       { length: 1 + random.below(8) },
@@ -98,7 +88,7 @@ class Generator {
       const body: Step[] = [{ kind: 'tally', op: 'add', value: this.#literal('u32') }];
       tail.push({ kind: 'when', condition: { kind: 'value', id }, body, otherwise: [] });
     }
-    for (const type of numeric) {
+    for (const type of this.#palette.numeric) {
       // In quads: compilers take long over each store of a gang.
       const operands = last.filter((value) => value.type === type).map(({ id }): Operand => ({ kind: 'value', id }));
       for (let at = 0; at < operands.length; at += 4) {
@@ -152,9 +142,10 @@ class Generator {
     const dice = random.below(100);
     const { depth, inLoop, cells } = scope();
     const type = random.pick(this.#types);
-    const memory = numeric.includes(type as 'u32') ? (type as 'u32') : 'u32';
+    const memory = type === 'bool' ? 'u32' : type;
     const of = (wanted: Scalar) => this.#operand(wanted, scope());
-    if (dice < 50) return this.#operation(random.pick(byType.get(type) ?? operations), scope());
+    if (dice < 50)
+      return this.#operation(random.pick(this.#palette.operations.filter(({ on }) => on === type)), scope());
     if (dice < 54) return { kind: 'load', id: this.#next++, type: memory, index: of('u32'), guard: random.chance(0.3) };
     if (dice < 56)
       return {
@@ -192,7 +183,7 @@ class Generator {
         word: random.chance(0.5) ? 1 : 0,
         value: of('u32'),
       };
-    if (dice < 84) return { kind: 'emit', values: Object.values(hitTypes).map(of) };
+    if (dice < 84) return { kind: 'emit', values: this.#palette.scalars.map(of) };
     if (dice < 90 && inLoop) return { kind: 'break', condition: this.#condition(scope, add) };
     return depth < 4 ? this.#nested(scope, add) : undefined;
   }
@@ -200,6 +191,7 @@ class Generator {
   #tileStep(near: readonly NearRecipe[], scope: () => Scope): Step | undefined {
     return tileStep(near, scope().region ?? false, {
       random: this.#random,
+      palette: this.#palette,
       id: () => this.#next++,
       operand: (type) => this.#operand(type, scope()),
       block: ({ region }) => {
@@ -266,7 +258,7 @@ class Generator {
       const cell = random.pick(cells);
       const id = this.#next++;
       add({ kind: 'get', id, cell: cell.id, type: cell.type });
-      const compare = random.pick(comparisons.filter(({ on }) => on === cell.type));
+      const compare = random.pick(this.#palette.comparisons.filter(({ on }) => on === cell.type));
       const other = this.#operand(cell.type, scope());
       const step: Step = {
         kind: 'operation',
@@ -278,7 +270,7 @@ class Generator {
       return { kind: 'value', id: step.id };
     }
     const type = random.pick(this.#types);
-    const step = this.#operation(random.pick(comparisons.filter(({ on }) => on === type)), scope());
+    const step = this.#operation(random.pick(this.#palette.comparisons.filter(({ on }) => on === type)), scope());
     add(step);
     return { kind: 'value', id: step.id };
   }
@@ -313,7 +305,7 @@ class Generator {
   }
 
   #value(type: Scalar): Value {
-    return this.#random.chance(0.7) ? this.#random.pick(edges(type)) : anyValue(type, this.#random);
+    return this.#palette.value(type, this.#random);
   }
 }
 

@@ -19,9 +19,6 @@ const ways: Readonly<Record<string, (program: Program) => Hoisted>> = {
     place(ternary(wide(floatingProgram(program, false)))),
 };
 
-/** Does the way refuse sums of u64? */
-export const inTwoWords = (name: string): boolean => name.startsWith('two words');
-
 /** All of them. */
 export const wayNames: readonly string[] = Object.keys(ways);
 

@@ -20,20 +20,26 @@ export function print(recipe: Recipe): string {
   recipe.near?.forEach(({ type, length }, k) => {
     if (arrays.has(k)) lines.push(`const near${k} = near(${type}, ${length}); // filled from input.${type}`);
   });
-  block(recipe.steps, '', lines);
+  block(recipe.steps, { indent: '', types: recipe.types }, lines);
   return lines.join('\n');
 }
 
 const tablesIn = (steps: readonly Step[]): number[] =>
   steps.flatMap((step) => (step.kind === 'lookup' ? [step.table] : blocksOf(step).flatMap(tablesIn)));
 
-function block(steps: readonly Step[], indent: string, lines: string[]): void {
-  for (const step of steps) statement(step, indent, lines);
+interface Where {
+  readonly indent: string;
+  /** Of the recipe. */
+  readonly types: readonly Scalar[];
 }
 
-function statement(step: Step, indent: string, lines: string[]): void {
+function block(steps: readonly Step[], where: Where, lines: string[]): void {
+  for (const step of steps) statement(step, where, lines);
+}
+
+function statement(step: Step, { indent, types }: Where, lines: string[]): void {
   const line = (text: string) => lines.push(indent + text);
-  const inner = (steps: readonly Step[]) => block(steps, `${indent}  `, lines);
+  const inner = (steps: readonly Step[]) => block(steps, { indent: `${indent}  `, types }, lines);
   const of = (given: Operand, type: Scalar) => operand(given, type);
   const index = (given: Operand, length: number, guard: boolean) =>
     guard ? `${of(given, 'u32')} /* only where below ${length} */` : `${of(given, 'u32')}.rem(${length})`;
@@ -76,9 +82,7 @@ function statement(step: Step, indent: string, lines: string[]): void {
     case 'atomic':
       return void line(`const v${step.id} = tally.${step.op}(ownWord${step.word}, ${of(step.value, 'u32')});`);
     case 'emit':
-      return void line(
-        `emit(${step.values.map((value, i) => of(value, (['u32', 'i32', 'u64', 'f32', 'f64', 'bool'] as const)[i] ?? 'u32')).join(', ')});`,
-      );
+      return void line(`emit(${step.values.map((value, i) => of(value, types[i] ?? 'u32')).join(', ')});`);
     case 'break':
       return void line(`breakWhen(${of(step.condition, 'bool')});`);
     case 'when':

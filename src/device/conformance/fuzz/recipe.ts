@@ -6,6 +6,8 @@ import type { NearRecipe, TileStep } from './tile-recipe.js';
  * is not there (any more) stands for a plain literal, so that a recipe stays valid whatever is taken out of it.
  */
 export interface Recipe {
+  /** The types that there are: of job and chunk values, buffers and hits. */
+  readonly types: readonly Scalar[];
   readonly tables: readonly TableRecipe[];
   readonly steps: readonly Step[];
   /** The arrays of a tile: there in recipes of `tiles` kernels only. */
@@ -101,10 +103,9 @@ export type Step =
   | { readonly kind: 'break'; readonly condition: Operand }
   | TileStep;
 
-export const numeric: readonly Numeric[] = ['u32', 'i32', 'u64', 'f32', 'f64'];
-
 /** What a hit carries: one of each type. */
-export const hitTypes = { a: 'u32', b: 'i32', c: 'u64', d: 'f32', e: 'f64', f: 'bool' } as const;
+export const hitFields = (types: readonly Scalar[]): Record<string, Scalar> =>
+  Object.fromEntries(types.map((type) => [`hit-${type}`, type]));
 
 /** Elements of each input buffer and bytes of the byte buffer; a power of two. */
 export const INPUTS = 64;

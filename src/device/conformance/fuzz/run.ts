@@ -1,14 +1,16 @@
-import type { Kernel, Program } from '../../../kernel/index.js';
+import { type Kernel, MillraceError, type Program } from '../../../kernel/index.js';
 import type { CompileOptions, Device } from '../../device.js';
-import { type CaseResult, inParallel, type Totals } from '../case.js';
+import { inTime } from '../../patience.js';
+import { runsGangs } from '../behaviour.js';
+import { type CaseResult, inParallel, Skip, type Totals } from '../case.js';
 import { Random } from '../random.js';
 import { build } from './build.js';
 import { generate } from './generate.js';
-import { inTwoWords, passesDifference, wayNames } from './passes.js';
+import { everything, paletteOf } from './palette.js';
+import { passesDifference, wayNames } from './passes.js';
 import { print } from './print.js';
-import { blocksOf, type Recipe } from './recipe.js';
+import type { Recipe } from './recipe.js';
 import { shrink } from './shrink.js';
-import { sumsU64 } from './tile-recipe.js';
 import { anyInputs, anyTileInputs, deviceOutputs, difference, type Inputs, interpreted, showInputs } from './trial.js';
 
 export interface FuzzOptions {
@@ -16,11 +18,15 @@ export interface FuzzOptions {
   readonly seed: number;
   readonly seconds?: number;
   readonly count?: number;
+  /** A kernel's trial begins: the names of those without a result tell what hangs. */
+  readonly onStart?: (name: string) => void;
   readonly onResult?: (result: CaseResult) => void;
   /** Kernels of one kind only; else they take turns. */
   readonly kind?: Kind;
   /** Kernels under way at a time: compilers run beside each other. */
   readonly atOnce?: number;
+  /** A kernel that takes longer ends the run as a failure that names its seed: what hangs cannot be gone on with. */
+  readonly patienceMs?: number;
 }
 
 export type Kind = 'items' | 'tiles';
@@ -29,7 +35,8 @@ export type FuzzTotals = Totals & { readonly firstFailure?: string };
 
 /** Random kernels on a device against the interpreter. */
 export function fuzzDevice(device: Device, options: FuzzOptions): Promise<FuzzTotals> {
-  return repeat({ atOnce: 2, ...options }, (seed, kind) => deviceTrial(device, seed, kind));
+  const { patienceMs = PATIENCE_MS } = options;
+  return repeat({ atOnce: 2, ...options }, (seed, kind) => deviceTrial(device, seed, kind, patienceMs));
 }
 
 /** Random kernels through the passes, interpreted before and after. Needs no device. */
@@ -37,7 +44,8 @@ export function fuzzPasses(options: FuzzOptions): Promise<FuzzTotals> {
   return repeat({ atOnce: 1, ...options }, passesTrial);
 }
 
-type Trial = (seed: number, kind: Kind) => Promise<string | undefined>;
+/** What went wrong, for people; `Skip` where the device need not run the kernel. */
+type Trial = (seed: number, kind: Kind) => Promise<string | undefined | Skip>;
 
 async function repeat(
   {
@@ -45,6 +53,7 @@ async function repeat(
     seconds = Number.POSITIVE_INFINITY,
     count = Number.POSITIVE_INFINITY,
     kind,
+    onStart,
     onResult,
     atOnce = 1,
   }: FuzzOptions,
@@ -56,62 +65,92 @@ async function repeat(
   const totals = { passed: 0, failed: 0, skipped: 0 };
   let firstFailure: string | undefined;
   let next = 0;
+  let hung = false;
   const one = async (own: number): Promise<void> => {
     const started = performance.now();
     const which = kind ?? (own % 2 === 0 ? 'items' : 'tiles');
-    const reason = await trial(own, which);
-    totals[reason === undefined ? 'passed' : 'failed']++;
-    firstFailure ??= reason;
-    const result = { name: `seed ${own} (${which})`, ms: performance.now() - started };
-    onResult?.(reason === undefined ? { ...result, status: 'passed' } : { ...result, status: 'failed', reason });
+    const name = `seed ${own} (${which})`;
+    onStart?.(name);
+    const outcome = await trial(own, which).catch((error) => {
+      if (!(error instanceof Hung)) throw error;
+      hung = true;
+      return `${name}: ${error.message}; the run ends here`;
+    });
+    const status = outcome === undefined ? 'passed' : outcome instanceof Skip ? 'skipped' : 'failed';
+    totals[status]++;
+    if (typeof outcome === 'string') firstFailure ??= outcome;
+    const reason = outcome instanceof Skip ? outcome.message : outcome;
+    const result = { name, status, ms: performance.now() - started } as const;
+    onResult?.(reason === undefined ? result : { ...result, reason });
   };
-  await inParallel(atOnce, () => (next < count && performance.now() < end ? one(seed + next++) : undefined));
+  await inParallel(atOnce, () => (!hung && next < count && performance.now() < end ? one(seed + next++) : undefined));
   return firstFailure === undefined ? totals : { ...totals, firstFailure };
 }
+
+/** One compilation and a few launches: seconds with the slowest compiler. */
+const PATIENCE_MS = 120_000;
+
+/** Of such a device nothing more is to be expected. */
+class Hung extends Error {}
 
 /** How often a failure is run again to make it smaller: a compilation each on a device, a millisecond or so without. */
 const DEVICE_TRIES = 150;
 const PASSES_TRIES = 3000;
 const LAUNCHES = 3;
 
-export async function deviceTrial(device: Device, seed: number, kind: Kind = 'items'): Promise<string | undefined> {
+export async function deviceTrial(
+  device: Device,
+  seed: number,
+  kind: Kind = 'items',
+  patienceMs = PATIENCE_MS,
+): ReturnType<Trial> {
   const random = new Random(seed);
-  const recipe = generate(random, kind);
-  const options = anyOptions(random, device, !sumsU64(recipe.steps, blocksOf));
-  const inputs = Array.from({ length: LAUNCHES }, () => (kind === 'tiles' ? anyTileInputs : anyInputs)(random));
+  const palette = paletteOf(device);
+  const recipe = generate(random, kind, palette);
+  const options = anyOptions(random, device, kind);
+  const inputs = Array.from({ length: LAUNCHES }, () =>
+    (kind === 'tiles' ? anyTileInputs : anyInputs)(random, palette),
+  );
   const find = async (candidate: Recipe, given: readonly Inputs[]): Promise<Found | undefined> => {
     const kernel = tracedOnce(build(candidate));
     const expected = given.map((one) => interpreted(kernel.trace(), one));
     try {
-      const actual = await deviceOutputs(device, kernel, given, options);
+      const late = (): never => {
+        throw new Hung(`no result within ${patienceMs / 1000} s`);
+      };
+      const actual = await inTime(deviceOutputs(device, kernel, given, options), patienceMs, late);
       for (const [i, one] of given.entries()) {
         const text = difference(one, expected[i] as never, actual[i] as never);
         if (text) return { text, inputs: one };
       }
     } catch (error) {
+      if (error instanceof Hung) throw error;
+      if (isRefusal(error)) throw new Skip(error.message.split('\n', 1)[0]);
       return { text: error instanceof Error ? error.message : String(error), inputs: given[0] };
     }
     return undefined;
   };
-  return examine(
-    `${seed} (${kind})`,
-    recipe,
-    inputs,
-    `${device.info.id} with ${JSON.stringify(options)}`,
-    find,
-    DEVICE_TRIES,
-  );
+  const where = `${device.info.id} with ${JSON.stringify(options)}`;
+  try {
+    return await examine(`${seed} (${kind})`, recipe, inputs, where, find, DEVICE_TRIES);
+  } catch (error) {
+    if (error instanceof Skip) return error;
+    throw error;
+  }
 }
+
+/** More statements, bindings or workgroup memory than the device has: it may say so. */
+const isRefusal = (error: unknown): error is MillraceError =>
+  error instanceof MillraceError && (error.code === 'device-capability' || error.code === 'kernel-budget');
 
 export async function passesTrial(seed: number, kind: Kind = 'items'): Promise<string | undefined> {
   const random = new Random(seed);
   const recipe = generate(random, kind);
   // No lanes: few items show all there is.
-  const inputs = Array.from({ length: 2 }, () => (kind === 'tiles' ? anyTileInputs(random, 3) : anyInputs(random, 9)));
-  const refusesWords = sumsU64(recipe.steps, blocksOf);
-  const ways = wayNames
-    .filter((_, i) => i === 0 || random.chance(0.4))
-    .filter((name) => !refusesWords || !inTwoWords(name));
+  const inputs = Array.from({ length: 2 }, () =>
+    (kind === 'tiles' ? anyTileInputs : anyInputs)(random, everything, kind === 'tiles' ? 3 : 9),
+  );
+  const ways = wayNames.filter((_, i) => i === 0 || random.chance(0.4));
   const find = async (candidate: Recipe, given: readonly Inputs[]): Promise<Found | undefined> => {
     const kernel = tracedOnce(build(candidate));
     const text = passesDifference(
@@ -154,18 +193,20 @@ async function examine(
   try {
     found = await find(recipe, inputs);
   } catch (error) {
+    if (error instanceof Skip || error instanceof Hung) throw error;
     return `seed ${seed}: the interpreter itself failed: ${error instanceof Error ? error.stack : String(error)}\n${print(recipe)}`;
   }
   if (!found) return undefined;
   // A failure that one launch shows is made smaller with that launch alone.
   const alone = found.inputs ? [found.inputs] : [];
-  const given = alone.length > 0 && (await find(recipe, alone).catch(() => undefined)) ? alone : inputs;
-  const small = await shrink(
-    recipe,
-    async (candidate) => (await find(candidate, given).catch(() => undefined)) !== undefined,
-    tries,
-  );
-  const last = (await find(small, given)) ?? found;
+  const again = (candidate: Recipe, given: readonly Inputs[]) =>
+    find(candidate, given).catch((error) => {
+      if (error instanceof Hung) throw error;
+      return undefined;
+    });
+  const given = alone.length > 0 && (await again(recipe, alone)) ? alone : inputs;
+  const small = await shrink(recipe, async (candidate) => (await again(candidate, given)) !== undefined, tries);
+  const last = (await again(small, given)) ?? found;
   return [
     `seed ${seed}, on ${where}:`,
     last.text,
@@ -174,18 +215,28 @@ async function examine(
   ].join('\n');
 }
 
-/** One lane, the hardware's width, and narrower gangs, which compile sooner and differ in their forms only. */
-function anyOptions(random: Random, device: Device, mayBeWide: boolean): CompileOptions {
-  const { lanes } = device.info.limits;
+function anyOptions(random: Random, device: Device, kind: Kind): CompileOptions {
   return {
-    lanes: random.chance(0.3)
-      ? 1
-      : random.chance(0.4)
-        ? random.pick([lanes, 'auto' as const])
-        : random.pick([2, 4, 4, 4, 8]),
+    lanes: runsGangs(device) ? anyGang(random, device) : anyWorkgroup(random, device, kind),
     hoist: random.chance(0.8),
     checked: random.chance(0.4),
-    wide: random.chance(0.2) && mayBeWide,
+    wide: random.chance(0.2),
     pipes: random.chance(0.2) ? 0.5 : 0,
   };
+}
+
+/** One lane, the hardware's width, and narrower gangs, which compile sooner and differ in their forms only. */
+function anyGang(random: Random, { info }: Device): number | 'auto' {
+  if (random.chance(0.3)) return 1;
+  return random.chance(0.4) ? random.pick([info.limits.lanes, 'auto' as const]) : random.pick([2, 4, 4, 4, 8]);
+}
+
+/**
+ * PoCL 3.1 miscompiles what stands between barriers when a workgroup has several threads and it makes loops of them:
+ * the device knows how many it may have.
+ */
+function anyWorkgroup(random: Random, { info }: Device, kind: Kind): number | 'auto' {
+  if (kind === 'tiles' && info.kind === 'opencl' && info.processor === 'cpu') return 'auto';
+  const sizes = [1, 8, 32, 64, 256].filter((threads) => threads <= info.limits.lanes);
+  return random.chance(0.5) ? 'auto' : random.pick(sizes);
 }

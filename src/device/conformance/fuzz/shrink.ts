@@ -117,7 +117,7 @@ const operandKeys: ReadonlySet<string> = new Set([
 
 function count(steps: readonly Step[], wanted: (operand: Operand) => boolean): number {
   let total = 0;
-  mapOperands({ tables: [], steps }, (operand) => {
+  mapOperands({ types: [], tables: [], steps }, (operand) => {
     if (wanted(operand)) total++;
     return operand;
   });

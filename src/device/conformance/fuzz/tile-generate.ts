@@ -1,11 +1,13 @@
 import type { Numeric, Scalar } from '../../../kernel/index.js';
 import type { Random } from '../random.js';
-import { hitTypes, numeric, type Operand, type Step } from './recipe.js';
+import type { Palette } from './palette.js';
+import type { Operand, Step } from './recipe.js';
 import { MOST, type NearRecipe } from './tile-recipe.js';
 
 /** What the generator of steps lends to this one, for the place where a step is wanted. */
 export interface Lender {
   readonly random: Random;
+  readonly palette: Palette;
   id(): number;
   operand(type: Scalar): Operand;
   /** A block inside, and the values it makes. */
@@ -15,7 +17,7 @@ export interface Lender {
   };
 }
 
-export function anyNear(random: Random): NearRecipe[] {
+export function anyNear(random: Random, { numeric }: Palette): NearRecipe[] {
   return Array.from({ length: 1 + random.below(4) }, () => ({
     type: random.chance(0.5) ? 'u32' : random.pick(numeric),
     length: random.pick([1, 2, 3, 4, 8, 13, 16, 32, 37, 64, 100]),
@@ -30,7 +32,7 @@ export function tileStep(near: readonly NearRecipe[], inside: boolean, lend: Len
   const { type, length } = near[which] as NearRecipe;
   if (dice < 6) return { kind: 'nearAt', id: lend.id(), near: which, type, index: lend.operand('u32') };
   if (dice < 8) {
-    const from = random.pick(numeric);
+    const from = random.pick(lend.palette.numeric);
     return { kind: 'far', id: lend.id(), type: from, index: lend.operand('u32'), slot: random.below(4) };
   }
   if (inside) {
@@ -72,7 +74,7 @@ function each(near: readonly NearRecipe[], lend: Lender): Step {
     body.push({
       kind: 'when',
       condition: condition ? { kind: 'value', id: condition.id } : lend.operand('bool'),
-      body: [{ kind: 'emit', values: Object.values(hitTypes).map((type) => pick(values, type, lend)) }],
+      body: [{ kind: 'emit', values: lend.palette.scalars.map((type) => pick(values, type, lend)) }],
       otherwise: [],
     });
   }
@@ -80,12 +82,11 @@ function each(near: readonly NearRecipe[], lend: Lender): Step {
 }
 
 function sum(lend: Lender): Step {
-  const { random } = lend;
+  const { random, palette } = lend;
   const { rounds, most } = count(lend);
   const { steps, values } = lend.block({ region: true });
-  const made = values.filter(({ type }) => type !== 'bool');
-  const last = made[made.length - 1];
-  const type = (random.chance(0.7) && last ? last.type : random.pick(numeric)) as Numeric;
+  const last = values.findLast((value) => palette.sums.includes(value.type as Numeric));
+  const type = (random.chance(0.7) && last ? last.type : random.pick(palette.sums)) as Numeric;
   return { kind: 'sum', id: lend.id(), type, rounds, most, body: steps, value: pick(values, type, lend) };
 }
 

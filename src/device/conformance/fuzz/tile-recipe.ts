@@ -121,10 +121,3 @@ export function nearIn(
     ]),
   );
 }
-
-/** Is there a sum that `wide` refuses? */
-export function sumsU64(steps: readonly Step[], blocksOf: (step: Step) => readonly (readonly Step[])[]): boolean {
-  return steps.some(
-    (step) => (step.kind === 'sum' && step.type === 'u64') || blocksOf(step).some((block) => sumsU64(block, blocksOf)),
-  );
-}

@@ -1,9 +1,9 @@
 import { interpret, type Kernel, type Program, type Scalar, type Value } from '../../../kernel/index.js';
 import type { CompileOptions, Device, Values } from '../../device.js';
-import { anyValue, edges } from '../edges.js';
 import type { Random } from '../random.js';
 import { alike, type Data, dataOf, Rig, show, zeros } from '../rig.js';
-import { hitTypes, INPUTS, numeric, SHARED } from './recipe.js';
+import { everything, type Palette } from './palette.js';
+import { INPUTS, SHARED } from './recipe.js';
 import { PART } from './tile-recipe.js';
 
 /** What one launch of a random kernel is given. */
@@ -14,6 +14,9 @@ export interface Inputs {
   readonly count: number;
   /** Records that the ring holds. */
   readonly capacity: number;
+  /** Of the recipe: a hit has one of each. */
+  readonly types: readonly Scalar[];
+  /** Of every type; a kernel is given those that it names. */
   readonly buffers: Readonly<Record<string, Data>>;
 }
 
@@ -24,15 +27,16 @@ export interface Output {
 }
 
 const HEADER = 4;
-const RECORD = 1 + 1 + 1 + 2 + 1 + 2 + 1;
+const recordWords = (types: readonly Scalar[]): number =>
+  types.reduce((words, type) => words + (type === 'u64' || type === 'f64' ? 2 : 1), 1);
 /** More hits than most kernels make; of more, only the number is compared. */
 export const AMPLE = 1000;
-export const RING_WORDS = HEADER + AMPLE * RECORD;
+export const RING_WORDS = HEADER + AMPLE * recordWords(everything.scalars);
 
 /** `owners` have memory of their own for each index of the launch: one, or the indices of a tile's regions. */
-export function anyInputs(random: Random, most = 40, owners = 1): Inputs {
-  const value = (type: Scalar): Value => (random.chance(0.6) ? random.pick(edges(type)) : anyValue(type, random));
-  const scalars: readonly Scalar[] = [...numeric, 'bool'];
+export function anyInputs(random: Random, palette: Palette = everything, most = 40, owners = 1): Inputs {
+  const value = (type: Scalar): Value => palette.value(type, random);
+  const { scalars, numeric } = palette;
   const count = random.chance(0.1) ? random.below(3) : 1 + random.below(most);
   const bases = [0n, random.u64(), ((random.u64() >> 32n) << 32n) - BigInt(count), BigInt(random.u32())].map((base) =>
     BigInt.asUintN(64, base),
@@ -59,6 +63,7 @@ export function anyInputs(random: Random, most = 40, owners = 1): Inputs {
     base,
     count,
     capacity: random.chance(0.2) ? 1 + random.below(20) : AMPLE,
+    types: scalars,
     buffers: {
       ...Object.fromEntries(numeric.map((type) => [`in-${type}`, fresh(type, INPUTS)])),
       bytes: Uint8Array.from({ length: INPUTS }, () => random.below(256)),
@@ -68,17 +73,24 @@ export function anyInputs(random: Random, most = 40, owners = 1): Inputs {
   };
 }
 
-export const anyTileInputs = (random: Random, most = 8): Inputs => anyInputs(random, most, PART);
+export const anyTileInputs = (random: Random, palette: Palette = everything, most = 8): Inputs =>
+  anyInputs(random, palette, most, PART);
 
 /** By the interpreter. Its ring is always large enough. */
 export function interpreted(program: Program, inputs: Inputs): Output {
-  const buffers = Object.fromEntries(Object.entries(inputs.buffers).map(([name, data]) => [name, data.slice()]));
+  const buffers = copied(inputs, program.buffers);
   const ring = new Uint32Array(RING_WORDS);
   const bytes = (data: Data) => new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
   const { job, chunk, base, count } = inputs;
   const views = Object.fromEntries(Object.entries(buffers).map(([name, data]) => [name, bytes(data)]));
   interpret(program, { job, chunk, base, count, buffers: views, ring: bytes(ring) });
   return { buffers, ring };
+}
+
+/** The buffers that a kernel names, for it to change. */
+export function copied({ buffers }: Inputs, named: readonly { readonly name: string }[]): Record<string, Data> {
+  const given = named.flatMap(({ name }) => (buffers[name] ? [[name, buffers[name].slice()] as const] : []));
+  return Object.fromEntries(given);
 }
 
 export async function deviceOutputs(
@@ -90,10 +102,11 @@ export async function deviceOutputs(
   return Rig.with(device, async (rig) => {
     const program = await device.compile(kernel, options);
     const outputs: Output[] = [];
-    for (const { job, chunk, base, count, capacity, buffers } of all) {
-      outputs.push(
-        await rig.run(program, { job, chunk, base, count, buffers, ring: new Uint32Array(HEADER + capacity * RECORD) }),
-      );
+    for (const inputs of all) {
+      const { job, chunk, base, count, capacity, types } = inputs;
+      const ring = new Uint32Array(HEADER + capacity * recordWords(types));
+      const buffers = copied(inputs, program.bindings);
+      outputs.push(await rig.run(program, { job, chunk, base, count, buffers, ring }));
     }
     return outputs;
   });
@@ -113,7 +126,7 @@ export function difference(inputs: Inputs, expected: Output, actual: Output): st
       return `${where} is ${show(type, got[i])}, not ${show(type, wanted[i])}`;
     }
   }
-  return hitDifference(inputs.capacity, expected.ring, actual.ring);
+  return hitDifference(inputs, expected.ring, actual.ring);
 }
 
 /** Soon told, and mostly so. */
@@ -122,12 +135,13 @@ function sameBytes(a: Data, b: Data): boolean {
   return bytes(a).equals(bytes(b));
 }
 
-function hitDifference(capacity: number, expected: Uint32Array, actual: Uint32Array): string | undefined {
+function hitDifference({ capacity, types }: Inputs, expected: Uint32Array, actual: Uint32Array): string | undefined {
   if (expected[0] !== actual[0]) return `${actual[0]} hits are counted, not ${expected[0]}`;
   const count = expected[0] ?? 0;
   const left = new Map<string, number>();
-  for (const record of recordsIn(expected, Math.min(count, AMPLE))) left.set(record, (left.get(record) ?? 0) + 1);
-  for (const record of recordsIn(actual, Math.min(count, capacity))) {
+  for (const record of recordsIn(expected, types, Math.min(count, AMPLE)))
+    left.set(record, (left.get(record) ?? 0) + 1);
+  for (const record of recordsIn(actual, types, Math.min(count, capacity))) {
     const more = (left.get(record) ?? 0) - 1;
     if (more < 0 && count <= AMPLE) return `the hit (${record}) is there once too often`;
     left.set(record, more);
@@ -136,13 +150,13 @@ function hitDifference(capacity: number, expected: Uint32Array, actual: Uint32Ar
 }
 
 /** Records as text, with all NaNs alike. */
-function recordsIn(ring: Uint32Array, count: number): string[] {
+function recordsIn(ring: Uint32Array, types: readonly Scalar[], count: number): string[] {
   const view = new DataView(ring.buffer, ring.byteOffset);
   return Array.from({ length: count }, (_, k) => {
-    let at = (HEADER + k * RECORD) * 4;
+    let at = (HEADER + k * recordWords(types)) * 4;
     const words = [`item ${view.getUint32(at, true)}`];
     at += 4;
-    for (const type of Object.values(hitTypes)) {
+    for (const type of types) {
       const wide = type === 'u64' || type === 'f64';
       const value = wide
         ? type === 'u64'

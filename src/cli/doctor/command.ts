@@ -1,0 +1,97 @@
+import { Command } from 'commander';
+import { action, type Call } from '../../console/action.js';
+import { Exit } from '../../console/exit.js';
+import { plural } from '../../console/format.js';
+import { options } from '../../console/options.js';
+import type { Ending } from '../../console/output.js';
+import type { Style } from '../../console/style.js';
+import { table } from '../../console/table.js';
+import { diagnoseDevices, type Finding, listDevices } from '../../device/registry.js';
+import { version } from '../version.js';
+import { cacheFindings } from './cache.js';
+import { discreet } from './discreet.js';
+import { graphicsFindings } from './graphics.js';
+import { environmentFindings, systemFindings } from './system.js';
+import { tryDevice } from './trial.js';
+
+/** `millrace doctor` */
+export function doctorCommand(): Command {
+  return new Command('doctor')
+    .description('what works on this machine, what does not, and what to do; a report to paste')
+    .addOption(options.json())
+    .action(action(doctor));
+}
+
+export interface Section {
+  readonly title: string;
+  readonly findings: readonly Finding[];
+}
+
+async function doctor({ output, signal }: Call<object>): Promise<Ending> {
+  const { style } = output;
+  output.line(`${style.bold(`Millrace ${version()}`)}, ${new Date().toISOString().slice(0, 10)}`);
+  const tell = ({ title, findings }: Section): void => {
+    if (findings.length === 0) return;
+    for (const { what, state, found, advice } of findings)
+      output.event('finding', { section: title, what, state, found, advice });
+    output.line(`\n${style.bold(title)}`);
+    for (const line of findingLines(findings, style)) output.line(line);
+  };
+  const working: string[] = [];
+  const all: Finding[] = [];
+  const section = (title: string, findings: readonly Finding[]): void => {
+    const shown = findings.map(discreet);
+    all.push(...shown);
+    tell({ title, findings: shown });
+  };
+  const environment = environmentFindings(); // as it was given: drivers' modules set variables of their own
+  section('system', await systemFindings());
+  const { devices, absent } = await listDevices();
+  const found: Finding[] = [];
+  for (const info of devices) {
+    signal.throwIfAborted();
+    const finding = await tryDevice(info);
+    found.push(finding);
+    if (finding.state === 'ok') working.push(info.id);
+  }
+  for (const { id, reason } of absent) found.push({ what: id, state: 'missing', found: reason });
+  section('devices', found);
+  const reasons = new Set(absent.map(({ reason }) => reason));
+  for (const { kind, findings } of await diagnoseDevices())
+    section(
+      kind,
+      findings.filter((finding) => !reasons.has(finding.found)), // told already
+    );
+  const hasWebGpu = devices.some(({ kind }) => kind === 'webgpu');
+  for (const { title, findings } of graphicsFindings(hasWebGpu)) section(title, findings);
+  section('cache', await cacheFindings());
+  section('environment', environment);
+
+  const useful = working.filter((id) => id !== 'interpreter');
+  const states = (state: Finding['state']) => all.filter((finding) => finding.state === state).length;
+  const counts = { ok: states('ok'), warning: states('warning'), missing: states('missing') };
+  output.line();
+  output.line(
+    useful.length > 0
+      ? `${style.good(`${plural(useful.length, 'device')} to work with`)}: ${useful.join(', ')}`
+      : style.bad('there is no device but the interpreter, which is slow: see what is missing above'),
+  );
+  output.line(style.dim(`${plural(counts.warning, 'warning')}, ${counts.missing} missing`));
+  return { exit: useful.length > 0 ? Exit.ok : Exit.noDevice, answer: { working, counts } };
+}
+
+/** The state, what it is about, what was found; what to do stands below. */
+export function findingLines(findings: readonly Finding[], style: Style): string[] {
+  const colour = { ok: style.good, warning: style.warn, missing: style.dim };
+  const rows = findings.map(({ what, state, found }) => [colour[state](state.padEnd(STATE)), what, found]);
+  const wide = Math.max(...findings.map(({ what }) => what.length));
+  const margin = ' '.repeat(INDENT + STATE + GAP + wide + GAP);
+  return table(rows, { indent: INDENT, gap: GAP }).flatMap((line, at) => {
+    const { advice } = findings[at] ?? {};
+    return advice === undefined ? [line] : [line, `${margin}→ ${advice}`];
+  });
+}
+
+const INDENT = 2;
+const GAP = 2;
+const STATE = 'warning'.length;

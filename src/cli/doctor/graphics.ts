@@ -1,0 +1,120 @@
+import { accessSync, constants, existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { basename, delimiter, dirname, join } from 'node:path';
+import type { Finding } from '../../device/registry.js';
+import type { Section } from './command.js';
+
+/** What drivers of GPUs leave on a Linux system: device files, and the files by which Vulkan's loader finds them. */
+export function graphicsFindings(hasWebGpu: boolean): Section[] {
+  if (process.platform !== 'linux') return [];
+  return [
+    { title: 'device files', findings: nodeFindings() },
+    { title: 'drivers that Vulkan is told of', findings: vulkanFindings(hasWebGpu) },
+  ];
+}
+
+function nodeFindings(): Finding[] {
+  const files = [
+    ...namesIn('/dev')
+      .filter((name) => /^nvidia/.test(name))
+      .map((name) => `/dev/${name}`),
+    ...namesIn('/dev/dri').map((name) => `/dev/dri/${name}`),
+    ...namesIn('/dev')
+      .filter((name) => name === 'kfd' || name === 'dxg')
+      .map((name) => `/dev/${name}`),
+  ].filter((path) => statSync(path, { throwIfNoEntry: false })?.isCharacterDevice());
+  if (files.length === 0) {
+    const advice =
+      "a GPU needs its kernel driver; a container is given the files: docker's --gpus all or --device /dev/dri";
+    return [{ what: 'GPU', state: 'missing', found: 'there is no /dev/nvidia* and no /dev/dri/*', advice }];
+  }
+  return files.map(nodeFinding);
+}
+
+function nodeFinding(path: string): Finding {
+  const { mode, gid } = statSync(path);
+  const found = `mode ${(mode & 0o777).toString(8)}, group ${groupOf(gid)}`;
+  try {
+    accessSync(path, constants.R_OK | constants.W_OK);
+    return { what: path, state: 'ok', found };
+  } catch {
+    const advice = `this user may not open it: sudo usermod -aG ${groupOf(gid)} $USER, and log in again`;
+    // A card's own file is for screens; kernels go through the render node beside it.
+    return /\/card\d+$|modeset/.test(path)
+      ? { what: path, state: 'ok', found: `${found}, closed to this user, which does not matter` }
+      : { what: path, state: 'warning', found, advice };
+  }
+}
+
+function groupOf(gid: number): string {
+  const line = textOf('/etc/group')
+    .split('\n')
+    .find((entry) => entry.split(':')[2] === String(gid));
+  return line?.split(':')[0] ?? String(gid);
+}
+
+const SWIFTSHADER = '/usr/lib/chromium/vk_swiftshader_icd.json';
+
+/** Each .json file names a library; variables take the place of the usual folders. */
+function vulkanFindings(hasWebGpu: boolean): Finding[] {
+  const { VK_DRIVER_FILES: newer = '', VK_ICD_FILENAMES: older = '' } = process.env;
+  const told = (newer || older).split(delimiter).filter((path) => path !== '');
+  const folders = [
+    '/etc/vulkan/icd.d',
+    '/usr/local/share/vulkan/icd.d',
+    '/usr/share/vulkan/icd.d',
+    join(homedir(), '.local/share/vulkan/icd.d'),
+  ];
+  const files =
+    told.length > 0
+      ? told
+      : folders.flatMap((folder) =>
+          namesIn(folder)
+            .filter((name) => name.endsWith('.json'))
+            .map((name) => join(folder, name)),
+        );
+  if (files.length > 0) return files.map((path) => driverFinding(path, hasWebGpu));
+  const advice = existsSync('/dev/nvidiactl')
+    ? `NVIDIA's is libEGL_nvidia.so.0: write a file like ${folders[0]}/nvidia_icd.json that names it`
+    : existsSync(SWIFTSHADER)
+      ? `for tests, chromium has one in software: VK_ICD_FILENAMES=${SWIFTSHADER}`
+      : "install the GPU's Vulkan driver; for tests in software, the package chromium has one";
+  return [{ what: 'Vulkan', state: 'missing', found: `no driver in ${folders.join(', ')}`, advice }];
+}
+
+const libraryIn = (json: string): string => /"library_path"\s*:\s*"([^"]+)"/.exec(json)?.[1] ?? '';
+
+function driverFinding(file: string, hasWebGpu: boolean): Finding {
+  const what = basename(file);
+  const library = libraryIn(textOf(file));
+  if (library === '')
+    return { what, state: 'warning', found: `${file} names no library`, advice: 'install its package again' };
+  // A bare name is the loader's to find; a path can be looked at.
+  const path = library.startsWith('.') ? join(dirname(file), library) : library;
+  if (path.startsWith('/') && !existsSync(path)) {
+    const advice = 'the file outlived its library: install the package again, or remove the file';
+    return { what, state: 'warning', found: `${library}, which is not there`, advice };
+  }
+  if (!hasWebGpu && library.startsWith('libGLX_nvidia')) {
+    const advice =
+      'without a desktop it does not start: name libEGL_nvidia.so.0 in a copy, and that in VK_ICD_FILENAMES';
+    return { what, state: 'warning', found: library, advice };
+  }
+  return { what, state: 'ok', found: library };
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder).sort();
+  } catch {
+    return [];
+  }
+}
+
+function textOf(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
+}

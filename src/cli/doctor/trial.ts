@@ -1,0 +1,65 @@
+import { duration } from '../../console/format.js';
+import type { Device, DeviceInfo } from '../../device/device.js';
+import { inTime } from '../../device/patience.js';
+import { type Finding, openDevice } from '../../device/registry.js';
+import { items, rw, u32 } from '../../kernel/index.js';
+
+const COUNT = 10_000;
+const FACTOR = 0x9e37_79b9;
+const PATIENCE_MS = 60_000;
+
+const kernel = items('doctor', { job: { factor: u32 }, buffers: { out: rw(u32) } }, ({ item, job, buffers }) =>
+  buffers.out.set(item, item.mul(job.factor).rotl(7).xor(item)),
+);
+
+/** Opens a device, compiles a small kernel, runs it and looks at every result: that it is listed says less. */
+export async function tryDevice(info: DeviceInfo): Promise<Finding> {
+  const what = info.id;
+  try {
+    const late = (): never => {
+      throw new Error(`no result within ${PATIENCE_MS / 1000} s`);
+    };
+    const { openMs, compileMs, wrong } = await inTime(attempt(info.id), PATIENCE_MS, late);
+    const times = `opened in ${duration(openMs / 1000)}, compiled in ${duration(compileMs / 1000)}`;
+    if (wrong === 0) return { what, state: 'ok', found: `${info.name}: works; ${times}` };
+    const advice = `run millrace selftest --device ${info.id}, and do not rely on it`;
+    return { what, state: 'warning', found: `${info.name}: ${wrong} of ${COUNT} results are wrong`, advice };
+  } catch (error) {
+    const [first, ...rest] = (error instanceof Error ? error.message : String(error)).split('\n');
+    const advice = rest.map((line) => line.trim()).find((line) => line.startsWith('advice:'));
+    return {
+      what,
+      state: 'warning',
+      found: `${info.name}: does not work: ${first}`,
+      ...(advice && { advice: advice.slice('advice:'.length).trim() }),
+    };
+  }
+}
+
+async function attempt(id: string): Promise<{ openMs: number; compileMs: number; wrong: number }> {
+  const start = performance.now();
+  const device = await openDevice(id);
+  const openMs = performance.now() - start;
+  try {
+    const { compileMs, out } = await run(device);
+    return { openMs, compileMs, wrong: out.filter((word, item) => word !== wanted(item)).length };
+  } finally {
+    await device.close();
+  }
+}
+
+async function run(device: Device): Promise<{ compileMs: number; out: Uint32Array }> {
+  const program = await device.compile(kernel);
+  const buffer = await device.alloc(COUNT * 4);
+  const stream = device.stream();
+  const out = new Uint32Array(COUNT);
+  stream.launch({ job: program.bind({ factor: FACTOR }), count: COUNT, buffers: { out: buffer } });
+  stream.read(buffer, out);
+  await stream.mark().done;
+  return { compileMs: program.compile.milliseconds, out };
+}
+
+function wanted(item: number): number {
+  const product = Math.imul(item, FACTOR);
+  return (((product << 7) | (product >>> 25)) ^ item) >>> 0;
+}

@@ -1,0 +1,18 @@
+import type { CheckModule, Opinion } from '../../engine/index.js';
+import { importModule } from './module.js';
+
+/**
+ * The check that a user's file names, in the thread that the engine starts for checks. A thread has its own way of loading
+ * modules, so the check is loaded here as the file itself was: TypeScript too, and `millrace` by its name.
+ */
+export function throughHere(verify: CheckModule): CheckModule {
+  const { module, name, data } = verify;
+  return { module: import.meta.url, name: check.name, data: { module: String(module), name, data } };
+}
+
+export async function check(given: unknown, { module, name, data }: CheckModule): Promise<Opinion> {
+  const loaded = await importModule(String(module));
+  const made = loaded[name];
+  if (typeof made !== 'function') throw new TypeError(`${module} exports no function called ${name}`);
+  return (await made(given, data)) as Opinion;
+}

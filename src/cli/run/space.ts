@@ -1,0 +1,15 @@
+import { InvalidArgumentError } from 'commander';
+import { between, type Range } from '../../engine/index.js';
+import { wholeNumber } from './values.js';
+
+/** `--space`: how many indices from 0, or `FROM:TO`, the last one not included. */
+export function spaceGiven(text: string): Range {
+  const [first = '', second, ...more] = text.split(':');
+  const [from, to] = second === undefined ? [0n, wholeNumber(first)] : [wholeNumber(first), wholeNumber(second)];
+  if (more.length > 0 || from === undefined || to === undefined || from < 0n || from >= to || to > 1n << 128n) {
+    throw new InvalidArgumentError(
+      'A number of indices is needed, as 2^40, 1e12 or 0x1000, or FROM:TO; at most 2^128.',
+    );
+  }
+  return between(from, to);
+}

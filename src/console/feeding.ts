@@ -1,0 +1,31 @@
+import type { Command } from 'commander';
+import type { OpenOptions } from '../device/registry.js';
+import type { EngineOptions } from '../engine/engine.js';
+import { completionOf } from '../engine/where.js';
+import { options } from './options.js';
+
+/** How a command feeds its devices, as the command line says it. */
+export type FeedingOptions = Pick<EngineOptions, 'pipeline' | 'streams' | 'slots'>;
+
+/** Gives a command these options. */
+export function withFeedingOptions(command: Command): Command {
+  return command.addOption(options.pipeline()).addOption(options.streams()).addOption(options.slots());
+}
+
+export interface Feeding {
+  /** For the engine. */
+  readonly engine: EngineOptions;
+  /** For its devices, when they are opened. */
+  readonly driver: Required<Pick<OpenOptions, 'completion'>>;
+  /** Whether the command line says anything of it. */
+  readonly isGiven: boolean;
+}
+
+export function feedingOf({ pipeline, streams, slots }: FeedingOptions): Feeding {
+  const engine = {
+    ...(pipeline !== undefined && { pipeline }),
+    ...(streams !== undefined && { streams }),
+    ...(slots !== undefined && { slots }),
+  };
+  return { engine, driver: { completion: completionOf(pipeline) }, isGiven: Object.keys(engine).length > 0 };
+}

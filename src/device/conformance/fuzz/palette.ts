@@ -1,0 +1,52 @@
+import type { Numeric, Scalar, Value } from '../../../kernel/index.js';
+import type { Device } from '../../device.js';
+import { can } from '../case.js';
+import { anyValue, edges } from '../edges.js';
+import { type Operation, operations } from '../operations.js';
+import type { Random } from '../random.js';
+
+/** What random kernels are made of: on each device, of everything whose result it must give to the last bit. */
+export interface Palette {
+  readonly scalars: readonly Scalar[];
+  readonly numeric: readonly Numeric[];
+  /** Types that tiles add up. */
+  readonly sums: readonly Numeric[];
+  readonly operations: readonly Operation[];
+  readonly comparisons: readonly Operation[];
+  /** A literal, a job value, an element of a buffer. */
+  value(type: Scalar, random: Random): Value;
+}
+
+export function paletteOf(device: Device): Palette {
+  const types = everything.scalars.filter((type) => type !== 'f64' || can(device, 'f64'));
+  return types.includes('f64') && can(device, 'exact-floats') ? everything : madeOf(types, can(device, 'exact-floats'));
+}
+
+function madeOf(scalars: readonly Scalar[], exact: boolean): Palette {
+  const numeric = scalars.filter((type): type is Numeric => type !== 'bool');
+  const isLoose = (type: Scalar) => !exact && (type === 'f32' || type === 'f64');
+  const all = operations.filter(
+    ({ name, on, result }) =>
+      scalars.includes(on) && scalars.includes(result) && (!isLoose(on) || moves.test(name)) && !madeUp(on, result),
+  );
+  function madeUp(on: Scalar, result: Scalar): boolean {
+    return isLoose(result) && !isLoose(on);
+  }
+  return {
+    scalars,
+    numeric,
+    sums: numeric.filter((type) => !isLoose(type)),
+    operations: all,
+    comparisons: all.filter(({ result, uses }) => result === 'bool' && uses.length === 2),
+    value: (type, random) =>
+      isLoose(type) ? random.pick(fewFloats) : random.chance(0.65) ? random.pick(edges(type)) : anyValue(type, random),
+  };
+}
+
+/** Where floats are not exact they are only moved, compared and made whole numbers of; none is made of other bits. */
+const moves = /^(eq|ne|lt|le|gt|ge|min|max|select|to\.(u32|i32|u64|bool))\./;
+/** Small whole numbers and halves: sums of a few of them are exact however they are rounded. */
+const fewFloats: readonly number[] = [0, 1, 2, 3, 0.5, 1.5, 7, 40, 255, 1000, -1, -2, -0.5, -300];
+
+/** Of a device that has all of the language. */
+export const everything: Palette = madeOf(['u32', 'i32', 'u64', 'f32', 'f64', 'bool'], true);

@@ -1,0 +1,28 @@
+import { cacheKey, type DiskCache } from '../cache.js';
+import { buildCached } from '../gpu/build.js';
+import type { Built } from '../gpu/device.js';
+import type { GpuSource } from '../gpu/driver.js';
+import type { Target } from './nvrtc.js';
+import { ask } from './service.js';
+
+/** Everything beside the text that machine code depends on. */
+export interface Toolchain {
+  readonly target: Target;
+  /** NVRTC's version, and the driver's: 13000. */
+  readonly nvrtc: string;
+  readonly cuda: number;
+  /** The driver's own number, "580.95.05": one that compiles PTX may do it better than the last. */
+  readonly driver: string | undefined;
+}
+
+/** Compiles a kernel's text on another thread, through the cache. Throws CompileRefusal. */
+export function build(source: GpuSource, tools: Toolchain, cache: DiskCache): Promise<Built> {
+  const { target, nvrtc, cuda, driver = '' } = tools;
+  const { text } = source;
+  const options = source.shape.compilerOptions;
+  const architecture = `${target.option} ${target.form}`;
+  const key = cacheKey(['cuda', text, options.join(' '), architecture, nvrtc, String(cuda), driver]);
+  const major = Math.floor(cuda / 1000);
+  const compile = () => ask({ kind: 'compile', major, text, options, target });
+  return buildCached(source, { cache, key, binary: 'cubin', text: 'cu', compile });
+}

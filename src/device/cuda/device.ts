@@ -1,0 +1,131 @@
+import { access, constants, readdir } from 'node:fs/promises';
+import type { Kernel } from '../../kernel/index.js';
+import { absent, deviceNumber } from '../absent.js';
+import { DiskCache } from '../cache.js';
+import type { BoundJob, Device, Resident, ResidentOptions, Sensors } from '../device.js';
+import { type Built, GpuDevice, type Link, openLink } from '../gpu/device.js';
+import type { GpuSource } from '../gpu/driver.js';
+import type { Finding, OpenOptions, Probed } from '../kinds.js';
+import { addressOf } from '../native/libc.js';
+import { workerBeside } from '../pool/threads.js';
+import { build, type Toolchain } from './build.js';
+import type { CudaStart } from './driver.js';
+import { cudaVersion, refusesWork } from './info.js';
+import { findLibrary } from './library.js';
+import { targetFor } from './nvrtc.js';
+import { ask } from './service.js';
+import type { Survey } from './service-worker.js';
+import { signalLibrary } from './signal.js';
+
+/** Threads of a workgroup: two warps for each of a multiprocessor's four schedulers. */
+const WORKGROUP = 256;
+
+/** An NVIDIA GPU through the driver API: a worker thread owns its context, NVRTC compiles in others. */
+export class CudaDevice extends GpuDevice {
+  protected readonly target = 'cuda';
+  protected readonly nearLimit: number;
+  readonly #tools: Toolchain;
+  readonly #cache: Promise<DiskCache>;
+
+  constructor(link: Link, nearLimit: number, tools: Toolchain) {
+    super(link, addressOf);
+    this.nearLimit = nearLimit;
+    this.#tools = tools;
+    this.#cache = DiskCache.open();
+    this.#cache.catch(() => undefined); // told where it is used
+  }
+
+  protected override get pipes(): 'nvidia' {
+    return 'nvidia';
+  }
+
+  protected workgroup(_kind: Kernel['kind']): number {
+    return WORKGROUP;
+  }
+
+  resident(job: BoundJob, options: ResidentOptions): Promise<Resident | undefined> {
+    return this.residents.open(job, options);
+  }
+
+  protected async build(source: GpuSource): Promise<Built> {
+    return build(source, this.#tools, await this.#cache);
+  }
+}
+
+/** Starting the driver can take 0.3 s: it happens on another thread, and opens no context. */
+export async function probe(): Promise<Probed> {
+  const found = await survey();
+  if ('reason' in found) return found;
+  if ('reason' in found.nvrtc) return found.nvrtc;
+  const usable = found.gpus.filter(({ gpu }) => refusesWork(gpu) === undefined);
+  const [first] = found.gpus;
+  if (usable.length === 0 && first) return { reason: `${first.gpu.name}: ${refusesWork(first.gpu)}` };
+  return { infos: usable.map(({ info }) => info) };
+}
+
+export async function open(id: string, options: OpenOptions = {}): Promise<Device> {
+  const ordinal = deviceNumber('cuda', id);
+  const found = await survey();
+  if ('reason' in found) throw absent(id, found.reason);
+  const { gpus, nvrtc, cuda, driver } = found;
+  const gpu = gpus[ordinal]?.gpu;
+  if (!gpu) throw absent(id, `the GPUs here are ${gpus.map(({ info }) => `${info.id} (${info.name})`).join(', ')}`);
+  if ('reason' in nvrtc) throw absent(id, nvrtc.reason);
+  const target = targetFor(gpu.architecture, nvrtc.architectures);
+  if (!target)
+    throw absent(
+      id,
+      `NVRTC ${nvrtc.version} no longer compiles for ${gpu.name}: name an older one in MILLRACE_LIBNVRTC`,
+    );
+  const signal = options.completion === 'callback' ? await signalLibrary() : undefined;
+  const own: CudaStart = { ordinal, nvrtc: nvrtc.version, ...(signal ? { signal } : {}) };
+  const worker = workerBeside(import.meta.url);
+  const link = await openLink({ device: `cuda:${ordinal}`, worker, own, options });
+  return new CudaDevice(link, gpu.nearBytes, { target, nvrtc: nvrtc.version, cuda, driver });
+}
+
+/** From NVML: needs no context, and works whoever uses the GPU. */
+export async function sensors(id: string): Promise<Sensors | undefined> {
+  return ask({ kind: 'sensors', ordinal: deviceNumber('cuda', id) });
+}
+
+/** For `millrace doctor`. */
+export async function diagnose(): Promise<readonly Finding[]> {
+  const found = await survey();
+  if ('reason' in found) return [{ what: 'driver', state: 'missing', found: found.reason }, ...(await nodes())];
+  const { libcuda, cuda, driver, nvml, nvrtc, gpus } = found;
+  return [
+    { what: 'driver', state: 'ok', found: `${driver ?? 'version unknown'}, CUDA ${cudaVersion(cuda)}, ${libcuda}` },
+    'reason' in nvrtc
+      ? { what: 'NVRTC', state: 'missing', found: nvrtc.reason }
+      : { what: 'NVRTC', state: 'ok', found: `${nvrtc.version}, ${nvrtc.path}` },
+    nvml
+      ? { what: 'NVML', state: 'ok', found: 'sensors can be read' }
+      : { what: 'NVML', state: 'warning', found: whyNoSensors(), advice: 'temperature and power are not shown' },
+    ...gpus.flatMap(({ gpu, info }): Finding[] => {
+      const refusal = refusesWork(gpu);
+      return refusal === undefined ? [] : [{ what: info.id, state: 'missing', found: refusal }];
+    }),
+    ...(await nodes()),
+  ];
+}
+
+const survey = (): Promise<Survey | { readonly reason: string }> => ask({ kind: 'survey' });
+
+function whyNoSensors(): string {
+  const found = findLibrary('nvml');
+  return 'reason' in found ? found.reason : `${found.path} does not start`;
+}
+
+/** Device files that this user may not open: the most common reason why a driver finds no GPU. */
+async function nodes(): Promise<readonly Finding[]> {
+  const names = await readdir('/dev').catch((): string[] => []);
+  const files = names.filter((name) => /^nvidia(\d+|ctl|-uvm)$/.test(name)).map((name) => `/dev/${name}`);
+  const closed: string[] = [];
+  for (const file of files) {
+    await access(file, constants.R_OK | constants.W_OK).catch(() => closed.push(file));
+  }
+  if (closed.length === 0) return [];
+  const advice = 'add your user to the group that owns them (often video or render)';
+  return [{ what: 'permissions', state: 'warning', found: `no access to ${closed.join(', ')}`, advice }];
+}

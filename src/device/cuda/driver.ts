@@ -1,0 +1,255 @@
+import type { DeviceInfo, Sensors } from '../device.js';
+import { type Driver, type DriverHost, FatalError, type GpuSource, type MarkResult } from '../gpu/driver.js';
+import { LineDriver } from '../gpu/line-driver.js';
+import { statusOf, workOf } from '../gpu/status.js';
+import { addressOf, loadForever, symbolIn } from '../native/libc.js';
+import { Cuda } from './api.js';
+import { type Cell, Cells } from './cells.js';
+import { Clock } from './clock.js';
+import { type Context, hex, openContext } from './context.js';
+import { Events } from './events.js';
+import { describeGpu } from './info.js';
+import { CudaLine, type CudaMark, type Epoch, type Shop } from './line.js';
+import { DeviceMemory, type Memory } from './memory.js';
+import { type Pinned, PinnedMemory } from './pinned.js';
+import { CudaProgram } from './program.js';
+import { CudaGrids } from './resident.js';
+import { Nvml } from './sensors.js';
+import { CudaStream } from './stream.js';
+
+/** What the main thread tells the worker. */
+export interface CudaStart {
+  readonly ordinal: number;
+  /** NVRTC's version, for `info`. */
+  readonly nvrtc: string;
+  /** A library with the function that callbacks call; without one the GPU writes the word itself. */
+  readonly signal?: { readonly library: string; readonly symbol: string };
+}
+
+/** How long `close` waits for launches to notice that they are cancelled. */
+const CLOSE_MS = 5000;
+
+/** CUDA for the loop in `gpu/loop.ts`. Everything here is called on the one thread in which its context is current. */
+export class CudaDriver
+  extends LineDriver<Memory, CudaProgram, CudaLine, CudaMark>
+  implements Driver<Memory, CudaProgram, CudaLine, CudaMark>
+{
+  readonly info: DeviceInfo;
+  readonly grids: CudaGrids;
+  readonly #host: DriverHost;
+  readonly #context: Context;
+  readonly #shop: Shop;
+  readonly #clock: Clock;
+  /** The board as kernels see it; undefined where it could not be registered. */
+  readonly #board: Pinned | undefined;
+  readonly #locked = new Map<SharedArrayBuffer, number>();
+  readonly #sensors: { readonly nvml: Nvml; readonly device: number } | undefined;
+
+  constructor(start: CudaStart, host: DriverHost) {
+    super();
+    this.#host = host;
+    this.#context = openContext(start.ordinal, host);
+    const { api, errors, gpu, pool, version } = this.#context;
+    this.undo.push(() => this.#context.close());
+    try {
+      const pinned = new PinnedMemory(api, errors, gpu.registersHostMemory);
+      this.undo.push(() => pinned.releaseAll());
+      const [starts, ends, plain] = [0, Cuda.eventBlockingSync, Cuda.eventDisableTiming].map((flags) => {
+        const events = new Events(api, errors, flags);
+        this.undo.push(() => events.destroyAll());
+        return events;
+      }) as [Events, Events, Events];
+      const parts = { context: this.#context, pinned, starts, ends, plain, rings: [] };
+      const service = new CudaStream(parts);
+      this.undo.push(() => service.destroy());
+      const memory = new DeviceMemory(api, errors, service.handle, pool, gpu.memoryBytes);
+      this.undo.push(() => memory.freeAll());
+      const signal = host.completion === 'callback' ? this.#signals(start.signal) : undefined;
+      const cells = new Cells((bytes) => pinned.alloc(bytes));
+      this.#shop = { ...parts, cells, memory, service, lines: this.lines, signal };
+      this.#clock = new Clock(api, errors, ends, service.handle);
+      this.grids = new CudaGrids(this.#shop, this.#context.guard, (words) => this.#upload(words));
+      this.undo.push(() => this.grids.closeAll());
+      this.#board = pinned.register(host.words.buffer as SharedArrayBuffer);
+      host.log(
+        this.#board ? `board at ${hex(this.#board.device)}` : 'the board cannot be registered: epochs are copied',
+      );
+    } catch (error) {
+      this.releaseAll();
+      throw error instanceof FatalError ? error.error : error;
+    }
+    const nvml = Nvml.open();
+    const device = nvml?.device(gpu.busId);
+    this.#sensors = nvml && device !== undefined ? { nvml, device } : undefined;
+    const driver = nvml?.driverVersion();
+    const link = this.#sensors?.nvml.link(this.#sensors.device);
+    this.info = describeGpu(gpu, { cuda: version, nvrtc: start.nvrtc, driver, link });
+  }
+
+  alloc(bytes: number): Memory {
+    return this.#shop.memory.alloc(bytes);
+  }
+
+  free(memory: Memory): void {
+    this.#shop.memory.free(memory);
+  }
+
+  lock(memory: SharedArrayBuffer): boolean {
+    const pinned = this.#shop.pinned.register(memory);
+    if (pinned === undefined) return false;
+    this.#locked.set(memory, pinned.address);
+    return true;
+  }
+
+  unlock(memory: SharedArrayBuffer): void {
+    const address = this.#locked.get(memory);
+    if (address === undefined) return;
+    this.#locked.delete(memory);
+    this.#shop.pinned.release(address);
+  }
+
+  load(source: GpuSource): CudaProgram {
+    const { api, errors, gpu } = this.#context;
+    const { tables: words } = source.shape;
+    const tables = words.length > 0 ? this.#upload(words) : undefined;
+    try {
+      const program = new CudaProgram(api, errors, gpu.multiprocessors, source, tables);
+      const { registers, localBytes, resident } = program;
+      this.#host.log(
+        `kernel ${source.name}: ${registers} registers, ${localBytes} bytes of local memory, ${resident} workgroups at a time`,
+      );
+      this.undo.push(() => program.unload());
+      return program;
+    } catch (error) {
+      if (tables) this.#shop.memory.free(tables);
+      throw error;
+    }
+  }
+
+  openLine(number: number, epochWord: number): CudaLine {
+    const line = new CudaLine(number, this.#shop, this.#epoch(epochWord));
+    this.lines.add(line);
+    this.#host.log(`stream ${number} is ${hex(line.stream.handle)}, its epoch at ${hex(line.epoch.device)}`);
+    return line;
+  }
+
+  closeLine(line: CudaLine): void {
+    this.lines.delete(line);
+    line.destroy();
+    this.#host.log(`stream ${line.number} (${hex(line.stream.handle)}) closed`);
+  }
+
+  poll(mark: CudaMark): MarkResult | undefined {
+    const { api, errors } = this.#context;
+    const code = api.cuEventQuery(mark.end);
+    if (code === Cuda.notReady) return undefined;
+    if (code !== Cuda.success) {
+      const error = errors.of('cuEventQuery', code, `${workOf(mark.statuses)} on stream ${mark.line.number}`);
+      if (error instanceof FatalError) throw error;
+      return { kind: 'failed', error };
+    }
+    mark.line.stream.staging.settle();
+    mark.passed = true;
+    const status = statusOf(mark.statuses);
+    if (status.kind === 'trapped') return status;
+    return { kind: 'passed', complete: status.complete, ...this.#times(mark) };
+  }
+
+  signalled({ signal }: CudaMark): boolean {
+    return signal !== undefined && Atomics.load(signal.words, 0) !== 0;
+  }
+
+  release(mark: CudaMark): void {
+    const { cells, starts, ends } = this.#shop;
+    if (mark.signal) cells.giveSignal(mark.signal);
+    if (!mark.passed) return; // the GPU may still write: the rest goes with the device
+    if (mark.start !== mark.end) starts.give(mark.start);
+    if (!mark.kept) ends.give(mark.end);
+    for (const status of mark.statuses.values()) cells.give(status);
+  }
+
+  cancel({ epoch: { copy } }: CudaLine, epoch: number): void {
+    if (copy) Atomics.store(copy.words, 0, epoch | 0);
+  }
+
+  block({ end }: CudaMark): void {
+    // What went wrong is told by the poll that follows.
+    this.#context.api.cuEventSynchronize(end);
+  }
+
+  sensors(): Sensors | undefined {
+    return this.#sensors?.nvml.read(this.#sensors.device);
+  }
+
+  close(): void {
+    if (this.undo.length === 0) return;
+    if (this.#quiet()) this.releaseAll();
+    else this.#host.log(`launches did not end within ${CLOSE_MS} ms: their memory goes with the process`);
+    this.#sensors?.nvml.close();
+  }
+
+  #epoch(word: number): Epoch {
+    const { words } = this.#host;
+    if (this.#board) return { device: this.#board.device + words.byteOffset + 4 * word, word, copy: undefined };
+    const copy = this.#shop.cells.take();
+    Atomics.store(copy.words, 0, Atomics.load(words, word));
+    return { device: copy.device, word, copy };
+  }
+
+  /** How marks are signalled: by a native function on the driver's thread, or by a write of the GPU itself. */
+  #signals(given: CudaStart['signal']): (stream: number, cell: Cell) => void {
+    const { api, errors } = this.#context;
+    this.#host.log(
+      given ? `callbacks: ${given.library}` : 'callbacks: written by the GPU (no compiler for a function)',
+    );
+    if (given === undefined) {
+      return (stream, { device }) => {
+        // SAFETY: a word of a cell that is given back only when this write has been seen.
+        const code = api.cuStreamWriteValue32(stream, device, 1, 0);
+        errors.check('cuStreamWriteValue32', code, 'a callback');
+      };
+    }
+    const entry = symbolIn(loadForever(given.library), given.symbol);
+    return (stream, { address }) => {
+      // SAFETY: the function is native and never unloaded; it stores a word of a cell that waits for it, as above.
+      errors.check('cuLaunchHostFunc', api.cuLaunchHostFunc(stream, entry, address), 'a callback');
+    };
+  }
+
+  #times(mark: CudaMark): { startedNs: bigint; endedNs: bigint } {
+    const { line, start, end, sentNs } = mark;
+    const { startedNs, endedNs, kept } = this.#clock.times(start, end, { sentNs, doneNs: process.hrtime.bigint() });
+    mark.kept = kept;
+    // Times are rounded to what a float holds, and the base may have moved: the order of a stream's marks stays.
+    const from = startedNs > line.endedNs ? startedNs : line.endedNs;
+    line.endedNs = endedNs > from ? endedNs : from;
+    return { startedNs: from, endedNs: line.endedNs };
+  }
+
+  #upload(words: Uint32Array): Memory {
+    const { memory, service } = this.#shop;
+    const tables = memory.alloc(words.byteLength);
+    const from = addressOf(words);
+    while (!service.staging.write(tables.address, from, words.byteLength)) sleep(0.2);
+    memory.made++; // as for zeroing: other streams wait for it
+    return tables;
+  }
+
+  /** Stops what runs; false where something does not stop. */
+  #quiet(): boolean {
+    for (const { epoch } of this.lines) {
+      Atomics.add(this.#host.words, epoch.word, 1);
+      if (epoch.copy) Atomics.add(epoch.copy.words, 0, 1);
+    }
+    this.grids.stop();
+    const streams = [this.#shop.service, ...this.grids.streams, ...[...this.lines].map(({ stream }) => stream)];
+    for (let waited = 0; !streams.every((stream) => stream.isIdle()); waited++) {
+      if (waited >= CLOSE_MS) return false;
+      sleep(1);
+    }
+    return true; // also where the device is lost: then nothing runs
+  }
+}
+
+const nobody = new Int32Array(new SharedArrayBuffer(4));
+const sleep = (milliseconds: number): void => void Atomics.wait(nobody, 0, 0, milliseconds);

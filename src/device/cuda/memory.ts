@@ -1,0 +1,116 @@
+import { MillraceError } from '../../kernel/error.js';
+import { countOf, sizeOf } from '../launch.js';
+import { Cuda, type CudaApi, Out } from './api.js';
+import type { CudaErrors } from './errors.js';
+
+/** Memory of the device. */
+export interface Memory {
+  readonly address: number;
+  readonly bytes: number;
+}
+
+/** Asking how much is free takes some 20 µs; below this an error of the driver's tells soon enough. */
+const ASK_FROM = 2 ** 20;
+
+/**
+ * Allocations, zeroed in the order of one stream. From the driver's pool where it has one: then freeing does not wait
+ * for the whole device, as `cuMemFree` does.
+ */
+export class DeviceMemory {
+  readonly #api: CudaApi;
+  readonly #errors: CudaErrors;
+  readonly #stream: number;
+  readonly #pool: number | undefined;
+  readonly #total: number;
+  readonly #out = new Out();
+  readonly #held = new Map<number, Memory>();
+  #used = 0;
+  /** Rises when `stream` has got something to do that other streams must wait for. */
+  made = 0;
+
+  constructor(api: CudaApi, errors: CudaErrors, stream: number, pool: number | undefined, total: number) {
+    this.#api = api;
+    this.#errors = errors;
+    this.#stream = stream;
+    this.#pool = pool;
+    this.#total = total;
+  }
+
+  alloc(bytes: number): Memory {
+    if (bytes >= ASK_FROM && bytes > this.#free()) {
+      this.#trim();
+      if (bytes > this.#free()) throw this.#tooMuch(bytes);
+    }
+    let code = this.#allocate(bytes);
+    if (code === Cuda.outOfMemory && this.#pool !== undefined) {
+      this.#trim();
+      code = this.#allocate(bytes);
+    }
+    if (code === Cuda.outOfMemory) throw this.#tooMuch(bytes);
+    this.#errors.check(this.#pool === undefined ? 'cuMemAlloc' : 'cuMemAllocAsync', code, `alloc(${bytes})`);
+    const memory: Memory = { address: this.#out.wide(), bytes };
+    this.#held.set(memory.address, memory);
+    this.#used += bytes;
+    // SAFETY: inside what was just allocated; `made` has all streams wait for it.
+    const zeroed = this.#api.cuMemsetD8Async(memory.address, 0, bytes, this.#stream);
+    this.made++;
+    this.#errors.check('cuMemsetD8Async', zeroed, `zeroing ${bytes} bytes`);
+    return memory;
+  }
+
+  /** No command that is still to run names it. */
+  free(memory: Memory): void {
+    if (!this.#held.delete(memory.address)) return;
+    this.#used -= memory.bytes;
+    // SAFETY: the loop frees memory only when every command that named it has passed.
+    if (this.#pool === undefined) this.#errors.check('cuMemFree', this.#api.cuMemFree(memory.address));
+    else this.#errors.check('cuMemFreeAsync', this.#api.cuMemFreeAsync(memory.address, this.#stream));
+  }
+
+  /** At the end, when the device may be gone: what it says no longer matters. */
+  freeAll(): void {
+    for (const { address } of this.#held.values()) {
+      if (this.#pool === undefined) this.#api.cuMemFree(address);
+      else this.#api.cuMemFreeAsync(address, this.#stream);
+    }
+    this.#held.clear();
+    this.#trim(); // another device of this process may live on in the same context
+  }
+
+  /** Has what was freed go back to the system. Waits, but for nothing long: no kernel runs on this stream. */
+  #trim(): void {
+    if (this.#pool === undefined) return;
+    this.#api.cuStreamSynchronize(this.#stream);
+    this.#api.cuMemPoolTrimTo(this.#pool, 0);
+  }
+
+  #allocate(bytes: number): number {
+    return this.#pool === undefined
+      ? this.#api.cuMemAlloc(this.#out.at, bytes)
+      : this.#api.cuMemAllocAsync(this.#out.at, bytes, this.#stream);
+  }
+
+  /** What the driver has, and what its pool keeps for us but nobody uses; infinity where it does not say. */
+  #free(): number {
+    if (this.#api.cuMemGetInfo(this.#out.cell(0), this.#out.cell(1)) !== Cuda.success) return Number.POSITIVE_INFINITY;
+    return this.#out.wide(0) + this.#pooled(Cuda.poolReserved) - this.#pooled(Cuda.poolUsed);
+  }
+
+  #pooled(which: number): number {
+    if (this.#pool === undefined) return 0;
+    const room = this.#out.cell(2);
+    return this.#api.cuMemPoolGetAttribute(this.#pool, which, room) === Cuda.success ? this.#out.wide(2) : 0;
+  }
+
+  #tooMuch(bytes: number): MillraceError {
+    const free = this.#free();
+    const held = `${sizeOf(this.#used)} in ${countOf(this.#held.size, 'buffer')} of this device`;
+    return new MillraceError({
+      code: 'device-memory',
+      message: `there is no room for ${sizeOf(bytes)}: ${Number.isFinite(free) ? `${sizeOf(free)} free of ` : ''}${sizeOf(this.#total)}`,
+      asked: `alloc(${bytes}), beside ${held}`,
+      advice:
+        'free buffers, use smaller ones, or end other programs that hold memory of this GPU (nvidia-smi lists them)',
+    });
+  }
+}

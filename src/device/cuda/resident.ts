@@ -1,0 +1,190 @@
+import { Order, QueueHeader, QueueState, STATE_WORDS } from '../../kernel/queue.js';
+import type { GridDriver, GridHandle, GridLaunch, GridSetup } from '../gpu/driver.js';
+import { type ResidentMemory, STATE_AT } from '../gpu/resident-memory.js';
+import { addressOf } from '../native/libc.js';
+import { Cuda } from './api.js';
+import type { Shop } from './line.js';
+import type { Memory } from './memory.js';
+import type { Pinned } from './pinned.js';
+import type { CudaProgram } from './program.js';
+import type { Guard } from './resident-guard.js';
+import { CudaStream } from './stream.js';
+
+/** Two jobs take half of the processors each; a third is run by launches. */
+const MOST = 2;
+/**
+ * Processors that no grid uses. Fills, canaries and all other launches run there, whatever memory and registers they
+ * need; and workgroups of a grid that find themselves on processors of others are led through here: a launch whose
+ * workgroups cannot all start holds up every launch behind it. One of an H200's 132 is 0.8 % of its rate.
+ */
+const SPARE = 1;
+/** Parts of an entry for each workgroup: a grid that is to leave does so after a quarter of an entry's time. */
+const PARTS = 4;
+/** Systems with a display end a launch that takes some seconds. */
+const BOUND_MS = 500;
+
+/** Words of the launch block that differ from launch to launch. */
+const changing = [QueueHeader.epoch, QueueHeader.firstProcessor, QueueHeader.ownProcessors];
+
+/** A resident grid: its stream, its memory on both sides, and what its launches are given. */
+export interface CudaGrid extends GridHandle {
+  readonly program: CudaProgram;
+  readonly stream: CudaStream;
+  readonly shared: ResidentMemory;
+  readonly pinned: Pinned;
+  /** On the device: `state`, `done`, `queue`, `found`. */
+  readonly own: Memory;
+  /** Where the launch block lies, where it does not travel by value. */
+  readonly blockMemory: Memory | undefined;
+  readonly block: Uint32Array;
+  /** Addresses and what points at them; neither moves. */
+  readonly values: BigUint64Array;
+  readonly pointers: BigUint64Array;
+  /** After its launch; undefined where none is in flight. */
+  event: number | undefined;
+}
+
+/** Resident grids on CUDA: `kernel/queue.ts` says what is shared with them. */
+export class CudaGrids implements GridDriver<Memory, CudaProgram, CudaGrid> {
+  readonly most: number;
+  readonly boundMs: number | undefined;
+  readonly #shop: Shop;
+  readonly #guard: Guard;
+  readonly #upload: (words: Uint32Array) => Memory;
+  readonly #grids = new Set<CudaGrid>();
+
+  /** `upload` puts words into memory of the device. */
+  constructor(shop: Shop, guard: Guard, upload: (words: Uint32Array) => Memory) {
+    this.#shop = shop;
+    this.#guard = guard;
+    this.#upload = upload;
+    this.most = Math.min(MOST, shop.context.gpu.multiprocessors - SPARE);
+    this.boundMs = shop.context.gpu.limitsRunTime ? BOUND_MS : undefined;
+  }
+
+  get streams(): CudaStream[] {
+    return [...this.#grids].map(({ stream }) => stream);
+  }
+
+  beforeWaiting(pause: () => void): void {
+    this.#guard.pause = pause;
+  }
+
+  open({ program, memory: shared, block, buffers }: GridSetup<Memory, CudaProgram>): CudaGrid | undefined {
+    const { pinned: locks, memory, context } = this.#shop;
+    const pinned = locks.register(shared.memory);
+    if (pinned === undefined) return undefined;
+    const undo = [(): void => locks.release(pinned.address)];
+    try {
+      const { capacity, sizes, at } = shared;
+      const partsLog = Math.ceil(Math.log2(PARTS * program.resident));
+      const own = memory.alloc(8 * STATE_WORDS + 4 * capacity * (1 + sizes.entryWords + sizes.ringWords));
+      undo.push(() => memory.free(own));
+      block[QueueHeader.partsLog] = partsLog;
+      block[QueueHeader.capacityLog] = sizes.capacityLog;
+      block[QueueHeader.ringWords] = sizes.ringWords;
+      block[QueueHeader.processors] = context.gpu.multiprocessors;
+      const { byValue } = program.shape.launch;
+      const blockMemory = byValue ? undefined : this.#upload(block);
+      if (blockMemory) undo.push(() => memory.free(blockMemory));
+      const stream = new CudaStream(this.#shop);
+      const emits = sizes.ringWords > 0;
+      const done = own.address + 8 * STATE_WORDS;
+      const addresses = [
+        blockMemory?.address ?? 0,
+        own.address,
+        done,
+        done + 4 * capacity,
+        ...(emits ? [done + 4 * capacity * (1 + sizes.entryWords)] : []),
+        pinned.device,
+        pinned.device + at.entries,
+        pinned.device + at.times,
+        pinned.device + at.flags,
+        ...(emits ? [pinned.device + at.rings] : []),
+        ...(program.tables ? [program.tables.address] : []),
+        ...buffers.map(({ address }) => address),
+      ];
+      const values = BigUint64Array.from(addresses, BigInt);
+      const valuesAt = addressOf(values);
+      const pointers = BigUint64Array.from(addresses, (_, i) => BigInt(valuesAt + 8 * i));
+      if (byValue) pointers[0] = BigInt(addressOf(block));
+      const grid = { partsLog, program, stream, shared, pinned, own, blockMemory, block, values, pointers };
+      const made: CudaGrid = { ...grid, event: undefined };
+      this.#grids.add(made);
+      return made;
+    } catch (error) {
+      for (const step of undo.reverse()) step();
+      throw error;
+    }
+  }
+
+  launch(grid: CudaGrid, { epoch, head, isFresh, share }: GridLaunch): void {
+    const { service, context, plain } = this.#shop;
+    const { api, errors, gpu } = context;
+    const { program, stream, own, block, blockMemory } = grid;
+    const used = gpu.multiprocessors - SPARE;
+    const [from, to] = [share.at, share.at + 1].map((k) => Math.floor((used * k) / share.of)) as [number, number];
+    block[QueueHeader.epoch] = epoch;
+    block[QueueHeader.firstProcessor] = from;
+    block[QueueHeader.ownProcessors] = to - from;
+    stream.follow(service); // memory that was just made must have been zeroed
+    const fill = (at: number, word: number, words: number): void => {
+      // SAFETY: inside the grid's own memory, which nothing else uses and no launch before this one is at.
+      errors.check('cuMemsetD32Async', api.cuMemsetD32Async(at, word, words, stream.handle), 'a resident grid');
+    };
+    fill(own.address, 0, isFresh ? own.bytes / 4 : 2 * STATE_WORDS);
+    fill(own.address + 8 * QueueState.head, head % 2 ** 32, 1);
+    fill(own.address + 8 * QueueState.head + 4, Math.floor(head / 2 ** 32), 1);
+    if (blockMemory) for (const word of changing) fill(blockMemory.address + 4 * word, block[word] ?? 0, 1);
+    // SAFETY: as for other launches: values and pointers are the grid's and do not move, their order is that of the text;
+    // the host's memory is registered and the buffers are held until `close`.
+    const code = api.cuLaunchKernel(
+      program.handle,
+      program.resident,
+      1,
+      1,
+      program.shape.workgroup,
+      1,
+      1,
+      program.shape.dynamicBytes,
+      stream.handle,
+      addressOf(grid.pointers),
+      0,
+    );
+    errors.check('cuLaunchKernel', code, `a resident grid of kernel ${program.name}`);
+    // SAFETY: the state's words to their place in the page-locked memory, after the launch.
+    const copied = api.cuMemcpyDtoHAsync(grid.pinned.address + STATE_AT, own.address, 8 * STATE_WORDS, stream.handle);
+    errors.check('cuMemcpyDtoHAsync', copied, 'a resident grid');
+    grid.event = plain.record(stream.handle);
+  }
+
+  ended(grid: CudaGrid): boolean {
+    if (grid.event === undefined) return true;
+    const { context, plain } = this.#shop;
+    const code = context.api.cuEventQuery(grid.event);
+    if (code === Cuda.notReady) return false;
+    plain.give(grid.event);
+    grid.event = undefined;
+    context.errors.check('cuEventQuery', code, `a resident grid of kernel ${grid.program.name}`);
+    return true;
+  }
+
+  close(grid: CudaGrid): void {
+    const { memory, pinned } = this.#shop;
+    if (!this.#grids.delete(grid)) return;
+    grid.stream.destroy();
+    memory.free(grid.own);
+    if (grid.blockMemory) memory.free(grid.blockMemory);
+    pinned.release(grid.pinned.address);
+  }
+
+  /** At the end: everything that runs is to stop. */
+  stop(): void {
+    this.#guard.pause = () => undefined;
+    for (const { shared } of this.#grids) shared.store('order', Order.stop);
+  }
+
+  closeAll(): void {
+    for (const grid of [...this.#grids]) this.close(grid);
+  }
+}

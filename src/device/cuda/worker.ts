@@ -1,0 +1,7 @@
+import '../gpu/stack.js'; // first
+import { serve } from '../gpu/serve.js';
+import { sharpTimers } from '../native/libc.js';
+import { CudaDriver, type CudaStart } from './driver.js';
+
+sharpTimers();
+serve<CudaStart>('synchronous', (own, host) => new CudaDriver(own, host));

@@ -1,0 +1,245 @@
+import { MillraceError } from '../../kernel/error.js';
+import { type GpuTarget, type Kernel, type LoweredGpu, lowerGpu, type PipeShares } from '../../kernel/index.js';
+import type { GpuOptions } from '../../kernel/lower-gpu.js';
+import { compileError } from '../compile-error.js';
+import type {
+  CompileOptions,
+  Device,
+  DeviceBuffer,
+  DeviceInfo,
+  DeviceTelemetry,
+  HostMemory,
+  Sensors,
+  Stream,
+} from '../device.js';
+import { checkAllocation, deviceClosed } from '../launch.js';
+import { Traps } from '../traps.js';
+import { GpuBuffer } from './buffer.js';
+import { LAUNCH_WORDS } from './commands.js';
+import { CompileRefusal, type GpuSource } from './driver.js';
+import type { Link } from './link.js';
+import { GpuProgram } from './program.js';
+import { Residents } from './residents.js';
+import { MOST_WORDS } from './ring.js';
+import { Streams } from './streams.js';
+
+export { type Link, type Opening, openLink } from './link.js';
+
+/** What a runtime's compiler made, where it compiles apart from the device's worker. */
+export interface Built {
+  readonly binary?: Uint8Array;
+  readonly cached: boolean;
+}
+
+/** Buffers are whole quads of words, so that a kernel may move 16 bytes at a time. */
+const GRAIN = 16;
+/** The most buffers that a launch is thought to have: of what fits a record the rest is its parameters'. */
+const MOST_BUFFERS = 256;
+
+/**
+ * What devices with a driver in a worker have in common.
+ *
+ *   class CudaDevice extends GpuDevice { … }
+ *   export const open = async (id, options = {}) => new CudaDevice(await openLink({ … }), addressOf);
+ */
+export abstract class GpuDevice implements Device {
+  readonly info: DeviceInfo;
+  readonly #link: Link;
+  readonly #streams: Streams;
+  readonly #traps = new Traps();
+  readonly #bytesAt: ((address: number, bytes: number) => Uint8Array) | undefined;
+  /** Memory of the runtime's own is let go of when nobody can look at it any more: a look afterwards would crash. */
+  readonly #unseen = new FinalizationRegistry<number>((number) => this.#freeHost(number));
+  #end: { readonly error: MillraceError; readonly done: Promise<void> } | undefined;
+
+  /**
+   * `addressOf`: how the worker reaches the host's arrays; without it they are copied through shared memory. `bytesAt`:
+   * how this thread sees memory of the runtime's own, for runtimes with `hostAlloc`.
+   */
+  constructor(
+    link: Link,
+    addressOf?: (view: ArrayBufferView) => number,
+    bytesAt?: (address: number, bytes: number) => Uint8Array,
+  ) {
+    this.#bytesAt = bytesAt;
+    this.info = link.info;
+    this.#link = link;
+    const explain = this.#traps.explain.bind(this.#traps, this.info.id);
+    this.#streams = new Streams({ device: this, link, addressOf, explain });
+    this.residents = new Residents({
+      device: this,
+      link,
+      load: async (lowered) => {
+        this.checkOpen();
+        checkParameters(lowered);
+        const number = this.#traps.add({ name: lowered.program.name, sites: lowered.sites });
+        await this.#load(lowered, number);
+        return number;
+      },
+    });
+    link.attach({
+      news: () => {
+        const isBusy = this.#streams.news();
+        return this.residents.news() || isBusy;
+      },
+      gridOver: (number, error) => this.residents.over(number, error),
+      markFailed: (line, mark, error) => this.#streams.markFailed(line, mark, error),
+      failed: (error) => void this.#finish(error),
+    });
+  }
+
+  /** Resident grids, for devices that have them. */
+  protected readonly residents: Residents;
+  protected abstract readonly target: GpuTarget;
+  /** Bytes of workgroup memory; undefined: what every device of the target has. */
+  protected abstract readonly nearLimit: number | undefined;
+  /** Threads of a workgroup where the caller leaves it to the device. */
+  protected abstract workgroup(kind: Kernel['kind']): number;
+  /** What goes to the multiply-add pipe where the caller leaves it to the device. */
+  protected get pipes(): 0 | 'nvidia' | PipeShares {
+    return 0;
+  }
+  /** Throws `device-capability` where the device has not what the kernel needs. */
+  protected accept(_lowered: LoweredGpu): void {}
+  /** Compiles apart from the worker, before the driver loads it; nothing where the driver compiles itself. */
+  protected abstract build(source: GpuSource): Promise<Built>;
+
+  async compile(kernel: Kernel, options: CompileOptions = {}): Promise<GpuProgram> {
+    this.checkOpen();
+    const started = performance.now();
+    const { lanes = 'auto', hoist = true, nativeBodies = true, checked = false, pipes = this.pipes } = options;
+    const workgroup = lanes === 'auto' ? this.workgroup(kernel.kind) : this.#workgroup(kernel, lanes);
+    const { target, nearLimit } = this;
+    const limit = nearLimit === undefined ? {} : { nearLimit };
+    const asked: GpuOptions = { target, workgroup, ...limit, hoist, checked, nativeBodies, pipes };
+    const lowered = lowerGpu(kernel, asked);
+    this.accept(lowered);
+    checkParameters(lowered);
+    const number = this.#traps.add({ name: kernel.name, sites: lowered.sites });
+    const cached = await this.#load(lowered, number);
+    this.checkOpen();
+    const compiled = { milliseconds: performance.now() - started, cached };
+    return new GpuProgram(this, number, lowered, compiled, { kernel, options: asked });
+  }
+
+  async alloc(bytes: number): Promise<DeviceBuffer> {
+    this.checkOpen();
+    checkAllocation(this, bytes);
+    const number = this.#streams.nextNumber();
+    await this.#link.call('alloc', { number, bytes: Math.max(1, Math.ceil(bytes / GRAIN)) * GRAIN });
+    return new GpuBuffer(this, bytes, number, () => {
+      this.residents.release(number, () => {
+        if (!this.#end) this.#streams.freeMemory(number);
+      });
+    });
+  }
+
+  stream(): Stream {
+    this.checkOpen();
+    return this.#streams.open();
+  }
+
+  /** How many streams are open, and how many may be. */
+  get streams(): { readonly open: number; readonly most: number } {
+    return { open: this.#streams.count, most: this.#link.most };
+  }
+
+  async host(bytes: number): Promise<HostMemory> {
+    this.checkOpen();
+    const memory = new SharedArrayBuffer(bytes);
+    const number = this.#streams.nextNumber();
+    const borrow = this.#bytesAt !== undefined && bytes > 0;
+    const { locked, address } = await this.#link.call('share', { number, memory, lock: true, borrow });
+    if (address === undefined || !this.#bytesAt) {
+      this.#streams.addHost(memory, number);
+      return { bytes: new Uint8Array(memory), locked, free: () => this.#freeHost(this.#streams.removeHost(memory)) };
+    }
+    const own = this.#bytesAt(address, bytes);
+    this.#streams.addHost(own.buffer, number);
+    this.#unseen.register(own.buffer, number);
+    return { bytes: own, locked, free: () => undefined };
+  }
+
+  async sensors(): Promise<Sensors | undefined> {
+    this.checkOpen();
+    return this.#link.call('sensors', undefined);
+  }
+
+  async telemetry(): Promise<DeviceTelemetry> {
+    this.checkOpen();
+    return this.#link.call('telemetry', undefined);
+  }
+
+  close(): Promise<void> {
+    return this.#finish(deviceClosed(this));
+  }
+
+  checkOpen(): void {
+    if (this.#end) throw this.#end.error;
+  }
+
+  /** Compiles and has the driver load it. True when that was known from before. */
+  async #load(lowered: LoweredGpu, number: number): Promise<boolean> {
+    const { text, shape, program } = lowered;
+    const source: GpuSource = { number, name: program.name, text, shape };
+    try {
+      const { binary, cached } = await this.build(source);
+      this.checkOpen();
+      await this.#link.call('load', binary ? { ...source, binary } : source);
+      return cached;
+    } catch (cause) {
+      if (!(cause instanceof CompileRefusal)) throw cause;
+      const { compiler, line, message: error } = cause;
+      throw compileError(
+        { name: program.name, text, lineOrigins: lowered.lineOrigins },
+        {
+          compiler,
+          error,
+          line,
+          asked: `compiling ${program.name} for workgroups of ${shape.workgroup} on ${this.info.id}`,
+          advice: 'this is a fault of Millrace or of the compiler, please report it with the kernel',
+        },
+      );
+    }
+  }
+
+  #freeHost(number: number | undefined): void {
+    if (number !== undefined && !this.#end) this.#streams.freeHost(number);
+  }
+
+  #workgroup({ name }: Kernel, lanes: number): number {
+    if (lanes <= this.info.limits.lanes) return lanes;
+    throw new MillraceError({
+      code: 'device-capability',
+      message: `kernel ${name}: a workgroup cannot have ${lanes} threads on ${this.info.id}`,
+      asked: `lanes: ${lanes}`,
+      advice: `give a power of two up to ${this.info.limits.lanes}, or 'auto'`,
+    });
+  }
+
+  /** Fails what is in flight and ends the worker, which lets go of everything. */
+  #finish(error: MillraceError): Promise<void> {
+    this.#end ??= { error, done: this.#shutDown(error) };
+    return this.#end.done;
+  }
+
+  async #shutDown(error: MillraceError): Promise<void> {
+    this.#streams.news(); // what was done in time counts
+    this.residents.news();
+    this.residents.fail(error);
+    this.#streams.fail(error);
+    await this.#link.stop(error);
+  }
+}
+
+/** A launch's block travels through the ring of commands. */
+function checkParameters({ program, shape }: LoweredGpu): void {
+  const room = MOST_WORDS - LAUNCH_WORDS - MOST_BUFFERS;
+  if (shape.launch.words <= room) return;
+  throw new MillraceError({
+    code: 'kernel-budget',
+    message: `kernel ${program.name}: its job and chunk values take ${shape.launch.words} words, a launch has ${room}`,
+    asked: `kernel ${program.name}`,
+    advice: 'give large tables as buffers',
+  });
+}

@@ -1,0 +1,70 @@
+import type { WorkerLine } from './line.js';
+
+/** Memory, of the device or of the host, with the last command of each line that names it. */
+export class Holding<T> {
+  readonly value: T;
+  readonly #last = new Map<WorkerLine, number>();
+
+  constructor(value: T) {
+    this.value = value;
+  }
+
+  /** The command that the line takes next names it. */
+  use(line: WorkerLine): void {
+    this.#last.set(line, line.taken + 1);
+  }
+
+  /** Whether all commands that named it have passed; where one has not, a mark will tell when it has. */
+  get idle(): boolean {
+    let idle = true;
+    for (const [line, last] of this.#last) {
+      if (line.passed >= last) continue;
+      line.ensureMark(last);
+      idle = false;
+    }
+    return idle;
+  }
+}
+
+/** What the main thread knows by a number, and lets go of while commands may still use it. */
+export class Holdings<T> {
+  readonly #held = new Map<number, Holding<T>>();
+  #leaving: Holding<T>[] = [];
+  readonly #free: (value: T) => void;
+
+  constructor(free: (value: T) => void) {
+    this.#free = free;
+  }
+
+  /** Some wait for commands to pass before they are free. */
+  get leaving(): boolean {
+    return this.#leaving.length > 0;
+  }
+
+  add(number: number, value: T): void {
+    this.#held.set(number, new Holding(value));
+  }
+
+  get(number: number): Holding<T> {
+    const held = this.#held.get(number);
+    if (!held) throw new TypeError(`there is no memory number ${number}`);
+    return held;
+  }
+
+  remove(number: number): void {
+    const held = this.#held.get(number);
+    if (!held) return;
+    this.#held.delete(number);
+    this.#leaving.push(held);
+  }
+
+  /** Frees what nothing uses any more. True when something went. */
+  sweep(): boolean {
+    const staying = this.#leaving.filter((holding) => !holding.idle);
+    if (staying.length === this.#leaving.length) return false;
+    const going = this.#leaving.filter((holding) => !staying.includes(holding));
+    this.#leaving = staying;
+    for (const { value } of going) this.#free(value);
+    return true;
+  }
+}

@@ -1,0 +1,103 @@
+import { type ErrorCode, MillraceError } from '../../kernel/error.js';
+import type { DeviceInfo, DeviceTelemetry, Sensors } from '../device.js';
+import { CompileRefusal, type GpuSource } from './driver.js';
+import type { QueueSizes } from './resident-memory.js';
+
+/** What a worker is started with. */
+export interface WorkerStart<Own = unknown> {
+  readonly board: SharedArrayBuffer;
+  readonly completion: 'poll' | 'callback' | 'sync';
+  readonly telemetry: boolean;
+  readonly own: Own;
+}
+
+/** What the main thread asks by message: everything that is not hot. Each call gets a reply or an error. */
+export interface Requests {
+  /** Memory of the device, under a number of the main thread's choice. */
+  alloc: { ask: { readonly number: number; readonly bytes: number }; answer: undefined };
+  /**
+   * Memory of the host, likewise; page-locked where it is asked for and can be. With `borrow`, memory of the runtime's own
+   * may take its place: the answer then says where that is.
+   */
+  share: {
+    ask: {
+      readonly number: number;
+      readonly memory: SharedArrayBuffer;
+      readonly lock: boolean;
+      readonly borrow: boolean;
+    };
+    answer: { readonly locked: boolean; readonly address: number | undefined };
+  };
+  load: { ask: GpuSource; answer: undefined };
+  /** A resident grid, under a number of the main thread's choice; false where it cannot be had. */
+  grid: {
+    ask: {
+      readonly number: number;
+      readonly program: number;
+      readonly memory: SharedArrayBuffer;
+      readonly sizes: QueueSizes;
+      readonly block: Uint32Array;
+      readonly buffers: readonly number[];
+    };
+    answer: boolean;
+  };
+  /** Ends a resident grid. */
+  dismiss: { ask: { readonly number: number }; answer: undefined };
+  sensors: { ask: undefined; answer: Sensors | undefined };
+  telemetry: { ask: undefined; answer: DeviceTelemetry };
+}
+export type RequestKind = keyof Requests;
+export type Request = { [K in RequestKind]: { readonly kind: K; readonly ask: Requests[K]['ask'] } }[RequestKind];
+
+/** To the worker. */
+export type Call = Request & { readonly call: number };
+
+/** From the worker. */
+export type Message =
+  | { readonly kind: 'opened'; readonly info: DeviceInfo }
+  | { readonly kind: 'refused'; readonly error: PlainError }
+  | { readonly kind: 'answer'; readonly call: number; readonly answer: unknown }
+  | { readonly kind: 'error'; readonly call: number; readonly error: PlainError }
+  /** A mark whose group failed. */
+  | { readonly kind: 'failed'; readonly line: number; readonly mark: number; readonly error: PlainError }
+  /** A resident grid has ended for good. */
+  | { readonly kind: 'gridOver'; readonly number: number; readonly error: PlainError }
+  | { readonly kind: 'fatal'; readonly error: PlainError }
+  | { readonly kind: 'log'; readonly line: string };
+
+/** An error as it crosses between threads. */
+export interface PlainError {
+  readonly text: string;
+  readonly code?: ErrorCode | undefined;
+  readonly asked?: string | undefined;
+  readonly advice?: string | undefined;
+  readonly refusal?: { readonly compiler: string; readonly line: number | undefined };
+  readonly stack?: string | undefined;
+}
+
+export function plainError(error: unknown): PlainError {
+  if (error instanceof MillraceError) {
+    const { code, message, asked, advice } = error;
+    // The message holds all three parts; what is asked and advised is put there again on the other side.
+    return { text: message.split('\n  asked:  ')[0]?.split('\n  advice: ')[0] ?? '', code, asked, advice };
+  }
+  if (error instanceof CompileRefusal) {
+    return { text: error.message, refusal: { compiler: error.compiler, line: error.line } };
+  }
+  return error instanceof Error ? { text: error.message, stack: error.stack } : { text: String(error) };
+}
+
+export function errorFrom({ text, code, asked, advice, refusal, stack }: PlainError): Error {
+  if (code !== undefined) {
+    return new MillraceError({
+      code,
+      message: text,
+      ...(asked !== undefined && { asked }),
+      ...(advice !== undefined && { advice }),
+    });
+  }
+  if (refusal) return new CompileRefusal(refusal.compiler, refusal.line, text);
+  const error = new Error(text);
+  if (stack !== undefined) error.stack = stack;
+  return error;
+}

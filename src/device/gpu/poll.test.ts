@@ -1,0 +1,94 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { backOffUs, Expectations, idleLimit, kindWith, restUs, stepUs } from './poll.js';
+
+describe('the limit of idle rounds', () => {
+  test('is twice the last kernel in looks, for each line at work, within its bounds', () => {
+    expect(idleLimit(5000, 50, 1)).toBe(200);
+    expect(idleLimit(5000, 50, 4)).toBe(800);
+    expect(idleLimit(5001, 100, 1)).toBe(101);
+    expect(idleLimit(5000, 50, 0)).toBe(200);
+    expect(idleLimit(0, 50, 6)).toBe(16);
+    expect(idleLimit(1e9, 50, 1)).toBe(65_536);
+  });
+
+  test('grows with the kernel and with the lines at work', () => {
+    const us = fc.double({ min: 0, max: 1e7, noNaN: true });
+    fc.assert(
+      fc.property(us, us, fc.integer({ min: 0, max: 64 }), fc.integer({ min: 0, max: 64 }), (a, b, m, n) => {
+        const [short, long] = a < b ? [a, b] : [b, a];
+        const [few, many] = m < n ? [m, n] : [n, m];
+        return (
+          idleLimit(short, 50, few) <= idleLimit(long, 50, few) && idleLimit(long, 50, few) <= idleLimit(long, 50, many)
+        );
+      }),
+    );
+  });
+});
+
+test('back-off doubles from 20 µs to 2 ms', () => {
+  expect([0, 1, 2, 6, 7, 60].map(backOffUs)).toEqual([20, 40, 80, 1280, 2000, 2000]);
+});
+
+describe('rest', () => {
+  test('is nine tenths of what is expected, then steps of 50 to 200 µs', () => {
+    expect(restUs(0, 50_000, 0)).toBe(45_000);
+    expect(restUs(20_000, 50_000, 3)).toBe(25_000);
+    expect(restUs(45_000, 50_000, 1)).toBe(50);
+    expect(restUs(500_000, 110_000, 5)).toBe(110);
+    expect(restUs(700, 300, 2)).toBe(50);
+    expect([0, 5000, 120_000, 1e6, undefined].map(stepUs)).toEqual([50, 50, 120, 200, 50]);
+  });
+
+  test('is short for what is over in a moment, but not for long', () => {
+    expect(restUs(0, 0.5, 0)).toBeCloseTo(0.45);
+    expect(restUs(0, 20, 0)).toBe(18);
+    expect(restUs(19, 20, 1)).toBe(5);
+    expect(restUs(290, 300, 1)).toBe(30);
+    expect(restUs(41, 20, 3)).toBe(50);
+  });
+
+  test('backs off where nothing is known', () => {
+    expect([0, 1, 2, 20].map((looks) => restUs(1e5, undefined, looks))).toEqual([20, 40, 80, 2000]);
+  });
+});
+
+describe('expectations', () => {
+  test('follow what is measured, and fall fast when it was over before the first look', () => {
+    const expected = new Expectations();
+    expect(expected.of(1)).toBeUndefined();
+    expected.learn(1, 1000, false);
+    expected.learn(1, 2000, false);
+    expect(expected.of(1)).toBe(1500);
+    expected.learn(1, 1350, true);
+    expect(expected.of(1)).toBeCloseTo(945);
+    expect(expected.of(2)).toBeUndefined();
+  });
+
+  test('meet a kernel that has become five times as fast within a few marks', () => {
+    const expected = new Expectations();
+    expected.learn(1, 50_000, false);
+    let marks = 0;
+    for (const real = 10_000; Math.abs((expected.of(1) ?? 0) - real) > real * 0.2; marks++) {
+      const look = restUs(0, expected.of(1), 0);
+      expected.learn(1, Math.max(look, real), look >= real);
+    }
+    expect(marks).toBeLessThan(8);
+  });
+
+  test('do not grow for ever', () => {
+    const expected = new Expectations();
+    for (let kind = 0; kind < 5000; kind++) expected.learn(kind, 10, false);
+    expect([...Array(5000).keys()].filter((kind) => expected.of(kind) !== undefined).length).toBeLessThanOrEqual(1024);
+    expect(expected.of(4999)).toBe(10);
+  });
+
+  test('tell kinds of work apart by program, order and rough size', () => {
+    const one = kindWith(0, 7, 1000);
+    expect(kindWith(0, 7, 1020)).toBe(one);
+    expect(kindWith(0, 8, 1000)).not.toBe(one);
+    expect(kindWith(0, 7, 5000)).not.toBe(one);
+    expect(kindWith(one, 8, 64)).not.toBe(kindWith(kindWith(0, 8, 64), 7, 1000));
+    expect(kindWith(0, 7, 2 ** 40)).not.toBe(kindWith(0, 7, 2 ** 8));
+  });
+});

@@ -1,0 +1,36 @@
+/**
+ * Where the device's clock stands against the host's, in nanoseconds. The host knows when it queued an entry and when it
+ * saw its end; the device's own times lie between the two. Each entry narrows the window that the difference is in; it
+ * widens by what two clocks may drift apart, some 50 in a million.
+ */
+export class ResidentClock {
+  #least = Number.NEGATIVE_INFINITY;
+  #most = Number.POSITIVE_INFINITY;
+  #origin: bigint | undefined;
+  #lastNs = 0n;
+
+  /** Device times of one entry, queued and seen at times of the host, to times of the host. */
+  convert(
+    began: bigint,
+    ended: bigint,
+    queuedNs: bigint,
+    seenNs: bigint,
+  ): { readonly startedNs: bigint; readonly endedNs: bigint } {
+    if (began === 0n || ended < began) return { startedNs: queuedNs, endedNs: seenNs };
+    this.#origin ??= began - queuedNs;
+    const drift = Number(seenNs - this.#lastNs) * DRIFT;
+    this.#lastNs = seenNs;
+    this.#most = Math.min(this.#most + drift, Number(began - queuedNs - this.#origin));
+    this.#least = Math.max(this.#least - drift, Number(ended - seenNs - this.#origin));
+    if (this.#least > this.#most) this.#least = Math.min(this.#most, Number(ended - seenNs - this.#origin));
+    // An idle grid sees an entry 2 µs after it was queued, while the host may see its end 200 µs late.
+    const offset = this.#origin + BigInt(Math.round(Math.max(this.#least, this.#most - NEAR_NS)));
+    const startedNs = later(began - offset, queuedNs);
+    return { startedNs, endedNs: later(startedNs, earlier(ended - offset, seenNs)) };
+  }
+}
+
+const DRIFT = 50e-6;
+const NEAR_NS = 2000;
+const later = (a: bigint, b: bigint): bigint => (a > b ? a : b);
+const earlier = (a: bigint, b: bigint): bigint => (a < b ? a : b);

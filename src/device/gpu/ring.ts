@@ -1,0 +1,74 @@
+import { type Board, RING_WORDS, Word } from './board.js';
+
+/**
+ * The ring of commands on the board: records of any length, one thread writes, one reads. A record lies in one piece;
+ * where it would cross the ring's end, a word that says so leads back to the beginning. `tail` and `head` count words.
+ *
+ * A record's first word holds its kind (8 bits) and its line; the second how many words it has, both included.
+ */
+const MASK = RING_WORDS - 1;
+/** A first word that says: go on at the beginning. */
+const WRAP = 0;
+
+/** The longest record: two of them fit whatever the position. */
+export const MOST_WORDS = RING_WORDS / 4;
+
+/** The main thread's end. */
+export class RingWriter {
+  readonly words: Uint32Array;
+  readonly #board: Board;
+  #tail = 0;
+
+  constructor(board: Board) {
+    this.#board = board;
+    this.words = board.ring;
+  }
+
+  /** Where a record of so many words may be written; -1 where there is no room now. */
+  place(size: number): number {
+    const at = this.#tail & MASK;
+    const skipped = at + size > RING_WORDS ? RING_WORDS - at : 0;
+    const used = (this.#tail - Atomics.load(this.#board.words, Word.head)) >>> 0;
+    if (used + skipped + size > RING_WORDS) return -1;
+    if (skipped === 0) return at;
+    this.words[at] = WRAP;
+    this.#tail = (this.#tail + skipped) | 0;
+    return 0;
+  }
+
+  /** The record that was placed is written: the worker may have it. */
+  publish(size: number): void {
+    this.#tail = (this.#tail + size) | 0;
+    Atomics.store(this.#board.words, Word.tail, this.#tail);
+  }
+}
+
+/** The worker's end. */
+export class RingReader {
+  readonly words: Uint32Array;
+  readonly #board: Board;
+  #head = 0;
+
+  constructor(board: Board) {
+    this.#board = board;
+    this.words = board.ring;
+  }
+
+  /** Hands over every record that is there now: where it begins. It is gone when `take` returns. False where none was. */
+  drain(take: (at: number) => void): boolean {
+    const { words } = this.#board;
+    const tail = Atomics.load(words, Word.tail);
+    if (this.#head === tail) return false;
+    while (this.#head !== tail) {
+      const at = this.#head & MASK;
+      if (this.words[at] === WRAP) {
+        this.#head = (this.#head + RING_WORDS - at) | 0;
+        continue;
+      }
+      take(at);
+      this.#head = (this.#head + (this.words[at + 1] ?? 0)) | 0;
+      Atomics.store(words, Word.head, this.#head);
+    }
+    return true;
+  }
+}

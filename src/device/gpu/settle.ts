@@ -1,0 +1,208 @@
+import type { MillraceError } from '../../kernel/error.js';
+import type { Driver, MarkResult } from './driver.js';
+import { type MarkInFlight, nothingCarried, type WorkerLine } from './line.js';
+import { backOffUs, Expectations, idleLimit, restUs, stepUs, UNKNOWN_US } from './poll.js';
+
+/** How marks end that the main thread knows of. */
+export interface Ends {
+  noted(line: number, mark: number): void;
+  passed(line: number, mark: number, startedNs: bigint, endedNs: bigint, complete: boolean): void;
+  trapped(line: number, mark: number, trap: Extract<MarkResult, { kind: 'trapped' }>): void;
+  failed(line: number, mark: number, error: MillraceError): void;
+}
+
+export interface SettleOptions {
+  readonly completion: 'poll' | 'callback' | 'sync';
+  /** Microseconds on any monotonic clock. */
+  now(): number;
+}
+
+/** What is due within this is due: sleeps are not that fine. */
+const SLACK_US = 1;
+/** A callback comes some microseconds after the end of what it tells of; one that is later than this is lost. */
+const GRACE_US = 1000;
+
+/**
+ * Looks at marks in flight, in the order of each line and round robin over the lines, when `poll.ts` says so. It waits
+ * for none of them: only past the limit of idle rounds it blocks once, on the mark that was issued first.
+ */
+export class Settler {
+  readonly #driver: Driver;
+  readonly #lines: readonly WorkerLine[];
+  readonly #ends: Ends;
+  readonly #options: SettleOptions;
+  readonly #expected = new Expectations();
+  /** The line that is looked at first; the next one in the next round. */
+  #turn = 0;
+  #idleRounds = 0;
+  #lastKernelUs = 0;
+  /** Looks for late callbacks since something passed. */
+  #late = 0;
+  polls = 0;
+  blockingWaits = 0;
+  blockedNs = 0;
+  lostCallbacks = 0;
+
+  /** `lines` are all that were ever opened; more may be added. */
+  constructor(driver: Driver, lines: readonly WorkerLine[], ends: Ends, options: SettleOptions) {
+    this.#driver = driver;
+    this.#lines = lines;
+    this.#ends = ends;
+    this.#options = options;
+  }
+
+  /** Looks at what is due. True when any mark has passed. */
+  look(nowUs: number): boolean {
+    let any = false;
+    let looked = false;
+    for (let passed = true; passed; ) {
+      passed = false;
+      for (let i = 0; i < this.#lines.length; i++) {
+        const line = this.#lines[(this.#turn + i) % this.#lines.length];
+        const mark = line?.marks.first;
+        if (!line || !mark || !this.#due(line, mark, nowUs)) continue;
+        looked = true;
+        if (this.#try(line, mark, nowUs)) passed = true;
+      }
+      this.#turn = (this.#turn + 1) % Math.max(1, this.#lines.length);
+      any ||= passed;
+    }
+    if (any) this.#idleRounds = 0;
+    else if (looked) this.#idleRound();
+    return any;
+  }
+
+  /** How long nothing has to be looked at, in microseconds. */
+  rest(nowUs: number): number {
+    let rest = Number.POSITIVE_INFINITY;
+    for (const line of this.#driver.tells ? [] : this.#lines) {
+      const mark = line.marks.first;
+      if (mark) rest = Math.min(rest, mark.sinceUs === undefined ? 0 : mark.lookUs - nowUs);
+    }
+    return rest <= SLACK_US ? 0 : rest;
+  }
+
+  /** Waits in the driver for the mark that was issued first, counted. False where that cannot be done. */
+  block(): boolean {
+    const { mark } = this.#earliest() ?? {};
+    if (mark === undefined || !this.#driver.block) return false;
+    const began = this.#options.now();
+    this.#driver.block(mark);
+    this.blockingWaits++;
+    this.blockedNs += Math.round((this.#options.now() - began) * 1000);
+    for (const { marks } of this.#lines) {
+      if (!marks.first) continue;
+      marks.first.sinceUs ??= marks.first.issuedUs;
+      marks.first.lookUs = began;
+    }
+    return true;
+  }
+
+  #due(line: WorkerLine, mark: MarkInFlight, nowUs: number): boolean {
+    if (this.#driver.tells) {
+      mark.sinceUs ??= nowUs;
+      return true;
+    }
+    if (mark.sinceUs !== undefined) return mark.lookUs <= nowUs + SLACK_US;
+    // The first look at a mark that has just become the oldest. Where another went before it, it may have passed too.
+    mark.sinceUs = nowUs;
+    if (mark.issuedUs < line.settledUs || mark.mark === undefined) return true;
+    const expected = this.#expected.of(mark.work);
+    mark.lookUs = nowUs + restUs(0, expected, 0);
+    mark.lateUs = nowUs + (expected ?? 0) + backOffUs(0);
+    return mark.lookUs <= nowUs + SLACK_US;
+  }
+
+  /** True when it has passed. */
+  #try(line: WorkerLine, mark: MarkInFlight, nowUs: number): boolean {
+    const result = this.#result(mark, nowUs);
+    const elapsed = nowUs - (mark.sinceUs ?? nowUs);
+    const expected = this.#expected.of(mark.work);
+    if (result) {
+      const whole = mark.failure === undefined && !mark.cut && result.kind === 'passed' && result.complete;
+      if (whole && elapsed > 0) this.#learn(mark, elapsed);
+      this.#settle(line, mark, result, nowUs);
+      return true;
+    }
+    if (elapsed > 0) mark.looks++;
+    else mark.lateUs = nowUs + (expected ?? 0) + backOffUs(0);
+    mark.lookUs = nowUs + restUs(elapsed, expected, mark.looks);
+    return false;
+  }
+
+  /** What was over at the first look may have been so long before; how long the worker overslept says nothing. */
+  #learn({ work, looks, sinceUs = 0, lookUs }: MarkInFlight, elapsedUs: number): void {
+    const early = looks === 0;
+    this.#expected.learn(work, early ? Math.min(elapsedUs, lookUs - sinceUs) : elapsedUs, early);
+    this.#lastKernelUs = elapsedUs;
+  }
+
+  #result(mark: MarkInFlight, nowUs: number): MarkResult | undefined {
+    const { mark: own, failure } = mark;
+    if (own === undefined) {
+      if (!failure) throw new TypeError('the driver gave no mark');
+      return { kind: 'failed', error: failure };
+    }
+    if (!this.#driver.signalled || this.#options.completion !== 'callback') return this.#poll(own);
+    if (this.#driver.signalled(own)) return mark.found?.result ?? this.#poll(own);
+    if (mark.found) {
+      if (nowUs - mark.found.atUs < GRACE_US) return undefined;
+      this.lostCallbacks++;
+      return mark.found.result;
+    }
+    if (nowUs < mark.lateUs) return undefined;
+    const result = this.#poll(own);
+    if (result) mark.found = { result, atUs: nowUs };
+    else mark.lateUs = nowUs + backOffUs(this.#late++);
+    return undefined;
+  }
+
+  #poll(mark: unknown): MarkResult | undefined {
+    this.polls++;
+    return this.#driver.poll(mark);
+  }
+
+  #settle(line: WorkerLine, mark: MarkInFlight, result: MarkResult, nowUs: number): void {
+    this.#late = 0;
+    line.settle(nowUs);
+    const { carried } = line;
+    const failed = mark.failure ? ({ kind: 'failed', error: mark.failure } as const) : result;
+    const bad = carried.failed ?? (failed.kind === 'passed' ? undefined : failed);
+    const times = result.kind === 'passed' ? result : { startedNs: 0n, endedNs: 0n, complete: true };
+    const startedNs = carried.startedNs ?? times.startedNs;
+    const complete = carried.complete && times.complete && !mark.cut;
+    if (mark.role !== 'asked') {
+      line.carried = { startedNs, complete, failed: bad };
+      if (mark.role === 'noted') this.#ends.noted(line.number, mark.number);
+      return;
+    }
+    line.carried = nothingCarried;
+    if (bad?.kind === 'failed') this.#ends.failed(line.number, mark.number, bad.error);
+    else if (bad) this.#ends.trapped(line.number, mark.number, bad);
+    else this.#ends.passed(line.number, mark.number, startedNs, times.endedNs, complete);
+  }
+
+  /** A round that found nothing: one too many, and the worker waits in the driver. */
+  #idleRound(): void {
+    this.#idleRounds++;
+    let busy = 0;
+    let longest = this.#lastKernelUs;
+    for (const { marks } of this.#lines) {
+      if (!marks.first) continue;
+      busy++;
+      longest = Math.max(longest, this.#expected.of(marks.first.work) ?? UNKNOWN_US);
+    }
+    if (this.#idleRounds <= idleLimit(longest, stepUs(longest), busy)) return;
+    this.#idleRounds = 0;
+    this.block();
+  }
+
+  #earliest(): MarkInFlight | undefined {
+    let earliest: MarkInFlight | undefined;
+    for (const line of this.#lines) {
+      const mark = line.marks.first;
+      if (mark && (!earliest || mark.issuedUs < earliest.issuedUs)) earliest = mark;
+    }
+    return earliest;
+  }
+}

@@ -1,0 +1,170 @@
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { MillraceError } from '../kernel/error.js';
+import type { Device, DeviceInfo } from './device.js';
+import { type DeviceKind, DeviceKinds, type DeviceModule, openAnother, type Probed } from './kinds.js';
+
+type Kind = DeviceInfo['kind'];
+
+const info = (kind: Kind, number: number, processor: DeviceInfo['processor'] = 'gpu'): DeviceInfo => ({
+  id: `${kind}:${number}`,
+  kind,
+  processor,
+  name: `${kind} ${number}`,
+  memoryBytes: 1,
+  units: 1,
+  capabilities: [],
+  limits: { bufferBytes: 1, lanes: 1 },
+  versions: {},
+});
+
+/** Kinds that note what is asked of them. */
+function world(modules: Partial<Record<Kind, Partial<DeviceModule> | Probed>>) {
+  const asked: string[] = [];
+  const kinds = Object.entries(modules).map(([id, given]): DeviceKind => {
+    const probed = 'infos' in given || 'reason' in given ? given : undefined;
+    const own = probed ? {} : (given as Partial<DeviceModule>);
+    return {
+      id: id as Kind,
+      aliases: id === 'native' ? ['cpu'] : [],
+      load: async () => ({
+        probe: async (options) => {
+          asked.push(`probe ${id}`);
+          return probed ?? own.probe?.(options) ?? { reason: 'none' };
+        },
+        open: async (name) => {
+          asked.push(`open ${name}`);
+          return { info: { ...info(id as Kind, 0), id: name } } as Device;
+        },
+        ...(own.sensors && { sensors: own.sensors }),
+        ...(own.diagnose && { diagnose: own.diagnose }),
+      }),
+    };
+  });
+  const order = [
+    { kind: 'cuda' },
+    { kind: 'opencl', on: 'gpu' },
+    { kind: 'native' },
+    { kind: 'opencl' },
+    { kind: 'interpreter' },
+  ] as const;
+  return { asked, kinds: new DeviceKinds(kinds, order) };
+}
+
+const native: Probed = { infos: [{ ...info('native', 0, 'cpu'), id: 'native' }] };
+const gpu: Probed = { infos: [info('opencl', 0), info('opencl', 1, 'cpu')] };
+const software: Probed = { infos: [info('opencl', 0, 'cpu')] };
+
+afterEach(() => vi.useRealTimers());
+
+describe('auto', () => {
+  test.each<[string, Partial<Record<Kind, Probed>>, string[]]>([
+    [
+      'stops at the first kind that has one',
+      { cuda: { infos: [info('cuda', 0)] }, opencl: gpu, native },
+      ['probe cuda', 'open cuda:0'],
+    ],
+    [
+      'takes another GPU before the CPU',
+      { cuda: { reason: 'no driver' }, opencl: gpu, native },
+      ['probe cuda', 'probe opencl', 'open opencl:0'],
+    ],
+    [
+      'takes the CPU before a GPU in software',
+      { cuda: { reason: 'no driver' }, opencl: software, native },
+      ['probe cuda', 'probe opencl', 'probe native', 'open native'],
+    ],
+    [
+      'takes a GPU in software before the last, and asks each kind once',
+      { cuda: { reason: 'no driver' }, opencl: software, native: { reason: 'no compiler' }, interpreter: native },
+      ['probe cuda', 'probe opencl', 'probe native', 'open opencl:0'],
+    ],
+  ])('%s', async (_, modules, wanted) => {
+    const { asked, kinds } = world(modules);
+    await kinds.open('auto');
+    expect(asked).toEqual(wanted);
+  });
+
+  test('without any tells every reason', async () => {
+    const { kinds } = world({ cuda: { reason: 'no driver' }, native: { reason: 'no compiler' } });
+    await expect(kinds.open('auto')).rejects.toMatchObject({
+      code: 'device-absent',
+      advice: 'cuda: no driver; native: no compiler',
+    });
+  });
+});
+
+describe('names', () => {
+  test.each([
+    ['cuda', 'open cuda'],
+    ['cuda:1', 'open cuda:1'],
+    [' CPU ', 'open native'],
+    ['cpu:0', 'open native:0'],
+  ])('%s', async (name, wanted) => {
+    const { asked, kinds } = world({ cuda: { infos: [info('cuda', 0)] }, native });
+    const device = await kinds.open(name);
+    expect(asked).toEqual([wanted]);
+    await openAnother(device);
+    expect(asked).toEqual([wanted, wanted]);
+  });
+});
+
+describe('the list', () => {
+  test('is in the order of auto, whatever the order of kinds', async () => {
+    const { kinds } = world({ native, opencl: gpu, cuda: { infos: [info('cuda', 0), info('cuda', 1)] } });
+    const { devices } = await kinds.list();
+    expect(devices.map(({ id }) => id)).toEqual(['cuda:0', 'cuda:1', 'opencl:0', 'native', 'opencl:1']);
+  });
+
+  test('has a reason for a kind that fails, cannot be loaded or never answers; the others do not wait for it', async () => {
+    vi.useFakeTimers();
+    const { kinds } = world({
+      cuda: { probe: () => new Promise(() => {}) },
+      opencl: {
+        probe: () =>
+          Promise.reject(new MillraceError({ code: 'device-failed', message: 'clGetPlatformIDs: -6', advice: 'none' })),
+      },
+      webgpu: { probe: () => Promise.reject(new Error('not a Mach-O file\nstack')) },
+      native,
+    });
+    const list = kinds.list();
+    await vi.advanceTimersByTimeAsync(9_999);
+    let done = false;
+    void list.then(() => {
+      done = true;
+    });
+    await vi.advanceTimersByTimeAsync(0);
+    expect(done).toBe(false);
+    await vi.advanceTimersByTimeAsync(1);
+    const { devices, absent } = await list;
+    expect(devices.map(({ id }) => id)).toEqual(['native']);
+    expect(absent).toEqual([
+      { id: 'cuda', reason: 'it did not answer within 10 s' },
+      { id: 'opencl', reason: 'clGetPlatformIDs: -6' },
+      { id: 'webgpu', reason: 'it cannot be loaded: not a Mach-O file' },
+    ]);
+  });
+
+  test('a mistake in the options is no reason: it is thrown', async () => {
+    const usage = new MillraceError({ code: 'usage', message: 'no number of threads' });
+    await expect(world({ native: { probe: () => Promise.reject(usage) } }).kinds.list()).rejects.toBe(usage);
+  });
+});
+
+test('sensors and findings come from kinds that have them; a failure is none, or a warning', async () => {
+  const { kinds } = world({
+    cuda: {
+      sensors: async (id) => ({ temperatureC: id === 'cuda:1' ? 41 : 40 }),
+      diagnose: async () => [{ what: 'driver', state: 'ok', found: '580' }],
+    },
+    opencl: { sensors: () => Promise.reject(new Error('gone')), diagnose: () => Promise.reject(new Error('gone\nx')) },
+    native,
+  });
+  expect(await kinds.sensors('cuda:1')).toEqual({ temperatureC: 41 });
+  expect(await kinds.sensors('opencl:0')).toBeUndefined();
+  expect(await kinds.sensors('native')).toBeUndefined();
+  expect(await kinds.diagnose()).toEqual([
+    { kind: 'cuda', findings: [{ what: 'driver', state: 'ok', found: '580' }] },
+    { kind: 'opencl', findings: [{ what: 'opencl', state: 'warning', found: 'gone' }] },
+    { kind: 'native', findings: [] },
+  ]);
+});

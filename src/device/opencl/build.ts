@@ -1,0 +1,21 @@
+import { cacheKey, type DiskCache } from '../cache.js';
+import type { DeviceInfo } from '../device.js';
+import { buildCached } from '../gpu/build.js';
+import type { Built } from '../gpu/device.js';
+import type { GpuSource } from '../gpu/driver.js';
+import { buildOptions } from './compile.js';
+import { ask } from './service.js';
+
+/**
+ * Compiles a kernel's text in another process, through the cache. Throws CompileRefusal. Nothing is built where that
+ * process cannot open the device (some let one process in at a time): the worker does it then, and holds its streams up.
+ */
+export function build(source: GpuSource, info: DeviceInfo, cache: DiskCache): Promise<Built> {
+  const { text } = source;
+  const options = buildOptions(source.shape, info.capabilities);
+  const { opencl = '', driver = '', platform = '' } = info.versions;
+  const key = cacheKey(['opencl', text, options, platform, info.name, opencl, driver]);
+  const number = Number(info.id.split(':')[1]);
+  const compile = () => ask({ kind: 'compile', number, text, options });
+  return buildCached(source, { cache, key, binary: 'bin', text: 'cl', compile });
+}

@@ -1,0 +1,27 @@
+/** When work was sent and when it was seen to be done, on the host's clock: the device did it in between. */
+export interface Seen {
+  readonly sentNs: bigint;
+  readonly doneNs: bigint;
+}
+
+/**
+ * Times of a device on the host's monotonic clock. A device counts nanoseconds from a moment of its own (PoCL from the
+ * host's; NVIDIA from the card's start), so one number leads from one clock to the other. They drift, tens of
+ * microseconds a second at worst: a time before the work was sent, or after it was seen to be done, moves the number.
+ */
+export class Clock {
+  /** Host less device; unknown until the first times come. */
+  #ahead: bigint | undefined;
+
+  /** Times of the device as times of the host. */
+  times(startedNs: bigint, endedNs: bigint, { sentNs, doneNs }: Seen): { startedNs: bigint; endedNs: bigint } {
+    const latest = doneNs - endedNs;
+    const earliest = sentNs - startedNs;
+    // Where both cannot hold, the device took longer than the host saw: its clock runs a little fast.
+    let ahead = this.#ahead ?? (earliest + latest) / 2n;
+    if (ahead < earliest) ahead = earliest;
+    if (ahead > latest) ahead = latest;
+    this.#ahead = ahead;
+    return { startedNs: startedNs + ahead, endedNs: endedNs + ahead };
+  }
+}

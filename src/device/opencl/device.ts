@@ -1,0 +1,104 @@
+import type { Kernel, LoweredGpu } from '../../kernel/index.js';
+import { absent, deviceNumber } from '../absent.js';
+import { DiskCache } from '../cache.js';
+import type { CompileOptions, Device } from '../device.js';
+import { type Built, GpuDevice, type Link, openLink } from '../gpu/device.js';
+import type { GpuSource } from '../gpu/driver.js';
+import type { GpuProgram } from '../gpu/program.js';
+import type { Finding, OpenOptions, Probed } from '../kinds.js';
+import { countOf } from '../launch.js';
+import { addressOf, bytesAt } from '../native/libc.js';
+import { workerBeside } from '../pool/threads.js';
+import { build } from './build.js';
+import { whatIsHere } from './context.js';
+import type { OpenClStart } from './driver.js';
+import { icdFiles, vendorsFolder } from './library.js';
+import { checkNeeds } from './needs.js';
+import { ask } from './service.js';
+
+/** Threads of a workgroup on a GPU. */
+const WORKGROUP = 256;
+/**
+ * And on a CPU. PoCL turns the threads of a workgroup into a loop around the whole kernel, which nothing vectorises: the
+ * SHA-256d kernel gives 1.9 MH/s a core with 1 thread, 1.2 to 2.3 with 8 to 1,024. Tiles are fastest with 1 by far.
+ */
+const CPU_WORKGROUP = 1;
+
+/** A device of an OpenCL platform: a worker thread owns its context, another process compiles for it. */
+export class OpenClDevice extends GpuDevice {
+  protected readonly target = 'opencl';
+  protected readonly nearLimit: number;
+  readonly #cache: Promise<DiskCache>;
+
+  constructor(link: Link, nearLimit: number) {
+    // SAFETY: what the worker's driver lends stays mapped until its view has gone (`PinnedMemory`).
+    super(link, addressOf, bytesAt);
+    this.nearLimit = nearLimit;
+    this.#cache = DiskCache.open();
+    this.#cache.catch(() => undefined); // told where it is used
+  }
+
+  /**
+   * A CPU runs tiles in workgroups of one thread, whatever is asked for: PoCL 3.1 gets several wrong where a barrier
+   * stands in a loop (values of one thread are seen by another).
+   */
+  override compile(kernel: Kernel, options: CompileOptions = {}): Promise<GpuProgram> {
+    const alone = kernel.kind === 'tiles' && this.info.processor === 'cpu' && typeof options.lanes === 'number';
+    return super.compile(kernel, alone ? { ...options, lanes: CPU_WORKGROUP } : options);
+  }
+
+  protected override get pipes(): 0 | 'nvidia' {
+    return this.info.details?.vendor?.startsWith('NVIDIA') ? 'nvidia' : 0;
+  }
+
+  protected workgroup(_kind: Kernel['kind']): number {
+    return this.info.processor === 'cpu' ? CPU_WORKGROUP : Math.min(WORKGROUP, this.info.limits.lanes);
+  }
+
+  protected override accept({ program }: LoweredGpu): void {
+    checkNeeds(program, this.info);
+  }
+
+  protected async build(source: GpuSource): Promise<Built> {
+    return build(source, this.info, await this.#cache);
+  }
+}
+
+/** Platforms start threads and take their time: they are asked in another process. */
+export async function probe(): Promise<Probed> {
+  const found = await ask({ kind: 'survey' });
+  return 'reason' in found ? found : { infos: found.devices.map(({ info }) => info) };
+}
+
+export async function open(id: string, options: OpenOptions = {}): Promise<Device> {
+  const number = deviceNumber('opencl', id);
+  const found = await ask({ kind: 'survey' });
+  if ('reason' in found) throw absent(id, found.reason);
+  const device = found.devices[number];
+  if (!device) throw absent(id, whatIsHere(found.devices.map(({ info }) => info.name)));
+  return start({ number }, device.nearBytes, options);
+}
+
+/** The device's worker, with what it is told. */
+export async function start(own: OpenClStart, nearBytes: number, options: OpenOptions): Promise<OpenClDevice> {
+  const worker = workerBeside(import.meta.url);
+  const link = await openLink({ device: `opencl:${own.number}`, worker, own, options });
+  return new OpenClDevice(link, nearBytes);
+}
+
+/** For `millrace doctor`. */
+export async function diagnose(): Promise<readonly Finding[]> {
+  const found = await ask({ kind: 'survey' });
+  const folder = vendorsFolder();
+  const platforms = icdFiles(folder).map(({ file, library }) => `${file} (${library})`);
+  const told: Finding =
+    platforms.length === 0
+      ? { what: 'platforms', state: 'warning', found: `none named in ${folder}` }
+      : { what: 'platforms', state: 'ok', found: `${folder}: ${platforms.join(', ')}` };
+  return [
+    'reason' in found
+      ? { what: 'loader', state: 'missing', found: found.reason }
+      : { what: 'loader', state: 'ok', found: `${found.path}, ${countOf(found.devices.length, 'device')}` },
+    told,
+  ];
+}

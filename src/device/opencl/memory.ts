@@ -1,0 +1,137 @@
+import { freemem } from 'node:os';
+import { MillraceError } from '../../kernel/error.js';
+import { countOf, sizeOf } from '../launch.js';
+import { mapPages, unmapPages } from '../native/libc.js';
+import { CL, Out } from './api.js';
+import type { Context } from './context.js';
+import { isOutOfMemory } from './errors.js';
+import type { Events } from './events.js';
+import type { CommandQueue, Event } from './queue.js';
+
+/** Memory of the device. */
+export interface Memory {
+  readonly handle: number;
+  readonly bytes: number;
+  /** On a CPU, where it lies. */
+  readonly address: number;
+}
+
+/** Bytes kept mapped behind the end on a CPU: compiled code may load a whole vector that starts at the last element. */
+const MARGIN = 64;
+const PAGE = 4096;
+
+/**
+ * Allocations, zeroed. On a GPU by a command on a queue of their own, which all others wait for. On a CPU buffers are
+ * pages that the system gives zeroed, when they are first touched, and that the platform is told to use as they are.
+ */
+export class DeviceMemory {
+  readonly #context: Context;
+  readonly #events: Events;
+  readonly #queue: CommandQueue;
+  readonly #out = new Out();
+  readonly #held = new Set<Memory>();
+  #used = 0;
+  /** Rises when the queue has got something to do that others must wait for, `last` is the event of it. */
+  made = 0;
+  last: Event | undefined;
+
+  constructor(context: Context, events: Events, queue: CommandQueue) {
+    this.#context = context;
+    this.#events = events;
+    this.#queue = queue;
+  }
+
+  alloc(bytes: number): Memory {
+    // What can be known before: platforms promise more than there is, and fail when it is used.
+    if (this.#used + bytes > this.#context.device.memoryBytes) throw this.#tooMuch(bytes);
+    const memory = this.#context.shares ? this.#pages(bytes) : this.#buffer(bytes);
+    this.#held.add(memory);
+    this.#used += bytes;
+    return memory;
+  }
+
+  /** Puts words into memory that nobody uses yet; they are held by the caller until `made` has passed. */
+  fill(memory: Memory, from: number, bytes: number): void {
+    this.#did(this.#queue.write(memory.handle, 0, from, bytes));
+  }
+
+  /** No command that is still to run names it. */
+  free(memory: Memory): void {
+    if (!this.#held.delete(memory)) return;
+    this.#used -= memory.bytes;
+    this.#context.release(memory.handle);
+    if (memory.address !== 0) unmapPages(memory.address, mappedBytes(memory.bytes));
+  }
+
+  freeAll(): void {
+    for (const memory of [...this.#held]) this.free(memory);
+    if (this.last !== undefined) this.#events.release(this.last);
+    this.last = undefined;
+  }
+
+  #pages(bytes: number): Memory {
+    const address = mapPages(mappedBytes(bytes));
+    if (address === 0) throw this.#tooMuch(bytes);
+    try {
+      return { handle: this.#create(bytes, CL.MEM_USE_HOST_PTR, address), bytes, address };
+    } catch (error) {
+      unmapPages(address, mappedBytes(bytes));
+      throw error;
+    }
+  }
+
+  #buffer(bytes: number): Memory {
+    const memory: Memory = { handle: this.#create(bytes, 0, 0), bytes, address: 0 };
+    const { api } = this.#context;
+    // Platforms allocate when memory is first used: it is now that they say there is none.
+    // SAFETY: all of what was just made; the pattern is copied while the call lasts.
+    const code = api.clEnqueueFillBuffer(
+      this.#queue.handle,
+      memory.handle,
+      this.#out.put(0, 1),
+      4,
+      0,
+      bytes,
+      0,
+      0,
+      this.#out.at,
+    );
+    if (code === 0) {
+      this.#did(this.#out.wide());
+      return memory;
+    }
+    this.#context.release(memory.handle);
+    if (isOutOfMemory(code)) throw this.#tooMuch(bytes);
+    throw this.#context.errors.of('clEnqueueFillBuffer', code, `zeroing ${bytes} bytes`);
+  }
+
+  #create(bytes: number, flags: number, host: number): number {
+    const { api, errors, handle } = this.#context;
+    // SAFETY: `host` is 0, or pages that are unmapped after the buffer has been released.
+    const memory = api.clCreateBuffer(handle, CL.MEM_READ_WRITE | flags, bytes, host, this.#out.at);
+    const code = this.#out.int();
+    if (isOutOfMemory(code)) throw this.#tooMuch(bytes);
+    errors.check('clCreateBuffer', code, `alloc(${bytes})`);
+    return memory;
+  }
+
+  #did(event: Event): void {
+    if (this.last !== undefined) this.#events.release(this.last);
+    this.last = event;
+    this.made++;
+    this.#context.errors.check('clFlush', this.#context.api.clFlush(this.#queue.handle)); // others wait for it
+  }
+
+  #tooMuch(bytes: number): MillraceError {
+    const { device } = this.#context;
+    const free = device.isCpu ? `, ${sizeOf(freemem())} free` : '';
+    return new MillraceError({
+      code: 'device-memory',
+      message: `opencl:${device.number} (${device.name}) has no room for ${sizeOf(bytes)}`,
+      asked: `alloc(${bytes}), beside ${sizeOf(this.#used)} in ${countOf(this.#held.size, 'buffer')} of this device`,
+      advice: `it has ${sizeOf(device.memoryBytes)}${free}, ${sizeOf(device.bufferBytes)} at most in one buffer: free buffers, use smaller ones, or end other programs that use it`,
+    });
+  }
+}
+
+const mappedBytes = (bytes: number): number => Math.ceil((bytes + MARGIN) / PAGE) * PAGE;

@@ -1,0 +1,80 @@
+import { bytesAt } from '../native/libc.js';
+import { CL, Out } from './api.js';
+import type { Context } from './context.js';
+import type { CommandQueue } from './queue.js';
+
+/** Page-locked memory of the host. */
+export interface Pinned {
+  readonly bytes: Uint8Array;
+  readonly address: number;
+}
+
+/**
+ * Page-locked memory of the driver's own: OpenCL cannot lock memory that is there already. It is a buffer that the
+ * driver is asked to keep on the host, mapped for as long as it lives; that is what NVIDIA's and AMD's drivers take for
+ * page-locked, wherever their transfers meet it.
+ */
+export class PinnedMemory {
+  readonly #context: Context;
+  readonly #queue: CommandQueue;
+  readonly #out = new Out();
+  readonly #held = new Map<number, { readonly handle: number; readonly lent: boolean }>();
+
+  /** `queue` has little to do: mapping waits for it. */
+  constructor(context: Context, queue: CommandQueue) {
+    this.#context = context;
+    this.#queue = queue;
+  }
+
+  /** Zeroed; undefined where the driver has none to give. */
+  alloc(bytes: number): Pinned | undefined {
+    return this.#map(bytes, false);
+  }
+
+  /** The same for somebody who may look at it when the device is closed. */
+  lend(bytes: number): number | undefined {
+    return this.#map(bytes, true)?.address;
+  }
+
+  /** Nothing on the device uses it any more, and nobody has a view of it. */
+  release(address: number): void {
+    const held = this.#held.get(address);
+    if (held === undefined) return;
+    this.#held.delete(address);
+    const { api } = this.#context;
+    // SAFETY: whoever releases it says that nothing looks at it any more.
+    api.clEnqueueUnmapMemObject(this.#queue.handle, held.handle, address, 0, 0, 0);
+    this.#context.release(held.handle);
+  }
+
+  /** At the end. What is lent stays mapped: a look at it would crash otherwise. */
+  releaseAll(): void {
+    for (const [address, { lent }] of [...this.#held]) if (!lent) this.release(address);
+  }
+
+  #map(bytes: number, lent: boolean): Pinned | undefined {
+    const { api, handle: context } = this.#context;
+    const handle = api.clCreateBuffer(context, CL.MEM_READ_WRITE | CL.MEM_ALLOC_HOST_PTR, bytes, 0, this.#out.at);
+    if (this.#out.int() !== 0) return undefined;
+    // SAFETY: all of what was just made; it stays mapped until `release`.
+    const address = api.clEnqueueMapBuffer(
+      this.#queue.handle,
+      handle,
+      1,
+      CL.MAP_READ | CL.MAP_WRITE,
+      0,
+      bytes,
+      0,
+      0,
+      0,
+      this.#out.at,
+    );
+    if (this.#out.int() !== 0) {
+      this.#context.release(handle);
+      return undefined;
+    }
+    this.#held.set(address, { handle, lent });
+    // SAFETY: the driver gave these bytes; nothing reads the view after `release`.
+    return { bytes: bytesAt(address, bytes).fill(0), address };
+  }
+}

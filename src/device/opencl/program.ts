@@ -1,0 +1,130 @@
+import { MillraceError } from '../../kernel/error.js';
+import { type GridBindingKind, type GridShape, gridSize, spreadGrid } from '../../kernel/grid.js';
+import type { GpuSource } from '../gpu/driver.js';
+import { CL, Out } from './api.js';
+import { buildOptions, fromBinary, fromText } from './compile.js';
+import type { Context } from './context.js';
+import { capabilitiesOf } from './info.js';
+import type { Memory } from './memory.js';
+import type { CommandQueue, Event } from './queue.js';
+
+/** Handles of memory that a launch passes beside the kernel's own buffers. */
+export interface LaunchHandles {
+  readonly block: number;
+  /** 0: there is none. */
+  readonly counted: number;
+  readonly cancel: number;
+  readonly status: number;
+  readonly buffers: readonly Memory[];
+}
+
+/** Threads that a GPU's compute unit holds at a time: NVIDIA's from Volta on. Others get a second wave, or less. */
+const UNIT_THREADS = 2048;
+/** Workgroups a core of a CPU: some more than one, so that no core waits long for another. */
+const CORE_GROUPS = 4;
+
+/** A kernel, ready to be launched. Platforms copy arguments when it is, so that one set serves all launches. */
+export class OpenClProgram {
+  readonly number: number;
+  readonly name: string;
+  readonly shape: GridShape;
+  readonly tables: Memory | undefined;
+  /** Did the platform take the binary? */
+  readonly fromBinary: boolean;
+  /** Workgroups of a launch: as many as run at a time. */
+  readonly most: number;
+  /** On a CPU: what an item took, as far as is known. */
+  itemNs: number | undefined;
+  readonly #context: Context;
+  readonly #program: number;
+  readonly #kernel: number;
+  readonly #out = new Out();
+  /** Arguments as they were last set; -1: not since the last release. */
+  readonly #set: number[];
+  #released = 0;
+
+  /** Takes some 20 ms from a binary; seconds from text, which is for platforms that refuse their own binaries. */
+  constructor(context: Context, source: GpuSource, tables: Memory | undefined) {
+    const { api, errors, device } = context;
+    const { shape, number, name, binary, text } = source;
+    this.number = number;
+    this.name = name;
+    this.shape = shape;
+    this.tables = tables;
+    this.#context = context;
+    this.#set = shape.bindings.map(() => -1);
+    const options = buildOptions(shape, capabilitiesOf(device));
+    const ready = binary && fromBinary(context, binary, options);
+    this.fromBinary = ready !== undefined;
+    this.#program = ready ?? fromText(context, text, options);
+    this.#kernel = api.clCreateKernel(this.#program, shape.entry, this.#out.at);
+    if (this.#out.int() !== 0) api.clReleaseProgram(this.#program);
+    errors.check('clCreateKernel', this.#out.int(), `loading kernel ${name}`);
+    try {
+      this.#checkWorkgroup();
+    } catch (error) {
+      this.release();
+      throw error;
+    }
+    const perUnit = device.isCpu ? CORE_GROUPS : Math.max(1, Math.floor(UNIT_THREADS / shape.workgroup));
+    this.most = device.units * perUnit;
+  }
+
+  launch(queue: CommandQueue, count: number, handles: LaunchHandles): Event {
+    const { shape, tables } = this;
+    const handleOf = (kind: GridBindingKind): number | undefined => {
+      if (kind === 'launch') return handles.block;
+      if (kind === 'tables') return tables?.handle;
+      return kind === 'counted' || kind === 'cancel' || kind === 'status' ? handles[kind] : undefined;
+    };
+    const released = this.#context.released();
+    if (released !== this.#released) this.#set.fill(-1);
+    this.#released = released;
+    let buffer = 0;
+    for (const [i, { kind }] of shape.bindings.entries()) {
+      this.#argument(i, handleOf(kind) ?? handles.buffers[buffer++]?.handle ?? 0);
+    }
+    return queue.kernel(
+      this.#kernel,
+      this.#context.device.isCpu ? gridSize(shape, count, this.most) : spreadGrid(shape, count, this.most),
+      shape.workgroup,
+      () => `a launch of kernel ${this.name}`,
+    );
+  }
+
+  release(): void {
+    this.#context.api.clReleaseKernel(this.#kernel);
+    this.#context.api.clReleaseProgram(this.#program);
+  }
+
+  #argument(index: number, handle: number): void {
+    if (this.#set[index] === handle) return;
+    // SAFETY: a handle of 8 bytes that names memory which the main thread holds until the launch is done; no address at
+    // all is a null pointer for the kernel.
+    const value = handle === 0 ? 0 : this.#out.put(handle);
+    const code = this.#context.api.clSetKernelArg(this.#kernel, index, 8, value);
+    this.#context.errors.check('clSetKernelArg', code, `argument ${index} of kernel ${this.name}`);
+    this.#set[index] = handle;
+  }
+
+  /** Kernels with many values need more registers than large workgroups have. */
+  #checkWorkgroup(): void {
+    const { api, device } = this.#context;
+    const asked = api.clGetKernelWorkGroupInfo(
+      this.#kernel,
+      device.handle,
+      CL.KERNEL_WORK_GROUP_SIZE,
+      8,
+      this.#out.at,
+      0,
+    );
+    const { workgroup } = this.shape;
+    if (asked !== 0 || this.#out.wide() >= workgroup) return;
+    throw new MillraceError({
+      code: 'kernel-budget',
+      message: `kernel ${this.name} runs in workgroups of ${this.#out.wide()} threads at most on opencl:${device.number}`,
+      asked: `workgroups of ${workgroup}`,
+      advice: 'compile it with fewer `lanes`',
+    });
+  }
+}

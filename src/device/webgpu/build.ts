@@ -1,0 +1,96 @@
+import { MillraceError } from '../../kernel/error.js';
+import type { GridBinding, GridShape } from '../../kernel/grid.js';
+import { CompileRefusal, type GpuSource } from '../gpu/driver.js';
+import {
+  type BindGroupLayout,
+  type Device,
+  type LayoutEntry,
+  type Limits,
+  type Pipeline,
+  VISIBLE_IN_COMPUTE,
+} from './api.js';
+
+/** What becomes of a text. */
+export interface BuiltPipeline {
+  readonly pipeline: Pipeline;
+  readonly layout: BindGroupLayout;
+}
+
+/** Compiles texts, each of them once. */
+export class Builder {
+  readonly #device: Device;
+  readonly #limits: Limits;
+  readonly #built = new Map<string, Promise<BuiltPipeline>>();
+
+  constructor(device: Device, limits: Limits) {
+    this.#device = device;
+    this.#limits = limits;
+  }
+
+  build(source: GpuSource): Promise<BuiltPipeline> {
+    const known = this.#built.get(source.text);
+    if (known) return known;
+    const built = this.#compile(source);
+    this.#built.set(source.text, built);
+    built.catch(() => this.#built.delete(source.text));
+    return built;
+  }
+
+  async #compile({ name, text, shape }: GpuSource): Promise<BuiltPipeline> {
+    checkBindings(name, shape, this.#limits);
+    const device = this.#device;
+    device.pushErrorScope('validation'); // or the error would be nobody's, and end the device
+    const module = device.createShaderModule({ code: text });
+    const [refused, { messages }] = await Promise.all([device.popErrorScope(), module.getCompilationInfo()]);
+    const error = messages.find(({ type }) => type === 'error');
+    if (error) throw new CompileRefusal(COMPILER, error.lineNum || undefined, error.message);
+    if (refused) throw new CompileRefusal(COMPILER, undefined, refused.message);
+    const layout = device.createBindGroupLayout({
+      entries: shape.bindings.map((binding, at) => layoutEntry(binding, at, shape)),
+    });
+    try {
+      const pipeline = await device.createComputePipelineAsync({
+        layout: device.createPipelineLayout({ bindGroupLayouts: [layout] }),
+        compute: { module, entryPoint: shape.entry },
+      });
+      return { pipeline, layout };
+    } catch (cause) {
+      throw new CompileRefusal(COMPILER, undefined, cause instanceof Error ? cause.message : String(cause));
+    }
+  }
+}
+
+const COMPILER = "WebGPU's WGSL compiler";
+
+function layoutEntry({ kind }: GridBinding, binding: number, { launch }: GridShape): LayoutEntry {
+  const entry = (type: LayoutEntry['buffer']['type'], hasDynamicOffset = false): LayoutEntry => ({
+    binding,
+    visibility: VISIBLE_IN_COMPUTE,
+    buffer: { type, hasDynamicOffset },
+  });
+  switch (kind) {
+    case 'launch':
+      return entry(launch.byValue ? 'uniform' : 'read-only-storage', true);
+    case 'cancel':
+      return entry('uniform');
+    case 'status':
+      return entry('storage', true);
+    case 'tables':
+    case 'read':
+      return entry('read-only-storage');
+    default:
+      return entry('storage');
+  }
+}
+
+/** Few buffers fit one dispatch: 8 are promised, adapters have 10 or more. */
+function checkBindings(name: string, { bindings, launch }: GridShape, limits: Limits): void {
+  const needed = bindings.filter(({ kind }) => kind !== 'cancel' && !(kind === 'launch' && launch.byValue)).length;
+  if (needed <= limits.maxStorageBuffersPerShaderStage) return;
+  throw new MillraceError({
+    code: 'device-capability',
+    message: `kernel ${name} needs ${needed} storage buffers, the device binds ${limits.maxStorageBuffersPerShaderStage} at a time`,
+    asked: `buffers ${bindings.flatMap(({ name: one, type }) => (type ? [one] : [])).join(', ')}`,
+    advice: 'put several of its buffers into one; status words and tables take one each',
+  });
+}

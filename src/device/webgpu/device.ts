@@ -1,0 +1,101 @@
+import type { Kernel, PipeShares } from '../../kernel/index.js';
+import { absent } from '../absent.js';
+import { type Built, GpuDevice, type Link, openLink } from '../gpu/device.js';
+import type { Finding, OpenOptions, Probed } from '../kinds.js';
+import { startThread, workerBeside } from '../pool/threads.js';
+import { type AdapterFacts, type Probed as ProbedAdapters, probeAdapters } from './info.js';
+import { LEAVE_MS } from './leave.js';
+import { inNode, whyNot } from './library.js';
+import type { WebGpuStart } from './worker.js';
+
+/** Threads of a workgroup where nobody asks: enough for every GPU's schedulers. */
+const WORKGROUP = 256;
+
+/** WebGPU: Dawn in Node, the browser's own in a page. */
+export class WebGpuDevice extends GpuDevice {
+  protected readonly target = 'wgsl';
+  protected readonly nearLimit: number;
+
+  constructor(link: Link, { nearBytes }: AdapterFacts) {
+    super(link);
+    this.nearLimit = nearBytes;
+  }
+
+  /** NVIDIA's compiler for Vulkan gains by rotations taken out alone: 7.54 GH/s of SHA-256d, 6.59 with additions moved. */
+  protected override get pipes(): 0 | PipeShares {
+    return this.info.details?.vendor === 'nvidia' ? { additions: 0, turns: true } : 0;
+  }
+
+  protected workgroup(_kind: Kernel['kind']): number {
+    return Math.min(WORKGROUP, this.info.limits.lanes);
+  }
+
+  /** Only the runtime can compile: the driver does. */
+  protected async build(): Promise<Built> {
+    return { cached: false };
+  }
+}
+
+export async function probe(): Promise<Probed> {
+  const found = await adapters();
+  return 'reason' in found ? found : { infos: found.facts.map(({ info }) => info) };
+}
+
+export async function open(id: string, options: OpenOptions = {}): Promise<WebGpuDevice> {
+  const found = await adapters();
+  if ('reason' in found) throw absent(id, found.reason);
+  const number = found.facts.findIndex(({ info }) => id === 'webgpu' || info.id === id);
+  const facts = found.facts[number];
+  if (!facts) throw absent(id, `there are ${found.facts.map(({ info }) => `${info.id} (${info.name})`).join(', ')}`);
+  const own: WebGpuStart = { number, choice: facts.choice };
+  const worker = threadFile('worker.js');
+  return new WebGpuDevice(await openLink({ device: facts.info.id, worker, own, options, joinMs: LEAVE_MS }), facts);
+}
+
+export async function diagnose(): Promise<readonly Finding[]> {
+  const found = await adapters();
+  if ('reason' in found) return [{ what: 'adapter', state: 'missing', found: found.reason }];
+  return found.facts.map(({ info }) => ({
+    what: `adapter ${info.id}`,
+    state: info.processor === 'gpu' ? 'ok' : 'warning',
+    found: `${info.name}, ${Object.entries(info.versions)
+      .map(([what, version]) => `${what} ${version}`)
+      .join(', ')}`,
+    ...(info.processor === 'gpu' ? {} : { advice: 'it runs on the CPU: good for tests, slower than native or wasm' }),
+  }));
+}
+
+let known: Promise<ProbedAdapters> | undefined;
+
+/** Asked once: starting Dawn and a driver costs about 0.2 s, and adapters do not come and go. */
+function adapters(): Promise<ProbedAdapters> {
+  known ??= ask().then((found) => {
+    if ('reason' in found) known = undefined;
+    return found;
+  });
+  return known;
+}
+
+async function ask(): Promise<ProbedAdapters> {
+  const reason = whyNot();
+  if (reason !== undefined) return { reason };
+  if (!inNode()) return probeAdapters();
+  let answer: ProbedAdapters = { reason: 'the thread that looks for adapters ended without an answer' };
+  const thread = startThread({
+    file: threadFile('probe.js'),
+    name: 'millrace webgpu probe',
+    data: undefined,
+    heard: (message) => {
+      answer = message as ProbedAdapters;
+    },
+    died: () => undefined,
+  });
+  await thread.ready.catch((cause) => {
+    answer = { reason: `the thread that looks for adapters cannot start: ${cause?.message ?? cause}` };
+  });
+  await thread.ended;
+  return answer;
+}
+
+/** In a page all files lie in one folder, where each has to have a name of its own. */
+const threadFile = (name: string): URL => workerBeside(import.meta.url, inNode() ? name : `webgpu-${name}`);

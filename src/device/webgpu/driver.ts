@@ -1,0 +1,198 @@
+import { gridSize, spreadGrid } from '../../kernel/grid.js';
+import type { DeviceInfo } from '../device.js';
+import {
+  type Driver,
+  type DriverHost,
+  type DriverLaunch,
+  FatalError,
+  type GpuSource,
+  type HostBytes,
+  type MarkResult,
+} from '../gpu/driver.js';
+import type { Device, Gpu, Limits } from './api.js';
+import { Blocks } from './blocks.js';
+import { Builder } from './build.js';
+import { deviceLost, unexpected } from './errors.js';
+import { Launches } from './launches.js';
+import { WebGpuLine } from './line.js';
+import { DeviceMemory, type Memory } from './memory.js';
+import { WebGpuProgram } from './program.js';
+import { FIRST_GROUPS, Pace } from './slice.js';
+import { Interval, StatusSlots } from './status.js';
+import { Timeline } from './timeline.js';
+import { Transfers } from './transfers.js';
+import { Words } from './words.js';
+
+export interface DriverParts {
+  /** Held as long as the device is used: Dawn goes away with it. */
+  readonly gpu: Gpu;
+  readonly device: Device;
+  readonly limits: Limits;
+  readonly info: DeviceInfo;
+  readonly timestamps: boolean;
+  /** See `promisesSpin`. */
+  readonly spins: boolean;
+}
+
+/** Workgroups that the largest GPU holds at a time; few on a CPU, where each copies its tables. */
+const RESIDENT_GROUPS = 2048;
+const CPU_GROUPS = 1024;
+/** How long the news of a loss may take, after what was in flight has failed by it. */
+const LOSS_MS = 100;
+
+const held = new Set<Gpu>();
+
+/** One `GPUDevice`, of Dawn's or of a browser's. Everything goes through its one queue (`timeline.ts`). */
+export class WebGpuDriver implements Driver<Memory, WebGpuProgram, WebGpuLine, Interval> {
+  readonly info: DeviceInfo;
+  readonly tells = true;
+  readonly #gpu: Gpu;
+  readonly #device: Device;
+  readonly #host: DriverHost;
+  readonly #timeline: Timeline;
+  readonly #memory: DeviceMemory;
+  readonly #builder: Builder;
+  readonly #slots: StatusSlots;
+  readonly #transfers: Transfers;
+  readonly #launches: Launches;
+  #fatal: FatalError | undefined;
+  #closing: Promise<void> | undefined;
+
+  private constructor({ gpu, device, limits, info, timestamps, spins }: DriverParts, words: Words, host: DriverHost) {
+    this.info = info;
+    this.#gpu = gpu;
+    this.#device = device;
+    this.#host = host;
+    this.#timeline = new Timeline(device, {
+      timestamps,
+      spins,
+      now: () => performance.now(),
+      news: () => host.wake(),
+      failed: (cause) => this.#waitFailed(cause),
+    });
+    const blocks = new Blocks(device);
+    this.#memory = new DeviceMemory(device, info.id);
+    this.#builder = new Builder(device, limits);
+    this.#slots = new StatusSlots(device);
+    this.#transfers = new Transfers(device, this.#timeline, blocks, words);
+    this.#launches = new Launches(device, this.#timeline, blocks, this.#slots, (shape, count) =>
+      info.processor === 'gpu' ? spreadGrid(shape, count, RESIDENT_GROUPS) : gridSize(shape, count, CPU_GROUPS),
+    );
+    device.onuncapturederror = ({ error }) =>
+      this.#fail(new FatalError(unexpected(info.id, 'the runtime refused a command', error)));
+    void device.lost.then(({ reason, message }) => this.#fail(new FatalError(deviceLost(info.id, reason, message))));
+    held.add(gpu);
+  }
+
+  static async open(parts: DriverParts, host: DriverHost): Promise<WebGpuDriver> {
+    const driver = new WebGpuDriver(parts, await Words.make(parts.device), host);
+    await driver.#timeline.tie();
+    return driver;
+  }
+
+  alloc(bytes: number): Promise<Memory> {
+    return this.#timeline.track(this.#memory.alloc(bytes));
+  }
+
+  free(memory: Memory): void {
+    this.#memory.free(memory);
+  }
+
+  async load(source: GpuSource): Promise<WebGpuProgram> {
+    const built = await this.#timeline.track(this.#builder.build(source));
+    return new WebGpuProgram(this.#device, source, built, new Pace(FIRST_GROUPS[this.info.processor]));
+  }
+
+  openLine(): WebGpuLine {
+    return new WebGpuLine();
+  }
+  closeLine(): void {}
+
+  begin(line: WebGpuLine): void {
+    const interval = new Interval(this.#slots);
+    line.interval = interval;
+    this.#timeline.recording(1).stamp('start', (ns) => {
+      interval.startedNs = ns;
+    });
+  }
+
+  write(line: WebGpuLine, to: Memory, offset: number, from: HostBytes): boolean {
+    this.#check();
+    return this.#transfers.write(line, to.buffer, offset, from);
+  }
+  read(line: WebGpuLine, from: Memory, offset: number, into: HostBytes): boolean {
+    this.#check();
+    return this.#transfers.read(line, from.buffer, offset, into);
+  }
+  copy(_: WebGpuLine, from: Memory, fromOffset: number, to: Memory, toOffset: number, bytes: number): boolean {
+    this.#check();
+    return this.#transfers.copy(from.buffer, fromOffset, to.buffer, toOffset, bytes);
+  }
+  fill(_: WebGpuLine, memory: Memory, offset: number, word: number, bytes: number): boolean {
+    this.#check();
+    return this.#transfers.fill(memory.buffer, offset, word, bytes);
+  }
+  launch(line: WebGpuLine, launch: DriverLaunch<Memory, WebGpuProgram>): boolean {
+    this.#check();
+    return this.#launches.launch(line, launch);
+  }
+
+  /** Nothing to do: both are in one queue, and the mark was there before. */
+  wait(): boolean {
+    return true;
+  }
+
+  mark(line: WebGpuLine): Interval {
+    const interval = line.interval ?? new Interval(this.#slots);
+    line.interval = undefined;
+    interval.read((bytes) => this.#timeline.recording(0, bytes));
+    const recording = this.#timeline.recording(1);
+    let endedNs = 0n;
+    recording.stamp('end', (ns) => {
+      endedNs = ns;
+    });
+    recording.after(() => {
+      // Devices may round their clocks; the order of a stream's marks stays.
+      const startedNs = interval.startedNs > line.endedNs ? interval.startedNs : line.endedNs;
+      line.endedNs = endedNs > startedNs ? endedNs : startedNs;
+      interval.pass(startedNs, line.endedNs);
+    });
+    return interval;
+  }
+
+  poll(interval: Interval): MarkResult | undefined {
+    this.#check();
+    return interval.result;
+  }
+  release(): void {}
+
+  cancel(line: WebGpuLine, epoch: number): void {
+    line.epoch = epoch;
+  }
+
+  next(): number | undefined {
+    this.#check();
+    return this.#timeline.turn();
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#timeline.close(() => this.#device.destroy()).finally(() => held.delete(this.#gpu));
+    return this.#closing;
+  }
+
+  /** A lost device first fails what it was asked for, and says what happened a moment later. */
+  #waitFailed(cause: unknown): void {
+    const error = new FatalError(unexpected(this.info.id, 'waiting for the queue failed', cause));
+    setTimeout(() => this.#fail(error), LOSS_MS);
+  }
+
+  #check(): void {
+    if (this.#fatal) throw this.#fatal;
+  }
+
+  #fail(error: FatalError): void {
+    if (this.#closing || this.#fatal) return;
+    this.#fatal = error;
+    this.#host.wake();
+  }
+}

@@ -1,0 +1,79 @@
+import type { DeviceInfo } from '../device.js';
+import type { Adapter, Limits } from './api.js';
+import { type FoundAdapter, isSoftware, listAdapters } from './library.js';
+
+/** What the main thread must know of an adapter before it opens it. */
+export interface AdapterFacts {
+  readonly info: DeviceInfo;
+  readonly choice: FoundAdapter['choice'];
+  /** Bytes of workgroup memory. */
+  readonly nearBytes: number;
+}
+
+export type Probed = { readonly facts: readonly AdapterFacts[] } | { readonly reason: string };
+
+/** The adapters that there are, as plain data. */
+export async function probeAdapters(): Promise<Probed> {
+  const found = await listAdapters();
+  return 'reason' in found ? found : { facts: found.adapters.map(describe) };
+}
+
+/** Limits that are raised to the adapter's: the default ones are small (128 MiB a binding, 16 KiB of workgroup memory). */
+const RAISED = [
+  'maxComputeInvocationsPerWorkgroup',
+  'maxComputeWorkgroupSizeX',
+  'maxComputeWorkgroupStorageSize',
+  'maxStorageBuffersPerShaderStage',
+  'maxStorageBufferBindingSize',
+  'maxUniformBufferBindingSize',
+  'maxBufferSize',
+] as const satisfies readonly (keyof Limits)[];
+
+/** Features of WebGPU by which a device can do more, and what they are called here. */
+const FEATURES = { 'timestamp-query': 'timestamps', subgroups: 'subgroups', 'shader-f16': 'f16' } as const;
+
+/** Everything that matters of what the adapter has. */
+export function deviceWishes({ limits, features }: Adapter): Parameters<Adapter['requestDevice']>[0] {
+  return {
+    requiredFeatures: Object.keys(FEATURES).filter((name) => features.has(name)),
+    requiredLimits: Object.fromEntries(RAISED.map((name) => [name, limits[name]])),
+  };
+}
+
+export function describe(found: FoundAdapter, number: number): AdapterFacts {
+  const { adapter, choice, versions } = found;
+  const { info, limits, features } = adapter;
+  const software = isSoftware(found);
+  // A buffer is bound whole: larger ones could be made, but not used.
+  const bufferBytes = Math.min(limits.maxBufferSize, limits.maxStorageBufferBindingSize);
+  const lanes = Math.min(limits.maxComputeInvocationsPerWorkgroup, limits.maxComputeWorkgroupSizeX);
+  const subgroup = info.subgroupMinSize === info.subgroupMaxSize ? info.subgroupMinSize : undefined;
+  return {
+    choice,
+    nearBytes: limits.maxComputeWorkgroupStorageSize,
+    info: {
+      id: `webgpu:${number}`,
+      kind: 'webgpu',
+      processor: software ? 'cpu' : 'gpu',
+      name:
+        choice.name ?? ([info.vendor, info.architecture, info.device].filter(Boolean).join(' ') || 'a WebGPU adapter'),
+      memoryBytes: bufferBytes,
+      units: 1,
+      capabilities: [
+        ...['u64', 'atomics'],
+        ...Object.entries(FEATURES).flatMap(([name, word]) => (features.has(name) ? [word] : [])),
+      ],
+      limits: { bufferBytes, lanes },
+      versions: { ...versions, ...(info.description ? { driver: info.description } : {}) },
+      details: {
+        ...(info.vendor ? { vendor: info.vendor } : {}),
+        ...(info.architecture ? { architecture: info.architecture } : {}),
+        ...(choice.backend ? { backend: choice.backend } : {}),
+        memory: 'WebGPU does not tell: what is shown is the largest buffer',
+        'workgroup memory': `${limits.maxComputeWorkgroupStorageSize / 1024} KiB`,
+        'storage buffers': `${limits.maxStorageBuffersPerShaderStage} at a time`,
+        ...(subgroup ? { subgroup: `${subgroup} threads` } : {}),
+      },
+    },
+  };
+}

@@ -1,0 +1,47 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { isSoftware, whyNot } from './library.js';
+
+describe('why there is no WebGPU', () => {
+  afterEach(() => {
+    vi.unstubAllGlobals();
+    vi.unstubAllEnvs();
+  });
+
+  it('a page that is not isolated', () => {
+    vi.stubGlobal('SharedArrayBuffer', undefined);
+    expect(whyNot()).toContain('Cross-Origin-Embedder-Policy');
+  });
+
+  it('a browser without it', () => {
+    vi.stubGlobal('process', undefined);
+    vi.stubGlobal('navigator', {});
+    expect(whyNot()).toContain('navigator.gpu');
+    vi.stubGlobal('navigator', { gpu: {} });
+    expect(whyNot()).toBeUndefined();
+  });
+
+  it.runIf(process.platform === 'linux')('a driver that is named and not there', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'millrace-test-'));
+    const file = join(folder, 'icd.json');
+    vi.stubEnv('VK_DRIVER_FILES', '');
+    vi.stubEnv('VK_ADD_DRIVER_FILES', '');
+    vi.stubEnv('VK_ICD_FILENAMES', `${join(folder, 'none.json')}:${file}`);
+    writeFileSync(file, '{}');
+    expect(whyNot()).toBeUndefined();
+    rmSync(folder, { recursive: true });
+  });
+});
+
+describe('adapters in software', () => {
+  const adapter = (info: object, name?: string) =>
+    ({ adapter: { info }, choice: name === undefined ? {} : { name } }) as Parameters<typeof isSoftware>[0];
+  it('say so, or are known by their names', () => {
+    expect(isSoftware(adapter({ isFallbackAdapter: true }))).toBe(true);
+    expect(isSoftware(adapter({ architecture: 'swiftshader' }))).toBe(true);
+    expect(isSoftware(adapter({ vendor: 'mesa' }, 'llvmpipe (LLVM 15.0.6, 256 bits)'))).toBe(true);
+    expect(isSoftware(adapter({ vendor: 'nvidia', architecture: 'hopper' }, 'NVIDIA H200'))).toBe(false);
+  });
+});

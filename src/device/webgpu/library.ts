@@ -1,0 +1,161 @@
+import type { Adapter, Gpu } from './api.js';
+
+/** An adapter, with what it takes to find the same one again. */
+export interface FoundAdapter {
+  /** Held as long as the adapter or its device are used: Dawn goes away with it. */
+  readonly gpu: Gpu;
+  readonly adapter: Adapter;
+  readonly choice: AdapterChoice;
+  /** What runs it: for reports and cache keys. */
+  readonly versions: Readonly<Record<string, string>>;
+}
+
+/** Dawn's own name of an adapter and its backend; a page leaves the choice to the browser. */
+export interface AdapterChoice {
+  readonly backend?: string;
+  readonly name?: string;
+}
+
+export type Adapters = { readonly adapters: readonly FoundAdapter[] } | { readonly reason: string };
+
+/**
+ * Does Dawn's binding turn the event loop at full speed while one of its promises is open? It does in Node: a 1.3 s kernel
+ * cost 0.8–1.05 s of CPU. Browsers do not.
+ */
+export const promisesSpin = (): boolean => inNode() !== undefined;
+
+/** Why there can be no WebGPU here, as far as that is known without starting anything. */
+export function whyNot(): string | undefined {
+  if (typeof SharedArrayBuffer === 'undefined') {
+    return 'there is no SharedArrayBuffer: a page needs the headers Cross-Origin-Opener-Policy: same-origin and Cross-Origin-Embedder-Policy: require-corp';
+  }
+  const node = inNode();
+  if (!node) return pageGpu() ? undefined : 'this browser has no WebGPU (navigator.gpu), or hides it from this page';
+  return node.platform === 'linux' ? whyNoVulkan(node) : undefined;
+}
+
+/** All adapters: in Node one per name that Dawn has (`webgpu:0`, `webgpu:1` …), real ones first; in a page the browser's. */
+export async function listAdapters(): Promise<Adapters> {
+  const reason = whyNot();
+  if (reason !== undefined) return { reason };
+  const open = await openRuntime();
+  if (typeof open === 'string') return { reason: open };
+  const adapters: FoundAdapter[] = [];
+  for (const choice of await choices(open)) {
+    const found = await find(open, choice);
+    if (found) adapters.push(found);
+  }
+  if (adapters.length === 0) return { reason: inNode() ? noneInNode : 'the browser found no WebGPU adapter' };
+  return { adapters: adapters.sort((a, b) => Number(isSoftware(a)) - Number(isSoftware(b))) };
+}
+
+const noneInNode =
+  'Dawn found no adapter: the Vulkan driver that is named to it does not work here, or is too old (Mesa before 23)';
+
+/** The adapter of an earlier list. */
+export async function findAdapter(choice: AdapterChoice): Promise<FoundAdapter | undefined> {
+  const open = await openRuntime();
+  return typeof open === 'string' ? undefined : find(open, choice);
+}
+
+/** Vulkan on a CPU: right, and slow. */
+export function isSoftware({ adapter: { info }, choice: { name = '' } }: FoundAdapter): boolean {
+  return (
+    info.isFallbackAdapter === true || /swiftshader|llvmpipe|lavapipe|softpipe|basic render/i.test(named(info, name))
+  );
+}
+
+const named = ({ architecture, device, description }: Adapter['info'], name: string): string =>
+  [name, architecture, device, description].join(' ');
+
+interface Runtime {
+  create(choice: AdapterChoice): Gpu;
+  readonly versions: Readonly<Record<string, string>>;
+}
+
+async function openRuntime(): Promise<Runtime | string> {
+  const node = inNode();
+  if (node) return openDawn(node);
+  const gpu = pageGpu();
+  const { userAgent = '' } = (globalThis as { navigator?: { userAgent?: string } }).navigator ?? {};
+  const browser = /(Firefox|Edg|Chrome|Safari)\/[\d.]+/.exec(userAgent)?.[0] ?? userAgent;
+  return gpu ? { create: () => gpu, versions: { browser } } : 'this browser has no WebGPU';
+}
+
+/** Not by a literal: bundles for pages would take it along. */
+const PACKAGE = ['web', 'gpu'].join('');
+
+async function openDawn(node: NodeJS.Process): Promise<Runtime | string> {
+  let dawn: { create(options: string[]): Gpu };
+  try {
+    dawn = await import(PACKAGE);
+  } catch (error) {
+    const said = error instanceof Error ? error.message.split('\n', 1)[0] : String(error);
+    return `the package ${PACKAGE} cannot be loaded on ${node.platform}-${node.arch}: ${said}`;
+  }
+  const { createRequire } = node.getBuiltinModule('node:module');
+  const { version } = createRequire(import.meta.url)(`${PACKAGE}/package.json`) as { version: string };
+  return {
+    create: ({ backend, name }) =>
+      dawn.create([
+        ...(backend === undefined ? [] : [`backend=${backend}`]),
+        ...(name === undefined ? [] : [`adapter=${name}`]),
+        'disable-dawn-features=timestamp_quantization', // to 0.1 ms, which pages need and measuring does not
+      ]),
+    versions: { dawn: version, node: node.versions.node },
+  };
+}
+
+async function find({ create, versions }: Runtime, choice: AdapterChoice): Promise<FoundAdapter | undefined> {
+  const gpu = create(choice);
+  const adapter = await gpu.requestAdapter({ powerPreference: 'high-performance' }).catch(() => null);
+  return adapter ? { gpu, adapter, choice, versions } : undefined;
+}
+
+/** Dawn tells the names of its adapters when it is asked for one that is not there. The same GPU may have several backends. */
+async function choices({ create }: Runtime): Promise<AdapterChoice[]> {
+  if (!inNode()) return [{}];
+  const said = await create({ name: 'none of them' })
+    .requestAdapter()
+    .then(
+      () => '',
+      (error: Error) => error.message,
+    );
+  const known = new Map<string, AdapterChoice>();
+  for (const [, backend = '', name = ''] of said.matchAll(/backend: '([^']*)', name: '([^']*)'/g))
+    if (backend !== 'null' && !known.has(name)) known.set(name, { backend, name });
+  return known.size > 0 ? [...known.values()] : [{}];
+}
+
+/** Dawn warns on the process's stderr when there is no driver at all; better not to ask it then. */
+function whyNoVulkan({ env, getBuiltinModule }: NodeJS.Process): string | undefined {
+  const { existsSync, readdirSync } = getBuiltinModule('node:fs');
+  const { homedir } = getBuiltinModule('node:os');
+  const named = [env.VK_DRIVER_FILES, env.VK_ICD_FILENAMES, env.VK_ADD_DRIVER_FILES].flatMap(
+    (list) => list?.split(':') ?? [],
+  );
+  if (named.some((file) => file !== '' && existsSync(file))) return undefined;
+  const roots = [
+    env.XDG_CONFIG_HOME ?? `${homedir()}/.config`,
+    env.XDG_DATA_HOME ?? `${homedir()}/.local/share`,
+    ...(env.XDG_DATA_DIRS ?? '/usr/local/share:/usr/share').split(':'),
+    ...['/etc', '/usr/local/etc', '/etc/xdg', '/usr/share'],
+  ];
+  const has = (root: string): boolean => {
+    try {
+      return readdirSync(`${root}/vulkan/icd.d`).some((file) => file.endsWith('.json'));
+    } catch {
+      return false;
+    }
+  };
+  if (roots.some(has)) return undefined;
+  return "no Vulkan driver is installed: there is none in /usr/share/vulkan/icd.d or /etc/vulkan/icd.d, and VK_ICD_FILENAMES names none; install the GPU's driver with its Vulkan part";
+}
+
+/** Node's `process`; undefined in a page. */
+export function inNode(): NodeJS.Process | undefined {
+  const { process } = globalThis as { process?: NodeJS.Process };
+  return process?.versions?.node ? process : undefined;
+}
+
+const pageGpu = (): Gpu | undefined => (globalThis as { navigator?: { gpu?: Gpu } }).navigator?.gpu;

@@ -1,0 +1,74 @@
+import { type GridShape, STATUS_WORDS } from '../../kernel/grid.js';
+import type { GpuSource } from '../gpu/driver.js';
+import { type BindGroup, type BindGroupLayout, type Buffer, type Device, type Pipeline, Usage } from './api.js';
+import type { BuiltPipeline } from './build.js';
+import type { Memory } from './memory.js';
+import type { Pace } from './slice.js';
+
+/** Bind groups that one program keeps: launches use the same few buffers again and again. */
+const MOST_GROUPS = 64;
+
+/** A kernel that can be launched. */
+export class WebGpuProgram {
+  readonly number: number;
+  readonly shape: GridShape;
+  readonly pipeline: Pipeline;
+  readonly pace: Pace;
+  readonly #device: Device;
+  readonly #layout: BindGroupLayout;
+  /** What the binding `tables` holds: not in the text, so not shared with programs of the same text. */
+  readonly #tables: Buffer | undefined;
+  readonly #groups = new Map<string, BindGroup>();
+
+  constructor(device: Device, { number, shape }: GpuSource, { pipeline, layout }: BuiltPipeline, pace: Pace) {
+    this.number = number;
+    this.shape = shape;
+    this.pipeline = pipeline;
+    this.#device = device;
+    this.#layout = layout;
+    this.pace = pace;
+    if (shape.tables.length === 0) return;
+    const size = 16 * Math.ceil(shape.tables.byteLength / 16);
+    this.#tables = device.createBuffer({ size, usage: Usage.storage | Usage.copyTarget });
+    device.queue.writeBuffer(this.#tables, 0, shape.tables);
+  }
+
+  /** Its bindings over these buffers. The places of block and status are told with each dispatch, in this order. */
+  group(given: Bound): BindGroup {
+    const key = given.buffers.map(({ id }) => id).join(' ');
+    const known = given.ownLaunch ? undefined : this.#groups.get(key);
+    if (known) return known;
+    let at = 0;
+    const entries = this.shape.bindings.map(({ kind }, binding) => {
+      switch (kind) {
+        case 'launch':
+          return { binding, resource: { buffer: given.launch, size: this.shape.launch.words * 4 } };
+        case 'cancel':
+          return { binding, resource: { buffer: given.cancel } };
+        case 'status':
+          return { binding, resource: { buffer: given.status, size: STATUS_WORDS * 4 } };
+        case 'tables':
+          return { binding, resource: { buffer: this.#tables as Buffer } };
+        default:
+          return { binding, resource: { buffer: (given.buffers[at++] as Memory).buffer } };
+      }
+    });
+    const group = this.#device.createBindGroup({ layout: this.#layout, entries });
+    if (given.ownLaunch) return group;
+    for (const [oldest] of this.#groups) {
+      if (this.#groups.size < MOST_GROUPS) break;
+      this.#groups.delete(oldest);
+    }
+    this.#groups.set(key, group);
+    return group;
+  }
+}
+
+export interface Bound {
+  readonly launch: Buffer;
+  /** The block has a buffer of its own, for this launch alone. */
+  readonly ownLaunch: boolean;
+  readonly cancel: Buffer;
+  readonly status: Buffer;
+  readonly buffers: readonly Memory[];
+}

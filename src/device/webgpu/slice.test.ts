@@ -1,0 +1,82 @@
+import { describe, expect, it } from 'vitest';
+import { Pace, Run, TARGET_MS } from './slice.js';
+
+/** Runs a launch on a device that does `perMs` groups a millisecond, so many slices at a time; what each slice took. */
+function simulate(
+  run: Run,
+  { total, perMs, startMs = 0.05, atOnce = 3 }: { total: number; perMs: number; startMs?: number; atOnce?: number },
+): { covered: boolean; times: number[] } {
+  const times: number[] = [];
+  const flying: { groups: number; ended(ms: number): void }[] = [];
+  let next = 0;
+  for (;;) {
+    while (!run.done && flying.length < atOnce) {
+      const slice = run.next();
+      if (!slice) break;
+      if (slice.first !== next || slice.groups < 1) return { covered: false, times };
+      next += slice.groups;
+      flying.push({ groups: slice.groups, ended: run.submitted(slice.groups) });
+    }
+    const first = flying.shift();
+    if (!first) return { covered: next === total && run.done, times };
+    const ms = startMs + first.groups / perMs;
+    times.push(ms);
+    first.ended(ms);
+  }
+}
+
+describe('a launch in slices', () => {
+  it.each([0.02, 0.7, 40, 3000, 1e6, 3e8])('covers all of it and stays short at %d groups a millisecond', (perMs) => {
+    const total = Math.ceil(perMs * 1000);
+    const { covered, times } = simulate(new Run(total, new Pace(1), false), { total, perMs });
+    expect(covered).toBe(true);
+    // One group is the least there is: at 0.02 a millisecond it takes 50.
+    expect(Math.max(...times)).toBeLessThanOrEqual(Math.max(2 * TARGET_MS, 1 / perMs + 0.05));
+    // A second of work in pieces that are worth starting.
+    expect(times.length).toBeLessThan(1000 / TARGET_MS + 40);
+  });
+
+  it('goes in one piece when the pace says that it is short', () => {
+    const pace = new Pace(1, 1000);
+    const run = new Run(20_000, pace, false);
+    expect(run.next()).toEqual({ first: 0, groups: 20_000, expectedMs: 20 });
+  });
+
+  it('begins a long launch with a short slice: its job may be heavier than the last', () => {
+    const run = new Run(1e9, new Pace(1, 1000), false);
+    const first = run.next();
+    expect(first?.expectedMs).toBeLessThan(TARGET_MS / 2);
+    run.submitted(first?.groups ?? 0);
+    expect(run.next()?.expectedMs).toBe(TARGET_MS);
+  });
+
+  it('waits for the first slice of a program that nothing is known about', () => {
+    const run = new Run(1e9, new Pace(64), false);
+    const ended = run.submitted(run.next()?.groups ?? 0);
+    expect(run.next()).toBeUndefined();
+    ended(1);
+    expect(run.next()?.first).toBe(64);
+  });
+
+  it('slows down at once and speeds up step by step', () => {
+    const pace = new Pace(1, 1000);
+    const trial = () => pace.slice(1e9, true).groups;
+    pace.learn(1000, 100);
+    expect(trial()).toBe(10 * TARGET_MS);
+    pace.learn(1e6, 1);
+    expect(trial()).toBe(40 * TARGET_MS);
+  });
+
+  it('learns nothing for others from items that were not there', () => {
+    const pace = new Pace(1, 100);
+    // 2^31 items at most, of which the device finds ten: the slices behind them are empty.
+    const run = new Run(2 ** 31, pace, true);
+    const { covered, times } = simulate(run, { total: 2 ** 31, perMs: 1e12 });
+    expect(covered).toBe(true);
+    expect(times.length).toBeLessThan(60);
+    expect(pace.slice(1e9, true).groups).toBe(100 * TARGET_MS);
+    // But that they are slow, it does.
+    new Run(2 ** 31, pace, true).submitted(1000)(100);
+    expect(pace.slice(1e9, true).groups).toBe(10 * TARGET_MS);
+  });
+});

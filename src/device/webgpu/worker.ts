@@ -1,0 +1,32 @@
+import { absent } from '../absent.js';
+import type { DriverHost } from '../gpu/driver.js';
+import { serve } from '../gpu/serve.js';
+import { WebGpuDriver } from './driver.js';
+import { describe, deviceWishes } from './info.js';
+import { leaveInTime } from './leave.js';
+import { type AdapterChoice, findAdapter, promisesSpin } from './library.js';
+import { timed } from './timed.js';
+
+/** What the device's thread is started with. */
+export interface WebGpuStart {
+  readonly number: number;
+  readonly choice: AdapterChoice;
+}
+
+serve<WebGpuStart>('asynchronous', (own, host) => {
+  leaveInTime(async () => (await opening).close()); // before anything is promised
+  const opening = open(own, host);
+  return opening;
+});
+
+async function open({ number, choice }: WebGpuStart, host: DriverHost): Promise<WebGpuDriver> {
+  const found = await findAdapter(choice);
+  if (!found) throw absent(`webgpu:${number}`, 'its adapter is not there any more');
+  const { adapter, gpu } = found;
+  const { info } = describe(found, number);
+  const wishes = deviceWishes(adapter);
+  const device = timed(await adapter.requestDevice(wishes), host.calls);
+  host.log(`${info.id}: ${info.name}, features: ${wishes.requiredFeatures.join(', ') || 'none'}`);
+  const timestamps = wishes.requiredFeatures.includes('timestamp-query');
+  return WebGpuDriver.open({ gpu, device, limits: adapter.limits, info, timestamps, spins: promisesSpin() }, host);
+}

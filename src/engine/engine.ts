@@ -1,0 +1,160 @@
+import type { Device, DeviceInfo } from '../device/device.js';
+import { MillraceError } from '../kernel/error.js';
+import type { Kernel } from '../kernel/index.js';
+import { programOf } from './flow.js';
+import type { Job } from './job.js';
+import { Pipeline } from './pipeline.js';
+import { type ChunkRecord, Recorder } from './record.js';
+import { Run } from './run.js';
+import { SLOTS_PER_STREAM, STREAMS } from './slots.js';
+
+export interface EngineOptions {
+  /** Streams of each device; chunk k goes to stream k mod streams. Default 2. */
+  readonly streams?: number;
+  /** Chunks in flight on each stream. Default 3. */
+  readonly slots?: number;
+  /**
+   * `sync`: one chunk at a time, the next after the last was checked. `persistent`: a resident grid where the device has
+   * one, else as ever. `poll` and `callback` say how a device learns that work is done, and are given to it when it is
+   * opened; to the engine they are the same. All give the same answers.
+   */
+  readonly pipeline?: 'sync' | 'poll' | 'callback' | 'persistent';
+  /** How many chunks are remembered for telemetry. Default 0: none. */
+  readonly records?: number;
+  /** Stretches the times after which a silent device counts as stalled: by default 8 times what was expected, at least 2 s. */
+  readonly patience?: number;
+}
+
+export interface DeviceStatus {
+  readonly info: DeviceInfo;
+  /** The share of the time that it had work, 0 to 1. */
+  readonly fed: number | undefined;
+  readonly chunks: number;
+  readonly items: bigint;
+  readonly canaries: number;
+  readonly wrong: number;
+  readonly missed: number;
+  readonly failed: number;
+  readonly stalled: number;
+  readonly cancelled: number;
+  /** Why it is not used any longer. */
+  readonly fault: MillraceError | undefined;
+}
+
+/**
+ * Keeps devices fed with the chunks of jobs: all devices may work on one job, and each takes turns between several. The
+ * devices belong to whoever opened them; `close` gives back the streams and buffers.
+ */
+export class Engine {
+  readonly streams: number;
+  readonly slots: number;
+  readonly #pipelines: readonly Pipeline[];
+  readonly #recorder: Recorder;
+  readonly #runs = new Set<Run>();
+  #timer: ReturnType<typeof setInterval> | undefined;
+  #ids = 0;
+  #closed = false;
+
+  constructor(devices: readonly Device[], options: EngineOptions = {}) {
+    const { pipeline = 'poll', patience = 1 } = options;
+    const isSync = pipeline === 'sync';
+    this.streams = isSync ? 1 : (options.streams ?? STREAMS);
+    this.slots = isSync ? 1 : (options.slots ?? SLOTS_PER_STREAM);
+    for (const [what, value] of Object.entries({ streams: this.streams, slots: this.slots })) check(what, value);
+    this.#recorder = new Recorder(options.records);
+    const shared = {
+      streams: this.streams,
+      slotsPerStream: this.slots,
+      isSync,
+      isPersistent: pipeline === 'persistent',
+      patience,
+      recorder: this.#recorder,
+      lost: (lost: Pipeline, error: MillraceError) => {
+        for (const run of this.#runs) run.lost(lost, error);
+      },
+    };
+    this.#pipelines = devices.map((device) => new Pipeline(device, shared));
+  }
+
+  /** What each device has done, and whether it is still used. */
+  get devices(): DeviceStatus[] {
+    return this.#pipelines.map((pipeline) => ({
+      info: pipeline.device.info,
+      fed: pipeline.fed(),
+      ...pipeline.conduct.counts,
+      fault: pipeline.conduct.fault,
+    }));
+  }
+
+  /** The last chunks, oldest first. */
+  get records(): Iterable<Readonly<ChunkRecord>> {
+    return this.#recorder;
+  }
+
+  /** Compiles a kernel on all devices, so that the first job with it is not charged for that. */
+  async prepare(kernel: Kernel): Promise<void> {
+    const used = this.#pipelines.filter(({ conduct }) => conduct.fault === undefined);
+    await Promise.all(used.map(({ device }) => programOf(device, kernel)));
+  }
+
+  /** Starts a job on all devices. */
+  run<Result>(job: Job<Result>): Run {
+    if (this.#closed) {
+      throw new MillraceError({
+        code: 'device-closed',
+        message: 'the engine has been closed',
+        asked: `job ${job.name}`,
+        advice: 'make another',
+      });
+    }
+    const run = new Run(`${job.name} ${this.#ids++}`, job as Job<unknown>);
+    this.#runs.add(run);
+    void run.over.then(() => {
+      this.#runs.delete(run);
+      if (this.#runs.size === 0) this.#stopClock();
+    });
+    this.#startClock();
+    run.start(this.#pipelines);
+    return run;
+  }
+
+  /** Stops all jobs and gives streams and buffers back. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    const runs = [...this.#runs];
+    for (const run of runs) run.stop();
+    await Promise.all(runs.map((run) => run.over));
+    await Promise.all(this.#pipelines.map((pipeline) => pipeline.close()));
+  }
+
+  /** While jobs run, the clock also keeps the process alive: a device that hangs would not. */
+  #startClock(): void {
+    if (this.#timer !== undefined) return;
+    let last = performance.now();
+    this.#timer = setInterval(() => {
+      const now = performance.now();
+      // While the host itself was busy it could not hear: that is no silence of a device.
+      const ms = Math.min(now - last, 2 * TICK_MS);
+      last = now;
+      for (const pipeline of this.#pipelines) pipeline.tick(ms);
+      for (const run of this.#runs) run.wake();
+    }, TICK_MS);
+  }
+
+  #stopClock(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+}
+
+const TICK_MS = 50;
+
+function check(what: string, value: number): void {
+  if (Number.isInteger(value) && value >= 1 && value <= 32) return;
+  throw new MillraceError({
+    code: 'usage',
+    message: `${value} is no number of ${what}`,
+    asked: `${what} ${value}`,
+    advice: 'give a whole number from 1 to 32',
+  });
+}

@@ -1,0 +1,240 @@
+import type {
+  BoundJob,
+  Completion,
+  Device,
+  DeviceBuffer,
+  DeviceProgram,
+  Resident,
+  ResidentRange,
+  Stream,
+  Values,
+} from '../device/device.js';
+import type { Kernel } from '../kernel/index.js';
+import type { ChunkShape } from './chunk.js';
+import { openSlot } from './flow-slot.js';
+import { MOST_ITEMS, type Piece } from './space.js';
+
+/**
+ * How the chunks of a job run on a device: what is compiled and allocated once, what each chunk's place has of its own,
+ * which commands a chunk is, and what is read from it afterwards. `flow()` makes one from data.
+ */
+export interface Flow<Result> {
+  readonly name: string;
+  open(device: Device, options?: FlowOptions): Promise<OpenFlow<Result>>;
+}
+
+export interface FlowOptions {
+  /** Use a resident grid where flow and device can. */
+  readonly persistent?: boolean;
+  /** Chunks that may be in flight at a time. */
+  readonly slots?: number;
+}
+
+/** A flow on one device: compiled, with what all slots share. */
+export interface OpenFlow<Result> {
+  readonly device: Device;
+  readonly shape: ChunkShape;
+  /** One chunk's place on a stream, with buffers of its own. */
+  slot(stream: Stream): Promise<FlowSlot<Result>>;
+  close(): void;
+}
+
+export interface FlowSlot<Result> {
+  /** Queues the commands of a chunk; `values` picks other job values than the job's own (see `FlowSpec.others`). */
+  submit(piece: Piece, values?: number): Completion;
+  /** What the chunk gave, once it is complete. Views into the slot's memory are good until the next submit. */
+  reap(piece: Piece): Result | Overflow;
+  /** Where the flow's slots share a resident grid: stops what was submitted on all of them. */
+  readonly cancel?: (() => void) | undefined;
+  close(): void;
+}
+
+/** More hits than the ring holds: nothing of the chunk counts, it is run again in smaller pieces. */
+export class Overflow {
+  readonly found: number;
+  readonly room: number;
+  constructor(found: number, room: number) {
+    this.found = found;
+    this.room = room;
+  }
+}
+
+export type JobValues<Name extends string> = Readonly<Partial<Record<Name, Values>>>;
+
+/** A flow as data. Buffers are called by their names; all of a slot's are its own, so that chunks never meet. */
+export interface FlowSpec<Result, Name extends string = string> {
+  readonly name: string;
+  /** What a chunk launches; several make a chain that stays on the device. */
+  readonly kernels: Readonly<Record<Name, Kernel>>;
+  /** The kernels' job values. */
+  readonly job?: JobValues<Name>;
+  /** Further sets of job values, numbered from 1, for chunks whose results are known beforehand. */
+  readonly others?: readonly JobValues<Name>[];
+  /** Data that every chunk reads, written to each device once. */
+  readonly shared?: Readonly<Record<string, ArrayBufferView>>;
+  /** Buffers of each slot, in bytes. */
+  readonly buffers?: Readonly<Record<string, number>>;
+  /** Rings of each slot: whose hits, how many at most. They are zeroed before each chunk and read after it. */
+  readonly rings?: Readonly<Record<string, { readonly kernel: Name; readonly hits: number }>>;
+  /** Host memory of each slot, in bytes: where `read` goes to. */
+  readonly host?: Readonly<Record<string, number>>;
+  /** The commands of one chunk, in order. */
+  steps(piece: Piece, host: HostViews): readonly Step<Name>[];
+  reap(piece: Piece, slot: Reaped<Name>): Result | Overflow;
+  /** Of a flow that is one launch with one ring: the launch, for devices that keep a grid resident. */
+  resident?(piece: Piece): ResidentRange;
+  readonly granularity?: number;
+  readonly least?: number;
+  readonly most?: number;
+  /** Default: from the device's units and the first kernel's lanes. */
+  readonly stride?: (device: Device, programs: Readonly<Record<Name, DeviceProgram>>) => number;
+}
+
+/** A slot's host memory by name. */
+export type HostViews = Readonly<Record<string, Uint8Array>>;
+
+export type Step<Name extends string = string> =
+  | {
+      readonly do: 'fill';
+      readonly buffer: string;
+      readonly word: number;
+      readonly offset?: number;
+      readonly bytes?: number;
+    }
+  | { readonly do: 'write'; readonly buffer: string; readonly data: ArrayBufferView; readonly offset?: number }
+  | { readonly do: 'read'; readonly buffer: string; readonly into: ArrayBufferView; readonly offset?: number }
+  | {
+      readonly do: 'copy';
+      readonly from: string;
+      readonly to: string;
+      readonly bytes: number;
+      readonly fromOffset?: number;
+      readonly toOffset?: number;
+    }
+  | {
+      readonly do: 'launch';
+      readonly kernel: Name;
+      readonly base?: bigint;
+      /** By value, or a word that an earlier step of the chain has written. */
+      readonly count: number | { readonly buffer: string; readonly word: number; readonly max: number };
+      readonly chunk?: Values;
+      /** The kernel's bindings: under their names, which of the flow's buffers. Left out: the buffer of the same name. */
+      readonly buffers?: Readonly<Record<string, string>>;
+      readonly ring?: string;
+    };
+
+/** What `reap` looks at. */
+export interface Reaped<Name extends string = string> {
+  readonly host: HostViews;
+  /** A ring's words, as the device left them, and whose they are. */
+  ring(name: string): { readonly words: Uint32Array; readonly program: DeviceProgram; readonly hits: number };
+  readonly programs: Readonly<Record<Name, DeviceProgram>>;
+}
+
+/** A flow from its description. */
+export function flow<Result, const Name extends string = string>(spec: FlowSpec<Result, Name>): Flow<Result> {
+  return {
+    name: spec.name,
+    async open(device, options = {}) {
+      const kernels = Object.entries(spec.kernels) as [Name, Kernel][];
+      const compiled = await Promise.all(
+        kernels.map(async ([name, kernel]) => [name, await programOf(device, kernel)]),
+      );
+      const programs = Object.fromEntries(compiled) as Record<Name, DeviceProgram>;
+      const bind = (job?: JobValues<Name>): Bound<Name> =>
+        Object.fromEntries(
+          kernels.map(([name]) => [name, programs[name].bind(job?.[name] ?? spec.job?.[name] ?? {})]),
+        ) as Bound<Name>;
+      const jobs = [bind(), ...(spec.others ?? []).map((values) => bind(values))];
+      const shared = await writeShared(device, spec.shared ?? {});
+      const free = (): void => {
+        for (const buffer of Object.values(shared)) buffer.free();
+      };
+      const common = { device, spec, programs, jobs, shared };
+      const resident = await openResident(common, options).catch((error) => {
+        free();
+        throw error;
+      });
+      const ready: ReadyFlow<Result, Name> = { ...common, resident };
+      return {
+        device,
+        shape: shapeOf(ready),
+        slot: (stream) => openSlot(ready, stream),
+        close: () => {
+          resident?.close();
+          free();
+        },
+      };
+    },
+  };
+}
+
+/** What all slots of a flow on a device have in common. */
+export interface ReadyFlow<Result, Name extends string = string> {
+  readonly device: Device;
+  readonly spec: FlowSpec<Result, Name>;
+  readonly programs: Readonly<Record<Name, DeviceProgram>>;
+  /** Number 0 is the job itself. */
+  readonly jobs: readonly Bound<Name>[];
+  readonly shared: Readonly<Record<string, DeviceBuffer>>;
+  readonly resident: Resident | undefined;
+}
+
+type Bound<Name extends string> = Readonly<Record<Name, BoundJob>>;
+
+/** Items per thread of one pass: enough that starting a thread does not count. */
+const PASS_ITEMS = { gpu: 64, cpu: 256 } as const;
+
+function shapeOf<Result, Name extends string>({ device, spec, programs }: ReadyFlow<Result, Name>): ChunkShape {
+  const { granularity = 1, least = 1, most = MOST_ITEMS } = spec;
+  const [first] = Object.values<DeviceProgram>(programs);
+  const pass = device.info.units * (first?.lanes ?? 1) * PASS_ITEMS[device.info.processor];
+  const stride = spec.stride?.(device, programs) ?? pass;
+  return { granularity, least, most, stride: Math.max(stride, granularity) };
+}
+
+/** Programs last as long as their device, so that jobs with the same kernel share one. */
+const programs = new WeakMap<Device, WeakMap<Kernel, Promise<DeviceProgram>>>();
+
+export function programOf(device: Device, kernel: Kernel): Promise<DeviceProgram> {
+  const known = programs.get(device) ?? new WeakMap<Kernel, Promise<DeviceProgram>>();
+  programs.set(device, known);
+  const compiling = known.get(kernel) ?? device.compile(kernel);
+  known.set(kernel, compiling);
+  compiling.catch(() => known.delete(kernel));
+  return compiling;
+}
+
+async function openResident<Result, Name extends string>(
+  { device, spec, jobs, shared }: Omit<ReadyFlow<Result, Name>, 'resident'>,
+  { persistent = false, slots = 1 }: FlowOptions,
+): Promise<Resident | undefined> {
+  const [ring, ...others] = Object.values(spec.rings ?? {});
+  const job = ring && jobs[0]?.[ring.kernel];
+  if (!persistent || !spec.resident || !job || others.length > 0) return undefined;
+  return device.resident?.(job, { entries: slots, hits: ring.hits, buffers: shared });
+}
+
+async function writeShared(
+  device: Device,
+  data: Readonly<Record<string, ArrayBufferView>>,
+): Promise<Record<string, DeviceBuffer>> {
+  const entries = Object.entries(data);
+  if (entries.length === 0) return {};
+  const buffers: Record<string, DeviceBuffer> = {};
+  const stream = device.stream();
+  try {
+    for (const [name, view] of entries) {
+      const buffer = await device.alloc(view.byteLength);
+      buffers[name] = buffer;
+      stream.write(buffer, view);
+    }
+    await stream.mark().done;
+    return buffers;
+  } catch (error) {
+    for (const buffer of Object.values(buffers)) buffer.free();
+    throw error;
+  } finally {
+    stream.close();
+  }
+}

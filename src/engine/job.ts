@@ -1,0 +1,60 @@
+import type { Aim } from './chunk.js';
+import type { Flow } from './flow.js';
+import type { Partition } from './share.js';
+import type { ChunkSource } from './source.js';
+import type { Piece } from './space.js';
+
+/**
+ * What a flow maker (`search`, `generate`, `transform`) asks of the engine: which work there is, how a chunk of it runs,
+ * what a right result is, and where results go.
+ */
+export interface Job<Result> {
+  readonly name: string;
+  readonly flow: Flow<Result>;
+  readonly source: ChunkSource<Result>;
+  /** Default `batch`. */
+  readonly aim?: Aim;
+  readonly signal?: AbortSignal;
+  /** Default: devices pull. A partition takes everything from the source at once. */
+  readonly partition?: Partition;
+  /** Results are views into their slot's memory: it stays with them until they are released. */
+  readonly keepsSlot?: boolean;
+  readonly canaries?: readonly Canary<Result>[];
+  /** Hits that a ring holds, and how many there are in a result: chunks are sized so that rings seldom overflow. */
+  readonly hits?: { readonly room: number; count(result: Result): number };
+  /** Checks a complete chunk's result by independent code. Rejects when that is impossible: then the job fails. */
+  verify(piece: Piece, result: Result): Promise<Finding>;
+  /** A result that was found right; it may not count yet. */
+  verified?(piece: Piece, result: Result): void;
+  /** The part of a piece's result that lies in a part of the piece. */
+  part(piece: Piece, result: Result, part: Piece): Result;
+  /** A result that counts: each index comes once, in no order. */
+  credit(credit: Credit<Result>): void;
+  /** The consumer is behind: no chunk but the one that everything waits for is started. */
+  isFull?(): boolean;
+  /** Something will be done again; what waits behind it should not hold on to slots. */
+  returned?(): void;
+}
+
+export interface Finding {
+  /** How many results were recomputed. */
+  readonly checked: number;
+  /** What is wrong, for people; undefined when nothing is. */
+  readonly wrong?: string;
+}
+
+export interface Credit<Result> {
+  readonly piece: Piece;
+  readonly result: Result;
+  readonly device: string;
+  /** The result is no longer looked at. */
+  release(): void;
+}
+
+/** A chunk whose result is known, to see whether a device finds it. */
+export interface Canary<Result> {
+  readonly piece: Piece;
+  /** Which job values it runs with (`FlowSpec.others`); 0 is the job's own. */
+  readonly values: number;
+  isFound(result: Result): boolean;
+}

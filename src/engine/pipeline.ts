@@ -1,0 +1,337 @@
+import { clockNs } from '../device/clock.js';
+import type { Completion, Device, Report, Stream } from '../device/device.js';
+import type { MillraceError } from '../kernel/error.js';
+import { expectedEnds } from './balance.js';
+import { attempt, Conduct, isOfDevice } from './conduct.js';
+import { join, leave, type Rotation, roundsOf, serve } from './fairness.js';
+import type { Chunk, Work } from './flight.js';
+import { Overflow } from './flow.js';
+import type { Lane } from './lane.js';
+import { type Busy, busyFrom, fedShare, startBusy } from './rates.js';
+import type { Outcome, Recorder } from './record.js';
+import { Silence } from './silence.js';
+import { freeSlot, openSlots, type Slot, type Slots, takeSlot } from './slots.js';
+
+export interface PipelineOptions {
+  readonly streams: number;
+  readonly slotsPerStream: number;
+  /** One chunk at a time, the next one after the last was checked. */
+  readonly isSync: boolean;
+  readonly isPersistent: boolean;
+  /** Stretches the times after which a device counts as stalled. */
+  readonly patience: number;
+  readonly recorder: Recorder;
+  /** The device is not used any longer. */
+  lost(pipeline: Pipeline, error: MillraceError): void;
+}
+
+/**
+ * One device, kept fed: its streams, the chunks in flight on each, the jobs that take turns. Nothing here waits: a chunk
+ * that is not done is looked at again when it says so, and meanwhile every free slot gets the next chunk.
+ */
+export class Pipeline {
+  readonly device: Device;
+  readonly options: PipelineOptions;
+  readonly conduct: Conduct;
+  readonly streams: readonly Stream[];
+  readonly #lanes = new Map<string, Lane>();
+  /** By stream, in the order they were queued. */
+  readonly #flying: Chunk[][];
+  readonly #silence: Silence;
+  #slots: Slots;
+  #rotation: Rotation = [];
+  #busy: Busy | undefined;
+  #lastEndedNs = 0n;
+  #isAwake = false;
+  #onIdle: () => void = () => undefined;
+
+  constructor(device: Device, options: PipelineOptions) {
+    const { streams, slotsPerStream, patience, lost } = options;
+    this.device = device;
+    this.options = options;
+    this.conduct = new Conduct(device.info, (fault) => {
+      for (const chunk of this.#flying.flat()) chunk.isLost = true;
+      for (const stream of this.streams) attempt(() => stream.cancel());
+      lost(this, fault);
+    });
+    this.streams = this.#open(streams);
+    this.#flying = Array.from({ length: streams }, () => []);
+    this.#silence = new Silence(streams, patience);
+    this.#slots = openSlots(streams, slotsPerStream);
+  }
+
+  /** The share of the time since its first chunk, or of the last `windowNs`, that the device had work. */
+  fed(windowNs?: bigint): number | undefined {
+    return this.#busy && fedShare(this.#busy, clockNs(), windowNs);
+  }
+
+  /** Its oldest chunk is long overdue: it gets no more before it says something. */
+  get isStalled(): boolean {
+    return this.#silence.isLong;
+  }
+
+  join(lane: Lane): void {
+    this.#lanes.set(lane.run.id, lane);
+    this.#rotation = join(this.#rotation, lane.run.id);
+    lane.begin(this.#rotation.length);
+    this.wake();
+  }
+
+  leave(lane: Lane): void {
+    if (this.#lanes.get(lane.run.id) !== lane) return;
+    this.#lanes.delete(lane.run.id);
+    this.#rotation = leave(this.#rotation, lane.run.id);
+  }
+
+  /** There may be something to do: looked at after the present turn, once however often it was said. */
+  wake(): void {
+    if (this.#isAwake) return;
+    this.#isAwake = true;
+    queueMicrotask(() => {
+      this.#isAwake = false;
+      this.#fill();
+    });
+  }
+
+  /** Stops what nobody needs. A stream is cancelled when its oldest chunk is such; others behind it run again. */
+  sweep(): void {
+    for (const [at, flying] of this.#flying.entries()) {
+      const [oldest] = flying;
+      if (oldest === undefined || oldest.isCancelled || oldest.lane.run.needs(oldest)) continue;
+      const { lane, slot } = oldest;
+      // A resident grid stops with everything that it has: not while any of that is needed.
+      const sharing = slot.slot.cancel ? this.#flying.flat().filter((chunk) => chunk.lane === lane) : [];
+      if (sharing.some((chunk) => !chunk.isCancelled && lane.run.needs(chunk))) continue;
+      try {
+        this.streams[at]?.cancel();
+        slot.slot.cancel?.();
+      } catch (error) {
+        this.conduct.fail(error);
+        return;
+      }
+      for (const chunk of [...flying, ...sharing]) chunk.isCancelled = true;
+    }
+  }
+
+  /** Time has passed, as far as the host was awake: chunks that are overdue may be done by others. */
+  tick(ms: number): void {
+    const before = this.#silence.strikes;
+    let longestMs = 0;
+    for (const [stream, flying] of this.#flying.entries()) {
+      const [oldest] = flying;
+      if (oldest === undefined) continue;
+      const { perMs } = oldest.lane;
+      // Streams share the device, so that each may take as many times as long.
+      const dueMs = perMs && (oldest.piece.count * this.#busyStreams) / perMs;
+      if (!this.#silence.add(stream, ms, dueMs)) continue;
+      longestMs = Math.max(longestMs, this.#silence.msOf(stream));
+      for (const chunk of flying) chunk.lane.run.overdue(chunk);
+    }
+    // When a device hangs all of its streams do: that is one trouble, not several.
+    if (this.#silence.strikes <= before) return;
+    this.conduct.blame('stalled', `${this.device.info.id} has not answered for ${(longestMs / 1000).toFixed(1)} s`);
+  }
+
+  /** In how many milliseconds each chunk in flight should end. */
+  expectedEnds(): ReadonlyMap<number, number> {
+    const flying = this.#flying.flat().sort((a, b) => a.id - b.id);
+    const silent = this.#flying.flatMap((chunks, at) => (chunks.length > 0 ? this.#silence.msOf(at) : []));
+    const chunks = flying.map(({ id, piece, lane: { perMs } }) => ({ id, dueMs: perMs && piece.count / perMs }));
+    return expectedEnds({ chunks, heldMs: Math.min(...silent) });
+  }
+
+  note({ record }: Chunk, outcome: Outcome): void {
+    if (!record) return;
+    record.outcome = outcome;
+    record.verifiedNs = clockNs();
+  }
+
+  /** Gives the streams back, when nothing is on them any more: a device that hangs is not waited for long. */
+  async close(): Promise<void> {
+    if (this.#busyStreams > 0) {
+      await new Promise<void>((resolve) => {
+        const late = setTimeout(resolve, GRACE_MS);
+        this.#onIdle = () => {
+          clearTimeout(late);
+          resolve();
+        };
+      });
+    }
+    for (const stream of this.streams) attempt(() => stream.close());
+  }
+
+  get #busyStreams(): number {
+    return this.#flying.filter((flying) => flying.length > 0).length;
+  }
+
+  #open(streams: number): Stream[] {
+    try {
+      return Array.from({ length: streams }, () => this.device.stream());
+    } catch (error) {
+      if (!isOfDevice(error)) throw error;
+      this.conduct.fault = error as MillraceError;
+      return [];
+    }
+  }
+
+  /** Fills every slot that is free, jobs by turns. */
+  #fill(): void {
+    const full = new Set<number>();
+    while (this.conduct.fault === undefined && !this.isStalled) {
+      const free = this.#slots.free.filter(({ stream }) => !full.has(stream));
+      const taken = takeSlot({ ...this.#slots, free });
+      if (taken === undefined) return;
+      const { stream, place } = taken.slot;
+      const served = serve(
+        this.#rotation,
+        (id) => this.#lanes.get(id)?.wants === true && this.#lanes.get(id)?.hasSlot() === true,
+        (id) => this.#lanes.get(id)?.hasSlot(stream) === true,
+      );
+      const lane = served.job === undefined ? undefined : this.#lanes.get(served.job);
+      if (lane === undefined) {
+        full.add(stream);
+        continue;
+      }
+      const work = lane.run.next(lane);
+      if (work === undefined) {
+        lane.wants = false;
+        continue;
+      }
+      const rounds = roundsOf(this.#rotation, lane.run.id);
+      this.#rotation = served.rotation;
+      const others = this.#slots.free.filter((slot) => slot.stream !== stream || slot.place !== place);
+      this.#slots = { ...this.#slots, turn: taken.slots.turn, free: others };
+      if (served.crowded) for (const other of this.#lanes.values()) if (other !== lane) other.crowd();
+      this.#submit(lane, work, taken.slot, rounds);
+    }
+  }
+
+  #submit(lane: Lane, work: Work, place: Slot, waitRounds: number): void {
+    const slot = lane.takeSlot(place.stream);
+    if (slot === undefined) throw new TypeError('a lane was served that has no slot');
+    const { streams, slotsPerStream, recorder } = this.options;
+    const record = recorder.add({
+      ...work.piece,
+      job: lane.run.job.name,
+      device: this.device.info.id,
+      stream: place.stream,
+      slot: place.place,
+      policy: lane.next.policy,
+      waitRounds,
+      active: this.#rotation.length,
+      busy: streams * slotsPerStream - this.#slots.free.length,
+      enqueuedNs: clockNs(),
+    });
+    const chunk: Chunk = { ...work, lane, slot, place, record, isCancelled: false, isLost: false };
+    this.#busy ??= startBusy(clockNs());
+    lane.issued(work.piece.count);
+    lane.run.submitted(chunk);
+    this.#flying[place.stream]?.push(chunk);
+    const failed = (error: unknown): void => {
+      const { isLost } = chunk;
+      this.#landed(chunk);
+      lane.freeSlot(slot);
+      if (!isLost) this.#failed(chunk, error);
+    };
+    let completion: Completion;
+    try {
+      completion = slot.slot.submit(work.piece, work.canary?.values);
+    } catch (error) {
+      failed(error);
+      return;
+    }
+    if (record) record.submittedNs = clockNs();
+    completion.done.then((report) => this.#ended(chunk, report), failed).catch((error) => lane.run.fail(error));
+  }
+
+  #ended(chunk: Chunk, report: Report): void {
+    const { lane, slot, isLost } = chunk;
+    const isResult = report.complete && !isLost;
+    this.#landed(chunk, isResult && this.options.isSync);
+    if (isResult) {
+      this.#measure(chunk, report);
+      this.#reap(chunk);
+      return;
+    }
+    lane.freeSlot(slot);
+    if (isLost) return;
+    this.note(chunk, 'cancelled');
+    if (chunk.isCancelled) this.conduct.counts.cancelled++;
+    else this.conduct.blame('failed', `${this.device.info.id} stopped a chunk before its end`);
+    lane.run.returned(chunk);
+    this.wake();
+  }
+
+  #reap(chunk: Chunk): void {
+    const { lane, slot, piece } = chunk;
+    let result: unknown;
+    try {
+      result = slot.slot.reap(piece);
+    } catch (error) {
+      lane.freeSlot(slot);
+      lane.run.refuted(chunk, error);
+      this.#vacate(chunk);
+      return;
+    }
+    if (chunk.record) chunk.record.reapedNs = clockNs();
+    let isKept = lane.run.job.keepsSlot && !(result instanceof Overflow);
+    if (!isKept) lane.freeSlot(slot);
+    const release = (): void => {
+      if (!isKept) return;
+      isKept = false;
+      lane.freeSlot(slot);
+      this.wake();
+    };
+    const handled = lane.run.completed(chunk, result, release);
+    if (this.options.isSync) void handled.then(() => this.#vacate(chunk));
+    else this.wake();
+  }
+
+  /** The chunk is off the device; its place is free for the next one, unless `keepsPlace`. */
+  #landed(chunk: Chunk, keepsPlace = false): void {
+    const flying = this.#flying[chunk.place.stream] ?? [];
+    flying.splice(flying.indexOf(chunk), 1);
+    this.#silence.end(chunk.place.stream);
+    chunk.lane.landed(chunk.piece.count);
+    chunk.lane.run.landed(chunk);
+    if (!keepsPlace) this.#slots = freeSlot(this.#slots, chunk.place);
+    if (this.#busyStreams === 0) this.#onIdle();
+    this.sweep();
+  }
+
+  #vacate({ place }: Chunk): void {
+    this.#slots = freeSlot(this.#slots, place);
+    this.wake();
+  }
+
+  #measure({ lane, piece, record, canary }: Chunk, { startedNs, endedNs }: Report): void {
+    const { counts } = this.conduct;
+    counts.chunks++;
+    if (canary) counts.canaries++;
+    else counts.items += BigInt(piece.count);
+    if (record) {
+      record.startedNs = startedNs;
+      record.endedNs = endedNs;
+    }
+    this.#busy = this.#busy && busyFrom(this.#busy, startedNs, endedNs);
+    const aloneNs = endedNs - (startedNs > this.#lastEndedNs ? startedNs : this.#lastEndedNs);
+    if (endedNs > this.#lastEndedNs) this.#lastEndedNs = endedNs;
+    const ms = Number(endedNs - startedNs) / 1e6;
+    lane.completed(piece.count, ms, Math.max(0, Number(aloneNs) / 1e6), this.#rotation.length);
+  }
+
+  #failed(chunk: Chunk, error: unknown): void {
+    const { run } = chunk.lane;
+    this.note(chunk, 'failed');
+    if (!isOfDevice(error)) {
+      run.fail(error);
+      return;
+    }
+    this.conduct.fail(error);
+    run.returned(chunk);
+    this.wake();
+  }
+}
+
+/** How long a device that is silent is waited for at the end. */
+const GRACE_MS = 500;

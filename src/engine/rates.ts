@@ -1,0 +1,143 @@
+import { Intervals } from './intervals.js';
+import { between, greatest, shareOf } from './space.js';
+
+/**
+ * How fast, and how busy. Three figures with one rule in common: what is not known is undefined, never 0, NaN or
+ * infinite. Times are milliseconds of one monotonic clock (nanoseconds where they come from a device).
+ */
+
+/** An exponential average: the first sample as it is, then each new one with weight 0.2. */
+export interface Average {
+  readonly value: number | undefined;
+  readonly samples: number;
+}
+
+export const NO_AVERAGE: Average = { value: undefined, samples: 0 };
+export const WEIGHT = 0.2;
+
+/** A sample that is no number (0 items in 0 ms) teaches nothing. */
+export function observe({ value, samples }: Average, sample: number, weight = WEIGHT): Average {
+  if (!Number.isFinite(sample)) return { value, samples };
+  return { value: value === undefined ? sample : value + weight * (sample - value), samples: samples + 1 };
+}
+
+/**
+ * Items per millisecond, averaged over completions. Two streams may end chunks at the same instant, and a browser's clock
+ * stands still for 0.1 ms or more; so times and items are collected until they cover `LEAST_MS`, then they are one sample.
+ */
+export interface Throughput {
+  readonly perMs: Average;
+  readonly items: number;
+  readonly ms: number;
+}
+
+export const NO_THROUGHPUT: Throughput = { perMs: NO_AVERAGE, items: 0, ms: 0 };
+const LEAST_MS = 0.5;
+
+/** `ms` is the time the items held the device: since they started or since the completion before, whichever is later. */
+export function measure(before: Throughput, items: number, ms: number): Throughput {
+  if (!(items > 0) || !(ms >= 0)) return before;
+  const all = { items: before.items + items, ms: before.ms + ms };
+  if (all.ms < LEAST_MS) return { ...before, ...all };
+  return { perMs: observe(before.perMs, all.items / all.ms), items: 0, ms: 0 };
+}
+
+/** Counts indices over time. */
+export interface Meter {
+  /** Totals at moments, ascending; at least one. */
+  readonly marks: readonly Mark[];
+}
+
+interface Mark {
+  readonly atMs: number;
+  readonly total: bigint;
+}
+
+export const WINDOWS_MS = { tenSeconds: 10_000, minute: 60_000, quarterHour: 900_000 } as const;
+/** Marks are at least this far apart, so that a quarter of an hour is 1,800 of them at most. */
+const MARK_MS = 500;
+
+export const startMeter = (nowMs: number): Meter => ({ marks: [{ atMs: nowMs, total: 0n }] });
+
+export function count({ marks }: Meter, nowMs: number, indices: bigint): Meter {
+  const last = marks.at(-1) ?? { atMs: nowMs, total: 0n };
+  const mark = { atMs: Math.max(nowMs, last.atMs), total: last.total + indices };
+  // The last mark moves along until it is far enough from the one before it.
+  const before = marks.at(-2);
+  const kept = before !== undefined && last.atMs - before.atMs < MARK_MS ? marks.slice(0, -1) : marks;
+  // One mark older than the longest window stays: the window begins somewhere after it.
+  const old = kept.findIndex(({ atMs }) => atMs >= mark.atMs - WINDOWS_MS.quarterHour);
+  return { marks: [...kept.slice(Math.max(0, old - 1)), mark] };
+}
+
+/** Indices per second over the last `windowMs`; undefined until the meter has run that long. */
+export function rateOver({ marks }: Meter, nowMs: number, windowMs: number): number | undefined {
+  const from = nowMs - windowMs;
+  const [first] = marks;
+  const last = marks.at(-1);
+  if (first === undefined || last === undefined || first.atMs > from) return undefined;
+  const at = lastAtOrBefore(marks, from);
+  const low = marks[at] ?? first;
+  const high = marks[at + 1];
+  // Between two marks work is taken to be even; after the last one there was none.
+  const part = high === undefined ? 0 : (from - low.atMs) / (high.atMs - low.atMs);
+  const atFrom = Number((high ?? low).total - low.total) * part;
+  return ((Number(last.total - low.total) - atFrom) * 1000) / windowMs;
+}
+
+/** Indices per second since the start. */
+export function rateOverall({ marks }: Meter, startedMs: number, nowMs: number): number | undefined {
+  const last = marks.at(-1);
+  return last === undefined || nowMs <= startedMs ? undefined : (Number(last.total) * 1000) / (nowMs - startedMs);
+}
+
+/** When a device had work: the union of its chunks' times on the device, whatever order they are told in. */
+export interface Busy {
+  readonly startedNs: bigint;
+  /** Before `settledNs` only the sum is kept. */
+  readonly settledNs: bigint;
+  readonly settledBusyNs: bigint;
+  readonly recent: Intervals;
+}
+
+/** Reports older than this may be missed; it is longer than any window. */
+const KEEP_NS = 1_000_000_000_000n;
+
+export const startBusy = (nowNs: bigint): Busy => ({
+  startedNs: nowNs,
+  settledNs: nowNs,
+  settledBusyNs: 0n,
+  recent: Intervals.none,
+});
+
+export function busyFrom(busy: Busy, startedNs: bigint, endedNs: bigint): Busy {
+  const recent = busy.recent.add(between(greatest(startedNs, busy.settledNs), endedNs));
+  const settledNs = greatest(busy.settledNs, endedNs - KEEP_NS);
+  if (settledNs < busy.settledNs + KEEP_NS / 10n) return { ...busy, recent };
+  const past = between(busy.settledNs, settledNs);
+  const settledBusyNs = busy.settledBusyNs + recent.within(past).total;
+  return { ...busy, settledNs, settledBusyNs, recent: recent.remove(past) };
+}
+
+/** "Fed": the share of the time up to now that the device had work, 0 to 1, since the start or over the last `windowNs`. */
+export function fedShare(busy: Busy, nowNs: bigint, windowNs?: bigint): number | undefined {
+  if (windowNs === undefined) {
+    const span = nowNs - busy.startedNs;
+    if (span <= 0n) return undefined;
+    return shareOf(busy.settledBusyNs + busy.recent.within(between(busy.settledNs, nowNs)).total, span);
+  }
+  const from = nowNs - windowNs;
+  if (from < busy.startedNs || from < busy.settledNs) return undefined;
+  return shareOf(busy.recent.within(between(from, nowNs)).total, windowNs);
+}
+
+function lastAtOrBefore(marks: readonly Mark[], atMs: number): number {
+  let low = 0;
+  let high = marks.length - 1;
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    if ((marks[middle]?.atMs ?? 0) <= atMs) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}

@@ -1,0 +1,382 @@
+import { Account, chunkId } from './account.js';
+import { Audits, type Held } from './audit.js';
+import { isOfDevice } from './conduct.js';
+import type { Chunk, Work } from './flight.js';
+import { Overflow } from './flow.js';
+import { Handout } from './handout.js';
+import { sizeAfterOverflow } from './hits.js';
+import type { Canary, Job } from './job.js';
+import { Lane } from './lane.js';
+import { noDeviceLeft, type Unusable } from './none-left.js';
+import type { Pipeline } from './pipeline.js';
+import type { Piece } from './space.js';
+
+/** How a run ended: everything done, stopped before, or failed. */
+export type Ending = { readonly kind: 'complete' | 'stopped' } | { readonly kind: 'failed'; readonly error: unknown };
+
+export interface Progress {
+  /** Indices that count. */
+  readonly done: bigint;
+  /** Indices that no device has, as far as they are known. */
+  readonly waiting: bigint;
+  /** All that matters below it counts; undefined when everything does. */
+  readonly frontier: bigint | undefined;
+}
+
+/**
+ * One job over all devices: who gets which indices, whose results count, when it is over. Devices pull (`next`), and tell
+ * what became of each chunk; every index counts once, whatever was cancelled, done twice or lost.
+ */
+export class Run {
+  readonly id: string;
+  readonly job: Job<unknown>;
+  /** Nothing more will count. Never rejects. */
+  readonly ended: Promise<Ending>;
+  /** And its devices are free of it. */
+  readonly over: Promise<void>;
+  /** Devices that could not be used, or not to the end, and why. */
+  readonly unusable: Unusable[] = [];
+  readonly #account: Account;
+  readonly #handout: Handout;
+  readonly #audits: Audits;
+  readonly #lanes = new Set<Lane>();
+  readonly #chunks = new Map<number, Chunk>();
+  #opening = 0;
+  /** Results that are being checked. */
+  #checking = 0;
+  #ending: Ending | undefined;
+  #late: ReturnType<typeof setTimeout> | undefined;
+  #isLate = false;
+  #onEnd: (ending: Ending) => void = () => undefined;
+  #onOver: () => void = () => undefined;
+
+  constructor(id: string, job: Job<unknown>) {
+    this.id = id;
+    this.job = job;
+    this.#account = new Account(job.source);
+    this.#handout = new Handout(job, this.#account);
+    this.#audits = new Audits(job.canaries);
+    this.ended = new Promise((resolve) => {
+      this.#onEnd = resolve;
+    });
+    this.over = new Promise((resolve) => {
+      this.#onOver = resolve;
+    });
+  }
+
+  get progress(): Progress {
+    return { done: this.#account.counted, waiting: this.#account.waiting, frontier: this.#account.frontier };
+  }
+
+  /** The smallest index that matters and does not count yet; undefined when all do. */
+  get frontier(): bigint | undefined {
+    return this.#account.frontier;
+  }
+
+  /** Whether what everything else waits for is on no device. */
+  get isFrontierWaiting(): boolean {
+    return this.#account.isFrontierWaiting;
+  }
+
+  /** Opens the job on devices; each begins as soon as it is ready. */
+  start(pipelines: readonly Pipeline[]): void {
+    const { signal, source } = this.job;
+    const abort = (): void => this.fail(signal?.reason);
+    signal?.addEventListener('abort', abort, { once: true });
+    void this.ended.then(() => signal?.removeEventListener('abort', abort));
+    if (signal?.aborted) abort();
+    else for (const pipeline of pipelines) this.#open(pipeline);
+    source.watch?.(() => {
+      this.wake();
+      this.#settle();
+    });
+    this.#settle();
+  }
+
+  /** Ends it: what is in flight is cancelled and does not count. */
+  stop(): void {
+    this.#end({ kind: 'stopped' });
+  }
+
+  fail(error: unknown): void {
+    this.#end({ kind: 'failed', error });
+  }
+
+  /** Indices from `bound` on no longer matter. */
+  lower(bound: bigint): void {
+    this.#account.lower(bound);
+    this.#settle();
+  }
+
+  /** There may be something to do: the consumer has caught up, time has passed. */
+  wake(): void {
+    if (this.#ending) return;
+    for (const lane of this.#lanes) {
+      lane.wants = true;
+      lane.pipeline.wake();
+    }
+  }
+
+  // What pipelines ask and tell.
+
+  /** The next chunk for a device. */
+  next(lane: Lane): Work | undefined {
+    if (this.#ending) return undefined;
+    try {
+      const isBehind = this.#checking > MOST_CHECKING;
+      const piece = () => (isBehind ? undefined : this.#handout.next(lane, this.#lanes, (id) => this.#chunks.has(id)));
+      const work = this.#canary(lane, false) ?? piece();
+      // A device that has nothing else to do is asked for the proof without which its work does not count.
+      return work ?? (lane.items === 0 ? this.#canary(lane, true) : undefined);
+    } catch (error) {
+      this.fail(error);
+      return undefined;
+    }
+  }
+
+  needs({ id, canary, lane }: Chunk): boolean {
+    if (this.#ending || !this.#lanes.has(lane)) return false;
+    return canary !== undefined || !this.#account.isObsolete(id);
+  }
+
+  submitted(chunk: Chunk): void {
+    this.#chunks.set(chunk.id, chunk);
+  }
+
+  /** It is off its device. */
+  landed({ id }: Chunk): void {
+    this.#chunks.delete(id);
+    if (this.#ending) this.#settle();
+  }
+
+  /** It was cancelled, or its device failed: nothing of it counts. */
+  returned({ id, lane, canary }: Chunk): void {
+    if (canary) this.#audits.lose(lane);
+    else this.#giveBack(id);
+    this.#settle();
+  }
+
+  /** Its result makes no sense. */
+  refuted(chunk: Chunk, error: unknown): void {
+    if (isOfDevice(error)) this.#refute(chunk, error instanceof Error ? error.message : String(error));
+    else this.fail(error);
+  }
+
+  /** It holds its device up: others may do it, and what waits for the device's next canary, as well. */
+  overdue({ id, lane }: Chunk): void {
+    for (const late of [id, ...lane.audit.held]) this.#account.abandon(late);
+    this.job.returned?.();
+    this.wake();
+  }
+
+  /** It is complete. The promise is settled when all is done with it; it never rejects. */
+  async completed(chunk: Chunk, result: unknown, release: () => void): Promise<void> {
+    this.#checking++;
+    try {
+      if (this.#ending) release();
+      else if (result instanceof Overflow) this.#overflowed(chunk, result);
+      else if (chunk.canary) this.#audited(chunk, chunk.canary, result, release);
+      else await this.#check({ chunk, result, release });
+    } catch (error) {
+      release();
+      this.fail(error);
+    } finally {
+      this.#checking--;
+      if (this.#checking === MOST_CHECKING) this.wake();
+      this.#settle();
+    }
+  }
+
+  /** A device is not used any longer: what it had is for the others. */
+  lost(pipeline: Pipeline, error: unknown): void {
+    for (const lane of this.#lanes) if (lane.pipeline === pipeline) this.#leave(lane, error);
+  }
+
+  #open(pipeline: Pipeline): void {
+    const lane = new Lane(this, pipeline);
+    this.#lanes.add(lane);
+    const { fault } = pipeline.conduct;
+    if (fault) {
+      this.#leave(lane, fault);
+      return;
+    }
+    this.#opening++;
+    lane
+      .open()
+      .then(
+        () => this.#lanes.has(lane) && !this.#ending && pipeline.join(lane),
+        (error) => (isOfDevice(error) ? this.#leave(lane, error) : this.fail(error)),
+      )
+      .finally(() => {
+        this.#opening--;
+        this.#settle();
+      });
+  }
+
+  #leave(lane: Lane, error: unknown): void {
+    this.#lanes.delete(lane);
+    this.unusable.push({ device: lane.device, error });
+    lane.pipeline.leave(lane);
+    this.#distrust(lane);
+    for (const { id, lane: at, canary } of this.#chunks.values()) if (at === lane && !canary) this.#giveBack(id);
+    lane.close();
+    this.#settle();
+  }
+
+  /** What a device has done since its last canary never counts. */
+  #distrust(lane: Lane): void {
+    for (const { chunk, release } of this.#audits.fail(lane)) {
+      release();
+      this.#giveBack(chunk.id);
+    }
+  }
+
+  #giveBack(id: number): void {
+    this.#account.giveBack(id);
+    this.job.returned?.();
+    this.wake();
+  }
+
+  #canary(lane: Lane, isIdle: boolean): Work | undefined {
+    const canary = this.#audits.due(lane, isIdle);
+    return canary && { id: chunkId(), piece: canary.piece, canary };
+  }
+
+  #audited(chunk: Chunk, canary: Canary<unknown>, result: unknown, release: () => void): void {
+    const { lane } = chunk;
+    const isFound = canary.isFound(result);
+    release();
+    lane.pipeline.note(chunk, isFound ? 'audit' : 'wrong');
+    if (isFound) {
+      for (const held of this.#audits.pass(lane)) this.#count(held);
+      return;
+    }
+    this.#audits.lose(lane);
+    const { start, count } = canary.piece;
+    const where = `${start} to ${start + BigInt(count)}`;
+    lane.pipeline.conduct.blame(
+      'missed',
+      `${lane.device} missed what is known to be in indices ${where} of ${this.job.name}`,
+    );
+  }
+
+  #overflowed(chunk: Chunk, { found, room }: Overflow): void {
+    const { id, piece, canary, lane } = chunk;
+    if (canary) {
+      this.#refute(chunk, 'its ring overflowed in a chunk whose hits are known');
+      return;
+    }
+    lane.pipeline.note(chunk, 'overflow');
+    this.#handout.found(found, piece.count, true);
+    this.#account.tryAgain(id, sizeAfterOverflow(piece, found, room));
+    this.job.returned?.();
+    this.wake();
+  }
+
+  async #check(held: Held): Promise<void> {
+    const { job } = this;
+    const { chunk, result, release } = held;
+    const { id, piece, lane } = chunk;
+    if (job.hits) this.#handout.found(job.hits.count(result), piece.count);
+    const { checked, wrong } = await job.verify(piece, result);
+    const isTrusted = this.#lanes.has(lane);
+    if (isTrusted && !this.#ending && wrong === undefined) {
+      lane.pipeline.conduct.praise(checked);
+      job.verified?.(piece, result); // may end the run
+    }
+    if (this.#ending) release();
+    else if (wrong !== undefined || !isTrusted) {
+      release();
+      if (isTrusted) this.#refute(chunk, wrong ?? '');
+      else this.#giveBack(id);
+    } else if (this.#audits.areNone) this.#count(held);
+    else {
+      this.#audits.hold(held);
+      this.wake(); // the last of the device's chunks may have been this one: now a canary is due
+    }
+  }
+
+  #refute(chunk: Chunk, what: string): void {
+    const { lane, id, canary } = chunk;
+    lane.pipeline.note(chunk, 'wrong');
+    if (canary) this.#audits.lose(lane);
+    else this.#giveBack(id);
+    lane.pipeline.conduct.blame('wrong', `${lane.device} (${lane.pipeline.device.info.name}): ${what}`);
+  }
+
+  #count({ chunk, result, release }: Held): void {
+    const parts = this.#account.finish(chunk.id);
+    chunk.lane.pipeline.note(chunk, parts.length === 0 ? 'duplicate' : 'counted');
+    let left = parts.length;
+    if (left === 0) release();
+    const releasePart = (): void => {
+      left--;
+      if (left === 0) release();
+    };
+    for (const part of parts) this.#store(chunk, result, part, releasePart);
+  }
+
+  /** A part of a chunk, most often all of it, is told as soon as it is stored. */
+  #store({ piece, lane: { device } }: Chunk, result: unknown, part: Piece, release: () => void): void {
+    const { job } = this;
+    const isWhole = part.count === piece.count;
+    const credit = { piece: part, result: isWhole ? result : job.part(piece, result, part), device, release };
+    const tell = (): void => {
+      this.#account.stored(part);
+      if (this.#ending?.kind === 'failed') release();
+      else job.credit(credit);
+    };
+    const failed = (error: unknown): void => {
+      this.#account.stored(part);
+      release();
+      this.fail(error);
+    };
+    const stored = job.source.done(part, credit.result);
+    if (stored === undefined) tell();
+    else
+      void stored
+        .then(tell)
+        .catch(failed)
+        .then(() => this.#settle());
+  }
+
+  /** Cancels what is not needed, and ends the run when everything is done or nobody is left to do it. */
+  #settle(): void {
+    if (!this.#ending) {
+      try {
+        this.#handout.lease(1, this.#lanes.size);
+      } catch (error) {
+        this.fail(error);
+      }
+      if (this.#account.isComplete && this.#checking === 0) this.#end({ kind: 'complete' });
+      else if (this.#lanes.size === 0) this.fail(noDeviceLeft(this.job.name, this.unusable));
+    }
+    for (const lane of this.#lanes) lane.pipeline.sweep();
+    const isFlying = !this.#isLate && [...this.#chunks.values()].some(({ isLost }) => !isLost);
+    if (this.#ending === undefined || isFlying || this.#opening > 0 || this.#account.isStoring) return;
+    clearTimeout(this.#late);
+    this.#account.close();
+    this.#onOver();
+  }
+
+  #end(ending: Ending): void {
+    if (this.#ending) return;
+    this.#ending = ending;
+    this.#onEnd(ending);
+    // A device that does not even say that it has stopped is not waited for.
+    this.#late = setTimeout(() => {
+      this.#isLate = true;
+      this.#settle();
+    }, LATE_MS);
+    for (const lane of this.#lanes) {
+      this.#distrust(lane);
+      lane.pipeline.leave(lane);
+      lane.close();
+    }
+    this.#settle();
+  }
+}
+
+const LATE_MS = 2000;
+/** Results that wait to be checked: with more the devices wait, as when every index hits and checks are slow. */
+const MOST_CHECKING = 64;

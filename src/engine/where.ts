@@ -1,0 +1,53 @@
+import type { Device } from '../device/device.js';
+import type { OpenOptions } from '../device/kinds.js';
+import { MillraceError } from '../kernel/error.js';
+import { Engine, type EngineOptions } from './engine.js';
+
+/** Where a job runs: on an engine that others use too, or on devices of its own, opened already or by their names. */
+export type Where =
+  | { readonly engine: Engine }
+  | ({
+      readonly engine?: never;
+      /** Default `auto`, the best there is: opened for the job and closed after it. */
+      readonly devices?: Device | readonly Device[] | string;
+    } & EngineOptions);
+
+/** Opens a list of names, such as `cuda:0,cpu`. */
+export type OpenDevices = (names: string, options: OpenOptions) => Promise<Device[]>;
+
+let openByName: OpenDevices | undefined;
+
+/** Says how names become devices. The package's entries do: Node and a page have different ones. */
+export function openDevicesWith(open: OpenDevices): void {
+  openByName = open;
+}
+
+export async function openEngine(where: Where): Promise<{ readonly engine: Engine; close(): Promise<void> }> {
+  if (where.engine) return { engine: where.engine, close: async () => undefined };
+  const { devices = 'auto', ...options } = where;
+  const completion = completionOf(options.pipeline);
+  const opened = typeof devices === 'string' ? await opener()(devices, { completion }) : [];
+  const used = typeof devices === 'string' ? opened : Array.isArray(devices) ? devices : [devices as Device];
+  const engine = new Engine(used, options);
+  return {
+    engine,
+    close: async () => {
+      await engine.close();
+      await Promise.all(opened.map((device) => device.close()));
+    },
+  };
+}
+
+/** How devices that are fed so should learn that work is done. */
+export const completionOf = (pipeline: EngineOptions['pipeline'] = 'poll'): 'poll' | 'callback' | 'sync' =>
+  pipeline === 'persistent' ? 'poll' : pipeline;
+
+function opener(): OpenDevices {
+  if (openByName) return openByName;
+  throw new MillraceError({
+    code: 'usage',
+    message: 'devices cannot be opened by name here',
+    asked: 'a job without devices',
+    advice: 'give opened devices, or import the package by its name',
+  });
+}

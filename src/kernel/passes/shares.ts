@@ -1,0 +1,59 @@
+import { type Hoisted, type Node, type Op, Stage } from '../ir.js';
+import { isFloat, wordsOf } from '../types.js';
+import { movable, type PipeShares } from './pipes.js';
+import { turns } from './turns.js';
+
+/**
+ * How much of a program goes to the multiply-add pipe of an NVIDIA processor: as much as leaves it the less busy of the
+ * two. Two thirds of SHA-256d are rotations and logic: all that can move does. A Fermat test is made of
+ * products: nothing moves. Loops count once.
+ */
+export function pipesFor(program: Hoisted): PipeShares {
+  const { nodes, additions } = movable(turns(program));
+  const varying = nodes.filter((node) => node.stage === Stage.varying);
+  const load = (of: (node: Node) => number) => varying.reduce((sum, node) => sum + of(node), 0);
+  const ahead = load(integerWork) - load(productWork);
+  // An addition that moves takes a half from the one (three operands of a sum are one instruction) and gives 1 to the other.
+  const all = additions.length * 1.5;
+  return { additions: all === 0 ? 0 : Math.max(0, Math.min(1, ahead / all)), turns: true };
+}
+
+/** Instructions on the integer pipe: up to three operands of a sum or of bit logic are one. */
+const integer: Readonly<Partial<Record<Op, number>>> = {
+  add: 0.5,
+  sub: 0.5,
+  neg: 0.5,
+  carry: 1,
+  borrow: 1,
+  and: 0.5,
+  or: 0.5,
+  xor: 0.5,
+  not: 0,
+  bitSelect: 1,
+  logic3: 1,
+  shl: 1,
+  shr: 1,
+  rotl: 1,
+  rotr: 1,
+  funnel: 1,
+  byteSwap: 1,
+  eq: 1,
+  ne: 1,
+  lt: 1,
+  le: 1,
+  select: 1,
+};
+
+function integerWork({ op, type, args }: Node): number {
+  const of = args[0]?.type ?? type;
+  return isFloat(of) ? 0 : (integer[op] ?? 0) * wordsOf(of);
+}
+
+/** Clocks on the multiply-add pipe, which computes with f32 too. Of two words' product there are four, and twice the time. */
+function productWork({ op, type }: Node): number {
+  if (type === 'f32') return 1;
+  if (type !== 'u32' && type !== 'i32' && type !== 'u64') return 0;
+  const wide = op === 'mulHi' || op === 'wmadHi';
+  if (!wide && op !== 'mul') return 0;
+  return (wide ? 2 : 1) * wordsOf(type) ** 2;
+}

@@ -1,0 +1,58 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, expect, test } from 'vitest';
+import { orphans, type Want, wrongEndings } from '../ending.js';
+import { buildFake, callsIn, type Fake } from './fake.js';
+
+/**
+ * Processes with a CUDA device (the fake one) that end in every way there is, at a random moment: while the driver
+ * starts, while a kernel compiles, with launches, transfers and callbacks in flight. The right exit code or signal, no
+ * crash, no hang, nothing left behind; and those that close have freed everything. 24 of them, 240 in the long run.
+ */
+const RUNS = process.env.MILLRACE_LONG === '1' ? 240 : 24;
+const LIMIT_MS = 20_000;
+
+const ways: Readonly<Record<string, Want>> = {
+  exit: { code: 7 },
+  throw: { code: 1 },
+  SIGINT: { signal: 'SIGINT' },
+  SIGKILL: { signal: 'SIGKILL' },
+  close: { code: 5 },
+  natural: { code: 0 },
+  SIGTERM: { signal: 'SIGTERM' },
+  forgotten: { code: 0 },
+};
+
+const built = await buildFake({ code: false });
+const missing = 'reason' in built ? built.reason : undefined;
+const fake = built as Fake;
+afterAll(() => fake.remove?.());
+const child = fileURLToPath(new URL('teardown-child.mjs', import.meta.url));
+
+test(`${RUNS} processes end as they should`, { timeout: RUNS * 10_000 }, async ({ skip }) => {
+  if (missing !== undefined) return skip(missing);
+  const names = Object.keys(ways);
+  const runs = Array.from({ length: RUNS }, (_, i) => {
+    const way = names[i % names.length]!;
+    const finite = way === 'natural' || way === 'forgotten';
+    // Opening takes about 200 ms, compiling 60.
+    const delay = Math.floor(Math.random() * 500);
+    const env = {
+      ...fake.environment,
+      FAKE_CUDA: finite ? 'launch_us=100' : `endless=${i % 2},launch_us=3000`,
+      FAKE_CUDA_LOG: join(fake.folder, `calls-${i}`),
+      FAKE_NVRTC_DELAY_MS: '60',
+    };
+    return { way, want: ways[way]!, delay, args: [child, way, String(delay)], env };
+  });
+  expect(await wrongEndings(runs, LIMIT_MS, misuse)).toEqual([]);
+  expect(await orphans()).toEqual([]);
+});
+
+/** What the fake complained about, in a process that closed its device. */
+function misuse({ way, env }: { readonly way: string; readonly env?: NodeJS.ProcessEnv }): string[] | undefined {
+  const calls = way === 'close' ? callsIn(readFileSync(env?.FAKE_CUDA_LOG ?? '', 'utf8')) : [];
+  const found = calls.flatMap(({ name, text }) => (name === 'MISUSE' ? [text] : []));
+  return found.length > 0 ? found : undefined;
+}

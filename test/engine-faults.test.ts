@@ -1,0 +1,89 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Device } from '../src/device/device.js';
+import { openDevice } from '../src/device/registry.js';
+import { Engine, type Nature, search, type VirtualDevice, virtualDevices } from '../src/engine/index.js';
+import { items, u32, when } from '../src/kernel/index.js';
+
+/**
+ * What the engine makes of devices that fail, on virtual ones: real work, played faults. Whatever happens, the job ends
+ * with all hits, or with an error that says why it cannot.
+ */
+const SPACE = 400_000;
+const EVERY = 1999;
+const marked = items('marked', { job: { every: u32 }, hit: { n: u32 } }, ({ job, index, emit }) => {
+  when(index.lo.rem(job.every).eq(7), () => emit({ n: index.lo }));
+});
+const wanted = Array.from({ length: Math.ceil((SPACE - 7) / EVERY) }, (_, k) => BigInt(7 + k * EVERY));
+const verify = ({ index, n }: { index: bigint; n: number }): boolean => index === BigInt(n) && n % EVERY === 7;
+const canaries = [{ start: 0n, count: 100, job: { every: 30 }, hits: [7n, 37n, 67n, 97n] }];
+
+let behind: Device;
+beforeAll(async () => {
+  behind = await openDevice('wasm');
+});
+afterAll(() => behind?.close());
+
+const HEALTHY: Nature = { speed: 4_000_000 };
+
+async function find(natures: readonly Nature[], options = {}): Promise<{ hits: bigint[]; engine: Engine }> {
+  const devices = virtualDevices(behind, natures);
+  const engine = new Engine(devices, { patience: 0.05, records: 10_000 });
+  const hits: bigint[] = [];
+  try {
+    for await (const { index } of search(marked, {
+      engine,
+      space: SPACE,
+      job: { every: EVERY },
+      verify,
+      canaries,
+      ...options,
+    })) {
+      hits.push(index);
+    }
+  } finally {
+    await engine.close();
+    for (const device of devices) expectNothingLeft(device);
+  }
+  return { hits, engine };
+}
+
+function expectNothingLeft({ open, nature }: VirtualDevice): void {
+  // What a device that hangs may still write to is not given back.
+  if (nature.hangsAt === undefined) expect(open).toEqual({ buffers: 0, streams: 0, host: 0 });
+}
+
+describe('one of two devices', () => {
+  test.each<[string, Nature, string]>([
+    ['disappears', { disappearsAt: 5 }, 'has disappeared'],
+    ['disappears at once', { disappearsAt: 0 }, 'has disappeared'],
+    ['hangs', { hangsAt: 40 }, 'has not answered'],
+    ['lies', { liesAt: 3 }, 'which the check refuses'],
+    ['misses hits', { missesAt: 0 }, 'missed what is known'],
+    ['begins to miss hits', { missesAt: 9 }, 'missed what is known'],
+  ])('%s: it is not used any longer, and nothing is lost', async (_what, fault, message) => {
+    const { hits, engine } = await find([HEALTHY, { ...HEALTHY, ...fault }]);
+    expect(hits).toEqual(wanted);
+    const [good, bad] = engine.devices;
+    expect(good?.fault).toBeUndefined();
+    // The others may have done what it holds before it has been silent often enough.
+    if (fault.hangsAt !== undefined && bad?.fault === undefined) expect(bad?.stalled).toBeGreaterThan(0);
+    else expect(bad?.fault?.message).toContain(message);
+  });
+
+  test('cannot compile: the other does it all', async () => {
+    const { hits } = await find([{ ...HEALTHY, broken: true }, HEALTHY]);
+    expect(hits).toEqual(wanted);
+  });
+});
+
+describe('the only device', () => {
+  test.each<[string, Nature, string]>([
+    ['disappears', { disappearsAt: 5 }, 'has disappeared'],
+    ['hangs', { hangsAt: 40 }, 'has not answered'],
+    ['lies', { liesAt: 3 }, 'which the check refuses'],
+    ['misses hits', { missesAt: 3 }, 'missed what is known'],
+    ['cannot compile', { broken: true }, 'compiles nothing'],
+  ])('%s: the job fails and says why', async (_what, fault, message) => {
+    await expect(find([{ ...HEALTHY, ...fault }])).rejects.toThrow(message);
+  });
+});

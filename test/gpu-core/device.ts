@@ -1,0 +1,33 @@
+import { type Built, GpuDevice, openLink } from '../../src/device/gpu/device.js';
+import { CompileRefusal, type GpuSource } from '../../src/device/gpu/driver.js';
+import type { OpenOptions } from '../../src/device/kinds.js';
+import { addressOf, bytesAt } from '../../src/device/native/libc.js';
+import type { Script } from './driver.mjs';
+
+export interface ScriptedOptions extends OpenOptions {
+  readonly script?: Script & { readonly refuse?: string };
+  /** By promises, and through shared memory, as a runtime does that lives in an event loop. */
+  readonly asynchronous?: boolean;
+}
+
+/** A device without hardware: the real streams, worker thread and loop around the scripted driver. */
+export class ScriptedDevice extends GpuDevice {
+  protected readonly target = 'opencl';
+  protected readonly nearLimit = undefined;
+
+  static async open({ script = {}, asynchronous = false, ...options }: ScriptedOptions = {}): Promise<ScriptedDevice> {
+    const worker = new URL(asynchronous ? 'worker-async.mjs' : 'worker.mjs', import.meta.url);
+    const own = { ...script, asynchronous };
+    const link = await openLink({ device: 'scripted', worker, own, options });
+    return asynchronous ? new ScriptedDevice(link) : new ScriptedDevice(link, addressOf, bytesAt);
+  }
+
+  protected workgroup(): number {
+    return 64;
+  }
+
+  protected async build(source: GpuSource): Promise<Built> {
+    if (source.name === 'faulty') throw new CompileRefusal('scriptc 1', 9, 'expected a semicolon');
+    return { cached: source.name === 'known' };
+  }
+}

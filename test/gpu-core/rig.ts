@@ -1,0 +1,141 @@
+import type { Device, Stream } from '../../src/device/device.js';
+import { newBoard, Word } from '../../src/device/gpu/board.js';
+import { GpuBuffer } from '../../src/device/gpu/buffer.js';
+import { Calls } from '../../src/device/gpu/calls.js';
+import { FatalError } from '../../src/device/gpu/driver.js';
+import { Loop } from '../../src/device/gpu/loop.js';
+import { type Call, errorFrom, type Message } from '../../src/device/gpu/messages.js';
+import { type GpuJob, GpuProgram } from '../../src/device/gpu/program.js';
+import { Streams, type StreamsLink } from '../../src/device/gpu/streams.js';
+import { Traps } from '../../src/device/traps.js';
+import { type ErrorCode, items, lowerGpu, MillraceError, rw } from '../../src/kernel/index.js';
+import { type Script, ScriptedDriver } from './driver.mjs';
+
+/** What the scripted driver makes of any launch needs no particular kernel. */
+export const kernel = items('step', { buffers: { x: rw('u32') } }, ({ item, buffers }) => {
+  buffers.x.set(item, buffers.x.at(item).mul(3));
+});
+
+export interface RigOptions extends Script {
+  readonly completion?: 'poll' | 'callback' | 'sync';
+  readonly streams?: number;
+}
+
+/**
+ * Both sides of a GPU device in one thread: streams, the board, the loop and a driver without hardware, on a clock that
+ * only moves when the worker sleeps. Nothing here depends on how fast the machine is.
+ */
+export class Rig {
+  us = 0;
+  readonly driver: ScriptedDriver;
+  readonly loop: Loop;
+  readonly streams: Streams;
+  readonly job: GpuJob;
+  readonly board = newBoard();
+  #numbers = 1_000_000;
+  readonly #answers = new Map<number, { resolve(answer: unknown): void; reject(error: Error): void }>();
+  readonly #device: Device & { checkOpen(): void };
+
+  constructor(options: RigOptions = {}) {
+    const now = (): number => this.us;
+    this.driver = new ScriptedDriver(options, {
+      now,
+      refusal: (message, code) => new MillraceError({ code: code as ErrorCode, message, asked: 'it', advice: 'none' }),
+      fatal: (message) => new FatalError(new MillraceError({ code: 'device-failed', message })),
+    });
+    this.loop = new Loop(this.board, this.driver, {
+      completion: options.completion ?? 'poll',
+      calls: new Calls(false),
+      post: (message) => this.#heard(message),
+      now,
+    });
+    this.#device = { info: this.driver.info, checkOpen: () => undefined } as Device & { checkOpen(): void };
+    const traps = new Traps();
+    const lowered = lowerGpu(kernel, { target: 'opencl', workgroup: 64, checked: true });
+    const number = traps.add({ name: kernel.name, sites: lowered.sites });
+    const link: StreamsLink = {
+      board: this.board,
+      most: options.streams ?? 32,
+      watch: () => undefined,
+      look: () => undefined,
+      need: () => undefined,
+      call: (kind, ask) =>
+        new Promise((resolve, reject) => {
+          const call = this.#numbers++;
+          this.#answers.set(call, { resolve: resolve as (answer: unknown) => void, reject });
+          this.loop.hear({ kind, ask, call } as Call);
+        }),
+    };
+    this.streams = new Streams({
+      device: this.#device,
+      link,
+      addressOf: undefined,
+      explain: (program, trap) => traps.explain('scripted', program, trap),
+    });
+    this.job = new GpuProgram(this.#device, number, lowered, { milliseconds: 0, cached: false }).bind({});
+    this.call = link.call as Rig['call'];
+    void link.call('load', { number, name: 'step', text: lowered.text, shape: lowered.shape });
+  }
+
+  readonly call: (kind: Call['kind'], ask: unknown) => Promise<unknown>;
+
+  async alloc(bytes: number): Promise<GpuBuffer> {
+    const number = this.streams.nextNumber();
+    await this.call('alloc', { number, bytes });
+    return new GpuBuffer(this.#device, bytes, number, () => this.streams.freeMemory(number));
+  }
+
+  stream(): Stream {
+    return this.streams.open();
+  }
+
+  launch(stream: Stream, x: GpuBuffer, count: number): void {
+    stream.launch({ job: this.job, count, buffers: { x } });
+  }
+
+  /** One turn of the worker; the main thread looks; then the worker sleeps, unless it was woken. */
+  turn(most = Number.POSITIVE_INFINITY): number {
+    const before = Atomics.load(this.board.words, Word.work);
+    const us = Math.min(this.loop.turn() * 1000, most);
+    this.streams.news();
+    if (Atomics.load(this.board.words, Word.work) !== before) return 0;
+    if (us < Number.POSITIVE_INFINITY) this.us += us;
+    return us;
+  }
+
+  /** Turns until the clock is there. */
+  until(us: number): void {
+    for (let turns = 0; this.us < us; turns++) {
+      if (turns > 100_000) throw new Error('the worker never sleeps');
+      if (this.turn(us - this.us) === Number.POSITIVE_INFINITY) this.us = us;
+    }
+    this.turn(0);
+  }
+
+  /** Turns until there is nothing left to do. */
+  settle(): void {
+    for (let turns = 0; turns < 100_000; turns++) if (this.turn() === Number.POSITIVE_INFINITY) return;
+    throw new Error('there is always something left to do');
+  }
+
+  /** The word that launches work on. */
+  async word(x: GpuBuffer): Promise<number> {
+    const stream = this.stream();
+    const into = new Uint32Array(1);
+    stream.read(x, into);
+    const mark = stream.mark();
+    stream.close();
+    this.settle();
+    // The worker has to hear of the memory that the bytes come through, which takes a turn of the event loop.
+    await new Promise((resolve) => setImmediate(resolve));
+    this.settle();
+    await mark.done;
+    return into[0] ?? 0;
+  }
+
+  #heard(message: Message): void {
+    if (message.kind === 'failed') this.streams.markFailed(message.line, message.mark, errorFrom(message.error));
+    if (message.kind === 'answer') this.#answers.get(message.call)?.resolve(message.answer);
+    if (message.kind === 'error') this.#answers.get(message.call)?.reject(errorFrom(message.error));
+  }
+}

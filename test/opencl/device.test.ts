@@ -1,0 +1,317 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { availableParallelism, tmpdir, totalmem } from 'node:os';
+import { join } from 'node:path';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { afterAll, afterEach, describe, expect, type TestContext, test } from 'vitest';
+import type { Device } from '../../src/device/device.js';
+import type { GpuSource } from '../../src/device/gpu/driver.js';
+import { type OpenClDevice, open, probe } from '../../src/device/opencl/device.js';
+import { cell, items, loop, rw } from '../../src/kernel/index.js';
+import { openApart, withFreshManifest } from './open.js';
+
+/** A CPU platform is enough for all of this: what a GPU executes runs on it too (`openApart`). */
+const found = await probe();
+const cpu = 'infos' in found ? found.infos.find(({ processor }) => processor === 'cpu') : undefined;
+const missing = 'reason' in found ? found.reason : 'no OpenCL platform for this CPU';
+
+const cacheDirectory = await mkdtemp(join(tmpdir(), 'millrace-test-'));
+process.env.MILLRACE_CACHE_DIR = cacheDirectory;
+const opened: Device[] = [];
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((device) => device.close()));
+});
+afterAll(() => rm(cacheDirectory, { recursive: true, force: true }));
+
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc') as () => void;
+
+type Opener = 'as it is' | 'as a GPU';
+async function device(ctx: TestContext, how: Opener = 'as it is', log?: (line: string) => void): Promise<OpenClDevice> {
+  if (!cpu) ctx.skip(missing);
+  const options = { telemetry: true, ...(log && { log }) };
+  const one = await (how === 'as it is' ? open(cpu!.id, options) : openApart(cpu!.id, options));
+  opened.push(one);
+  return one as OpenClDevice;
+}
+
+/** Adds to each word of x; `salt` makes it a text of its own. */
+const adding = (salt: number) =>
+  items(`add-${salt}`, { chunk: { plus: 'u32' }, buffers: { x: rw('u32') } }, ({ item, chunk, buffers }) => {
+    buffers.x.set(item, buffers.x.at(item).add(chunk.plus).add(salt));
+  });
+
+/** A chain of so many steps an item. */
+const spin = items('spin', { job: { steps: 'u32' }, buffers: { x: rw('u32') } }, ({ job, item, buffers }) => {
+  const chain = cell('u32', item);
+  loop(job.steps, () => chain.set(chain.mul(5).add(1)));
+  buffers.x.set(item.and(15), chain);
+});
+
+async function sumOf(one: Device, salt: number): Promise<{ cached: boolean; word: number }> {
+  const program = await one.compile(adding(salt));
+  const x = await one.alloc(64);
+  const stream = one.stream();
+  stream.launch({ job: program.bind({}), chunk: { plus: 5 }, count: 16, buffers: { x } });
+  const words = new Uint32Array(16);
+  stream.read(x, words);
+  await stream.mark().done;
+  stream.close();
+  x.free();
+  return { cached: program.compile.cached, word: words[15]! };
+}
+
+test('what a device says of itself is read from the platform', (ctx) => {
+  if (!cpu || !('infos' in found)) return ctx.skip(missing);
+  expect(cpu.units).toBe(availableParallelism());
+  expect(cpu.memoryBytes).toBeLessThanOrEqual(totalmem());
+  expect(cpu.limits.bufferBytes).toBeLessThanOrEqual(cpu.memoryBytes);
+  // Every CPU that Node runs on has these, and every platform for them a full profile.
+  expect(cpu.capabilities).toEqual(expect.arrayContaining(['u64', 'f64', 'f32']));
+  expect(cpu.versions.opencl).toMatch(/^OpenCL \d\.\d/);
+  const processors = found.infos.map(({ processor }) => processor);
+  expect(processors).toEqual([...processors].sort().reverse()); // gpu before cpu
+  expect(found.infos.map(({ id }) => id)).toEqual(found.infos.map((_, i) => `opencl:${i}`));
+});
+
+test('devices that are not there are refused by name', async (ctx) => {
+  if (!cpu) return ctx.skip(missing);
+  await expect(open('opencl:99')).rejects.toMatchObject({ code: 'device-absent', advice: /opencl:0/ });
+  await expect(open('opencl:x')).rejects.toMatchObject({ code: 'device-unknown' });
+});
+
+describe('the cache of binaries', () => {
+  const entries = async () => (await readdir(cacheDirectory)).filter((name) => /^[0-9a-f]{64}$/.test(name));
+
+  test('holds what was compiled; a damaged entry is compiled again', async (ctx) => {
+    const one = await device(ctx);
+    const before = await entries();
+    expect(await sumOf(one, 1001)).toEqual({ cached: false, word: 1006 });
+    expect(await sumOf(one, 1001)).toEqual({ cached: true, word: 1006 });
+    const [entry] = (await entries()).filter((name) => !before.includes(name));
+    const file = join(cacheDirectory, entry!, 'kernel.bin');
+    const bytes = await readFile(file);
+    bytes[bytes.length >> 1]! ^= 1;
+    await writeFile(file, bytes);
+    expect(await sumOf(one, 1001)).toEqual({ cached: false, word: 1006 });
+    expect(await sumOf(one, 1001)).toEqual({ cached: true, word: 1006 });
+  });
+
+  test('a binary that the platform refuses is compiled from its text', async (ctx) => {
+    const lines: string[] = [];
+    const one = await device(ctx, 'as it is', (line) => lines.push(line));
+    const before = await entries();
+    await sumOf(one, 1002);
+    const [entry] = (await entries()).filter((name) => !before.includes(name));
+    await writeFile(join(cacheDirectory, entry!, 'kernel.bin'), 'of another driver, say');
+    await withFreshManifest(join(cacheDirectory, entry!));
+    expect(await sumOf(one, 1002)).toEqual({ cached: true, word: 1007 });
+    const loads = lines.filter((line) => line.includes('add-1002'));
+    expect(loads.map((line) => /from (its binary|text)/.exec(line)?.[1])).toEqual(['its binary', 'text']);
+  });
+
+  test('two that ask for the same at a time share one compilation', async (ctx) => {
+    const one = await device(ctx);
+    const before = await entries();
+    const both = await Promise.all([sumOf(one, 1003), sumOf(one, 1003)]);
+    expect(both.map(({ word }) => word)).toEqual([1008, 1008]);
+    expect((await entries()).length).toBe(before.length + 1);
+  });
+});
+
+test('a text that the compiler refuses is told with its line and that of the kernel', async (ctx) => {
+  const one = await device(ctx);
+  // Nothing that can be written makes such a text, so one is broken on its way.
+  const broken = one as unknown as { build(source: GpuSource): Promise<unknown> };
+  const build = broken.build.bind(one);
+  broken.build = (source) => build({ ...source, text: source.text.replace('b_x[item] =', 'b_y[item] =') });
+  const error = await one.compile(adding(1004)).catch((cause) => cause);
+  expect(error.code).toBe('device-compile');
+  expect(error.message).toMatch(/kernel add-1004/);
+  expect(error.message).toMatch(/undeclared identifier 'b_y'/);
+  expect(error.message).toMatch(/text: +line \d+: b_x\[item\] =/);
+  expect(error.message).toMatch(/from: .*device\.test\.ts:\d+/);
+});
+
+test('a compiler that dies fails what it compiled, and nothing else', async (ctx) => {
+  if (process.platform !== 'linux') return ctx.skip('processes are looked for in /proc');
+  const one = await device(ctx);
+  const large = items('large', { buffers: { x: rw('u32') } }, ({ item, buffers }) => {
+    let value = buffers.x.at(item);
+    for (let i = 0; i < 800; i++) value = value.mul(2 * i + 3).xor(value.shr((i % 31) + 1));
+    buffers.x.set(item, value);
+  });
+  const compiled = one.compile(large).then(
+    () => 'compiled',
+    (error) => error.code as string,
+  );
+  const deadline = Date.now() + 20_000;
+  let ended: string | undefined;
+  void compiled.then((how) => {
+    ended = how;
+  });
+  // Killed as long as it takes: the first may have been on its way out.
+  while (ended === undefined && Date.now() < deadline) {
+    for (const pid of serviceProcesses()) process.kill(pid, 'SIGKILL');
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  expect(ended).toBe('device-failed');
+  expect((await sumOf(one, 1005)).word).toBe(1010);
+});
+
+function serviceProcesses(): number[] {
+  return readdirSync('/proc').flatMap((entry) => {
+    try {
+      if (!/^\d+$/.test(entry) || !readFileSync(`/proc/${entry}/cmdline`, 'utf8').includes('opencl/service-process'))
+        return [];
+      const parent = /^PPid:\s*(\d+)$/m.exec(readFileSync(`/proc/${entry}/status`, 'utf8'))?.[1];
+      return Number(parent) === process.pid ? [Number(entry)] : [];
+    } catch {
+      return []; // gone
+    }
+  });
+}
+
+describe.each<Opener>(['as it is', 'as a GPU'])('%s', (how) => {
+  test('more memory than there is is refused with what was asked and what there is', async (ctx) => {
+    const one = await device(ctx, how);
+    const { memoryBytes, limits } = one.info;
+    await expect(one.alloc(limits.bufferBytes + 16)).rejects.toMatchObject({ code: 'device-memory' });
+    if (how === 'as a GPU') return; // zeroing would commit it all
+    const held: { free(): void }[] = [];
+    const bytes = Math.min(limits.bufferBytes, 2 ** 32);
+    for (let sum = bytes; sum <= memoryBytes; sum += bytes) held.push(await one.alloc(bytes));
+    const error = await one.alloc(bytes).catch((cause) => cause);
+    expect(error.code).toBe('device-memory');
+    expect(error.message).toMatch(new RegExp(`alloc\\(${bytes}\\), beside .* in ${held.length} buffers? `));
+    held[0]!.free();
+    await one.alloc(bytes);
+  });
+
+  test('large transfers, in pieces and at odd places, come back as they went', async (ctx) => {
+    const one = await device(ctx, how);
+    const bytes = 40 * 2 ** 20 + 12; // more than a ring of staging
+    const [from, to] = [await one.alloc(bytes), await one.alloc(bytes)];
+    const given = new Uint8Array(bytes);
+    for (let i = 0; i < bytes; i += 997) given[i] = i;
+    given[bytes - 1] = 201;
+    const back = new Uint8Array(bytes);
+    const [stream, other] = [one.stream(), one.stream()];
+    stream.write(from, given);
+    stream.copy(from, to, bytes);
+    other.wait(stream.mark());
+    other.read(to, back.subarray(0, bytes - 7));
+    other.read(to, back.subarray(bytes - 8), bytes - 8);
+    await other.mark().done;
+    expect(Buffer.compare(given, back)).toBe(0);
+  });
+
+  test('a host array that is read into, then written from, has what was read', async (ctx) => {
+    const one = await device(ctx, how);
+    const bytes = 3 * 2 ** 20;
+    const [from, to] = [await one.alloc(bytes), await one.alloc(5 * bytes)];
+    const array = new Uint8Array(bytes);
+    const stream = one.stream();
+    for (let k = 0; k < 5; k++) {
+      stream.fill(from, 0x0101_0101 * (k + 1));
+      stream.read(from, array);
+      stream.write(to, array, k * bytes);
+    }
+    const all = new Uint8Array(5 * bytes);
+    stream.read(to, all);
+    await stream.mark().done;
+    expect([0, 1, 2, 3, 4].map((k) => [all[k * bytes], all[(k + 1) * bytes - 1]])).toEqual([
+      [1, 1],
+      [2, 2],
+      [3, 3],
+      [4, 4],
+      [5, 5],
+    ]);
+  });
+
+  test('memory of the host is zeroed, moves both ways, and can be looked at after all is closed', async (ctx) => {
+    const one = await device(ctx, how);
+    const host = await one.host(2 ** 20);
+    expect(host.locked).toBe(how === 'as a GPU');
+    expect(host.bytes.length).toBe(2 ** 20);
+    expect(host.bytes.every((byte) => byte === 0)).toBe(true);
+    host.bytes.forEach((_, i) => {
+      host.bytes[i] = i * 7;
+    });
+    const buffer = await one.alloc(2 ** 20);
+    const stream = one.stream();
+    stream.write(buffer, host.bytes.subarray(4096), 4096);
+    stream.read(buffer, host.bytes.subarray(0, 8192));
+    await stream.mark().done;
+    expect(host.bytes.subarray(0, 4096).every((byte) => byte === 0)).toBe(true);
+    expect(host.bytes.subarray(4096).every((byte, i) => byte === (((i + 4096) * 7) & 255))).toBe(true);
+    await one.close();
+    expect(host.bytes[4097]).toBe((4097 * 7) & 255);
+    host.free();
+  });
+
+  test('memory of the driver’s own goes when nobody can look at it any more', async (ctx) => {
+    const one = await device(ctx, how);
+    await one.host(2 ** 20); // and is not kept
+    const unmapped = async () => (await one.telemetry()).calls.some(({ name }) => name === 'clEnqueueUnmapMemObject');
+    if (how === 'as it is') return expect(await unmapped()).toBe(false);
+    for (let i = 0; i < 100 && !(await unmapped()); i++) {
+      collect();
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    expect(await unmapped()).toBe(true);
+  });
+
+  test('a short launch passes a long one of another stream; nothing ever waits in the driver', async (ctx) => {
+    const one = await device(ctx, how);
+    const program = await one.compile(spin);
+    const [x, y] = [await one.alloc(64), await one.alloc(64)];
+    const [long, short] = [one.stream(), one.stream()];
+    long.launch({ job: program.bind({ steps: 10_000 }), count: 2 ** 31, buffers: { x } });
+    const never = long.mark();
+    const order: string[] = [];
+    void never.done.then(
+      () => order.push('long'),
+      () => order.push('long'),
+    );
+    for (let i = 0; i < 5; i++) {
+      short.launch({ job: program.bind({ steps: 2 }), count: 16, buffers: { x: y } });
+      const words = new Uint32Array(16);
+      short.read(y, words);
+      expect((await short.mark().done).complete).toBe(true);
+      expect(words[3]).toBe((3 * 5 + 1) * 5 + 1);
+      order.push('short');
+    }
+    expect(order).toEqual(['short', 'short', 'short', 'short', 'short']);
+    long.cancel();
+    expect((await never.done).complete).toBe(false);
+    const { blockingWaits, launches, calls } = await one.telemetry();
+    expect(blockingWaits).toBe(0);
+    expect(launches).toBe(6);
+    expect(calls.map(({ name }) => name)).toEqual(
+      expect.arrayContaining(['clEnqueueNDRangeKernel', 'clGetEventInfo', 'clFlush', 'clCreateBuffer']),
+    );
+    expect(calls.some(({ name }) => name === 'clFinish')).toBe(false);
+  });
+
+  test('what a cancelled stream gets next runs whole, again and again', async (ctx) => {
+    const one = await device(ctx, how);
+    const program = await one.compile(spin);
+    const x = await one.alloc(64);
+    const stream = one.stream();
+    for (let i = 0; i < 10; i++) {
+      stream.launch({ job: program.bind({ steps: 1000 }), count: 2 ** 31, buffers: { x } });
+      const stopped = stream.mark();
+      if (i % 2 === 0) await new Promise((resolve) => setTimeout(resolve, i));
+      stream.cancel();
+      stream.launch({ job: program.bind({ steps: 1 }), count: 16, buffers: { x } });
+      const words = new Uint32Array(16);
+      stream.read(x, words);
+      const whole = stream.mark();
+      expect((await stopped.done).complete).toBe(false);
+      expect((await whole.done).complete).toBe(true);
+      expect([...words]).toEqual(Array.from({ length: 16 }, (_, k) => 5 * k + 1));
+    }
+  });
+});

@@ -1,0 +1,268 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { listDevices } from '../src/device/registry.js';
+
+/** A stranger's kernel from one file: in a folder that knows nothing of this package, by the built command. */
+const main = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url));
+const { devices } = await listDevices();
+
+let folder = '';
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'millrace-run-'));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const MARKED = `import { items, u32, when } from 'millrace';
+export default items('marked', { job: { every: u32 }, hit: { n: u32 } }, ({ job, index, emit }) => {
+  when(index.lo.rem(job.every).eq(7), () => emit({ n: index.lo }));
+});
+`;
+const marks = (space: number, every: number): number[] =>
+  Array.from({ length: Math.ceil((space - 7) / every) }, (_, k) => 7 + k * every);
+
+describe('the kernel that `init` writes', () => {
+  const wanted = (space: number, bits: number): { index: number; digest: string }[] =>
+    Array.from({ length: space }, (_, index) => {
+      const message = Buffer.alloc(8);
+      message.writeUInt32BE(2026, 0);
+      message.writeUInt32BE(index, 4);
+      return { index, digest: createHash('sha256').update(message).digest('hex') };
+    }).filter(({ digest }) => Math.clz32(Number.parseInt(digest.slice(0, 8), 16)) >= bits);
+
+  it('is short, says how it is run, and is never written over', () => {
+    expect(millrace('init')).toEqual({
+      status: 0,
+      stdout: 'millrace run kernel.ts\n',
+      stderr: 'wrote kernel.ts; run it with\n',
+    });
+    const text = readFileSync(join(folder, 'kernel.ts'), 'utf8');
+    const [kernel = ''] = /const kernel = [\s\S]*?\n\);\n/.exec(text) ?? [];
+    expect(kernel.split('\n').length).toBeLessThanOrEqual(20);
+    expect(millrace('init')).toMatchObject({ status: 64, stdout: '' });
+    expect(millrace('init', 'kernel.cpp').status).toBe(64);
+    expect(millrace('init', join('none', 'kernel.ts')).status).toBe(74);
+    expect(readFileSync(join(folder, 'kernel.ts'), 'utf8')).toBe(text);
+  });
+
+  it.each(devices.map(({ id }) => id))('runs on %s and finds what node:crypto finds', (id) => {
+    const [space, bits] = id === 'interpreter' ? [600, 5] : [20_000, 10];
+    const args = ['--device', id, '--space', String(space), '--param', `bits=${bits}`];
+    const { status, stdout, stderr } = millrace('run', 'kernel.ts', ...args);
+    expect(stderr).toMatch(/ hits; .* tried in .* fed /);
+    expect(status).toBe(0);
+    const found = lines(stdout).map((line) => line.trim().split(/\s+/));
+    expect(found).toEqual(wanted(space, bits).map(({ index, digest }) => [String(index), digest]));
+  });
+
+  it('is the same in JavaScript, on several devices, however they are fed', () => {
+    expect(millrace('init', 'kernel.mjs').status).toBe(0);
+    const feeding = ['--pipeline', 'callback', '--streams', '3', '--slots', '2'];
+    const args = ['--device', 'wasm,interpreter', '--space', '3e3', '--param', 'bits=6', ...feeding, '--json'];
+    const { status, stdout } = millrace('run', 'kernel.mjs', ...args);
+    expect(status).toBe(0);
+    const all = events(stdout);
+    expect(all.filter(({ event }) => event === 'device').map(({ id }) => id)).toEqual(['wasm', 'interpreter']);
+    const found = all.filter(({ event }) => event === 'hit').map(({ index }) => index);
+    expect(found).toEqual(wanted(3000, 6).map(({ index }) => index));
+    expect(all.at(-1)).toMatchObject({ event: 'done', exit: 0, hits: found.length, tried: 3000 });
+  });
+});
+
+describe('a file', () => {
+  it('may be a kernel alone, in TypeScript or not; the first hit, none, and a limit', () => {
+    write('marked.mjs', MARKED);
+    const run = (...args: string[]) => millrace('run', 'marked.mjs', '--device', 'wasm', ...args);
+    expect(run('--space', '1000', '--param', 'every=100', '--mode', 'first')).toMatchObject({
+      status: 0,
+      stdout: '    7           7\n',
+    });
+    expect(run('--space', '8:100', '--param', 'every=100')).toMatchObject({ status: 1, stdout: '' });
+    const limited = run('--space', '1e6', '--param', 'every=0x10', '--limit', '3');
+    expect(limited).toMatchObject({
+      status: 4,
+      stdout: expect.stringMatching(/^ +7 .*\n +23 .*\n +39 .*\n$/) as unknown,
+    });
+  });
+
+  it('may import other files, and be a function of the parameters', () => {
+    write('rest.ts', 'export const rest = (of: number): number => of - 1;\n');
+    write(
+      'made.ts',
+      `import { items, u32, when, type In } from 'millrace/kernel';
+import { rest } from './rest.js';
+interface Params { name?: string; seven?: number }
+export default async ({ name = 'none', seven = 0 }: Params) => ({
+  kernel: items(name, { job: { every: u32 }, hit: { n: u32 } }, ({ job, index, emit }) => {
+    when(index.lo.rem(job.every).eq(rest(seven) as In<'u32'>), () => emit({ n: index.lo }));
+  }),
+  space: 60,
+  mode: 'first' as const,
+});
+`,
+    );
+    const run = (...args: string[]) => millrace('run', 'made.ts', '--device', 'interpreter', ...args);
+    const given = ['--param', 'name=marked', '--param', 'seven=8', '--param', 'every=50'];
+    expect(run(...given)).toMatchObject({ status: 0, stdout: '    7           7\n' });
+    const unknown = run(...given, '--param', 'color=red');
+    expect(unknown).toMatchObject({ status: 64, stdout: '' });
+    expect(unknown.stderr).toContain('no parameter called color');
+    expect(unknown.stderr).toContain('there are every: u32, name, seven');
+    expect(run('--param', 'seven=8').stderr).toContain('the kernel needs every: u32');
+  });
+
+  it('may have its hits checked in a thread, by TypeScript too', () => {
+    write('right.ts', 'export const isSmall = ({ n }: { n: number }, most: number): boolean => n < most;\n');
+    const task = (most: number): string =>
+      `${MARKED.replace('default items', 'const kernel = items')}
+const verify = { module: new URL('./right.ts', import.meta.url), name: 'isSmall', data: ${most} };
+export default { kernel, space: 100, job: { every: 50 }, verify };
+`;
+    write('checked.ts', task(60));
+    const right = millrace('run', 'checked.ts', '--device', 'wasm');
+    expect(right).toMatchObject({ status: 0, stdout: '    7           7\n   57          57\n' });
+    write('checked.ts', task(10));
+    const wrong = millrace('run', 'checked.ts', '--device', 'wasm');
+    expect(wrong.status).toBe(76);
+    expect(wrong.stderr).toContain('it reported index 57, which the check refuses');
+  });
+
+  it('has spaces beyond 64 bits where its chunks bring the upper bits', () => {
+    write('plain.ts', MARKED);
+    const beyond = ['--space', '2^64:0x10000000000000100', '--device', 'interpreter'];
+    const refused = millrace('run', 'plain.ts', '--param', 'every=50', ...beyond);
+    expect(refused).toMatchObject({ status: 64, stdout: '' });
+    expect(refused.stderr).toContain('an index has 64 bits');
+    write(
+      'wide.ts',
+      `import { items, u64, when } from 'millrace';
+const kernel = items('wide', { chunk: { high: u64 }, hit: { sum: u64 } }, ({ chunk, index, emit }) => {
+  when(index.rem(100n).eq(7n), () => emit({ sum: index.add(chunk.high.shl(8)) }));
+});
+export default { kernel, chunk: ({ start }: { start: bigint }) => ({ high: start >> 64n }) };
+`,
+    );
+    const { status, stdout } = millrace('run', 'wide.ts', ...beyond);
+    expect(status).toBe(0);
+    expect(lines(stdout).map((line) => line.trim().split(/\s+/))).toEqual(
+      [7n, 107n, 207n].map((low) => [String((1n << 64n) + low), String(low + 256n)]),
+    );
+  });
+
+  it.each([
+    ['no such file', 'none.ts', undefined, 'there is no such file'],
+    [
+      'TypeScript that is more than types',
+      'enum.ts',
+      '\nenum Colour { red }\nexport default Colour;\n',
+      'enum.ts:2:1: ',
+    ],
+    ['a file that it imports', 'outer.ts', "import './enum.js';\nexport default 1;\n", 'enum.ts:2:1: '],
+    ['what is no JavaScript', 'broken.mjs', 'const a = 1;\nconst b = ;\n', 'broken.mjs:2:11: SyntaxError'],
+    [
+      'what throws',
+      'throws.ts',
+      'type A = 1;\nconst a: any = null;\nexport default a.b;\n',
+      'throws.ts:3:18: TypeError',
+    ],
+    ['a missing package', 'far.mjs', "import 'no-such-package';\n", "Cannot find package 'no-such-package'"],
+    ['nothing to run', 'empty.js', 'export const kernel = 1;\n', 'it has no default export, only kernel'],
+    ['no kernel', 'number.ts', 'export default 7;\n', 'its default export is no kernel'],
+    [
+      'a word that means nothing',
+      'odd.ts',
+      `${MARKED.replace('default items', 'const kernel = items')}export default { kernel, spase: 1 };\n`,
+      'has spase, which means nothing here',
+    ],
+    ['a kernel that goes wrong', 'wrong.ts', MARKED.replace('eq(7)', 'eq(7.5)'), 'wrong.ts:3:32: 7.5 is no u32'],
+    [
+      'a kernel without hits',
+      'mute.ts',
+      "import { items } from 'millrace';\nexport default items('mute', {}, () => {});\n",
+      'kernel mute emits nothing',
+    ],
+  ])('%s: told with its place', (_what, name, text, message) => {
+    if (text !== undefined) write(name, text);
+    const { status, stdout, stderr } = millrace('run', name, '--space', '9', '--device', 'interpreter');
+    expect(stderr).toContain(message);
+    expect(stderr).not.toContain('at file:');
+    expect({ status, stdout }).toEqual({ status: 74, stdout: '' });
+  });
+
+  it.each([
+    [['--space', '2^200'], 'FROM:TO; at most 2^128'],
+    [[], 'nothing says how many indices to try'],
+    [['--space', '9', '--param', 'every'], 'write --param name=value'],
+    [['--space', '9', '--param', 'every=-1'], 'give a whole number from 0 to 4294967295'],
+    [['--space', '9', '--mode', 'last'], 'Allowed choices are all, first, any, arrival'],
+    [['--space', '9', '--streams', '99'], 'from 1 to 32'],
+    [['--space', '9', '--device', 'abacus'], 'no device called "abacus"'],
+  ])('%j is a usage error', (args, message) => {
+    write('plain.ts', MARKED);
+    const given = args.includes('--param') ? args : [...args, '--param', 'every=9'];
+    const { status, stdout, stderr } = millrace('run', 'plain.ts', ...given);
+    expect(stderr).toContain(message);
+    expect({ status, stdout }).toEqual({ status: 64, stdout: '' });
+  });
+});
+
+describe('Ctrl-C', () => {
+  it('stops where the search can go on: nothing is told twice, nothing is left out', async () => {
+    write('plain.ts', MARKED);
+    const hits: number[] = [];
+    let space = '0:300000';
+    let stops = 0;
+    for (let next: string | undefined = space; next !== undefined; ) {
+      space = next;
+      const all = await interrupted(space, 100 * stops);
+      hits.push(...all.filter(({ event }) => event === 'hit').map(({ index }) => Number(index)));
+      const done = all.at(-1);
+      expect(done).toMatchObject({ event: 'done', exit: done?.next === undefined ? 0 : 2 });
+      next = done?.next as string | undefined;
+      if (next !== undefined) stops++;
+    }
+    expect(stops).toBeGreaterThan(0);
+    expect(hits).toEqual(marks(300_000, 11));
+  });
+
+  /** Runs slowly, and is interrupted so many milliseconds after its first hit. */
+  async function interrupted(space: string, ms: number): Promise<Record<string, unknown>[]> {
+    const args = ['--device', 'interpreter', '--space', space, '--param', 'every=11', '--json'];
+    const child = spawn(process.execPath, [main, 'run', 'plain.ts', ...args], { cwd: folder });
+    let text = '';
+    let isMet = false;
+    child.stdout.on('data', (part) => {
+      text += part;
+      if (isMet || !text.includes('"hit"')) return;
+      isMet = true;
+      setTimeout(() => child.kill('SIGINT'), ms);
+    });
+    await new Promise((resolve) => child.on('close', resolve));
+    return events(text);
+  }
+});
+
+function write(name: string, text: string): void {
+  writeFileSync(join(folder, name), text);
+}
+
+function millrace(...args: string[]) {
+  const env = Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !/^(MILLRACE_(?!CACHE)|NO_COLOR|FORCE_COLOR)/.test(name)),
+  );
+  const { status, stdout, stderr } = spawnSync(process.execPath, [main, ...args], {
+    encoding: 'utf8',
+    cwd: folder,
+    env,
+  });
+  return { status, stdout, stderr };
+}
+
+const lines = (text: string): string[] => text.split('\n').filter((line) => line !== '');
+
+const events = (text: string): Record<string, unknown>[] =>
+  lines(text).map((line) => JSON.parse(line) as Record<string, unknown>);

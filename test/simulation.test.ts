@@ -1,0 +1,301 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { endOf, type Range } from '../src/engine/space.js';
+import { type DeviceNature, type JobNature, type Outcome, simulate } from './simulation/world.js';
+
+/**
+ * The engine's policies, put together, in a world with a virtual clock: what they promise must hold whatever devices do.
+ * Hundreds of worlds in the normal tier, thousands in the long one.
+ */
+const WORLDS = process.env.MILLRACE_LONG === '1' ? 5000 : 120;
+
+describe('any world', () => {
+  const good = fc.record({
+    perMs: fc.double({ min: 100, max: 5000, noNaN: true }),
+    jitter: fc.double({ min: 0, max: 0.5, noNaN: true }),
+    streams: fc.integer({ min: 1, max: 3 }),
+    perStream: fc.integer({ min: 2, max: 4 }),
+    launchMs: fc.double({ min: 0, max: 0.5, noNaN: true }),
+  });
+  const moment = fc.double({ min: 0, max: 250, noNaN: true });
+  const fault = fc.oneof(
+    fc.constant({}),
+    fc.record({ diesAtMs: moment }),
+    fc.record({ slows: fc.record({ fromMs: moment, factor: fc.constantFrom(2, 10, 50) }) }),
+    fc.record({ hangs: fc.record({ fromMs: moment, forMs: fc.constantFrom(500, 1e9) }) }),
+    fc.record({ fails: fc.constantFrom(0.01, 0.3, 1) }),
+    fc.record({ inventsFromMs: moment }),
+  );
+  const device = fc.tuple(good, fault).map(([nature, bad]) => ({ ...nature, ...bad }));
+  const job = fc.record({
+    start: fc.constantFrom(0n, (1n << 32n) - 70_000n, (1n << 53n) - 70_000n, (1n << 64n) - 70_000n, 1n << 127n),
+    length: fc.oneof(fc.bigInt(1n, 5000n), fc.bigInt(100_000n, 1_000_000n)),
+    mode: fc.constantFrom('all' as const, 'first' as const, 'any' as const, 'arrival' as const),
+    hitEvery: fc.constantFrom(undefined, 7n, 1000n, 999_983n),
+    ringRoom: fc.constantFrom(8, 64, 1024),
+    aim: fc.constantFrom('interactive' as const, 'batch' as const),
+    startsAtMs: fc.constantFrom(0, 0, 50, 700),
+    inFlight: fc.constantFrom(undefined, undefined, 1),
+  });
+  const world = fc.record({
+    seed: fc.nat(),
+    first: good,
+    others: fc.array(device, { maxLength: 3 }),
+    jobs: fc.array(job, { minLength: 1, maxLength: 4 }),
+    cancels: fc.constantFrom(0, 0, 0.02, 0.3),
+    canary: fc.constantFrom(undefined, 8),
+    misses: fc.boolean(),
+  });
+
+  test('every index counts once, answers are right, and the job ends, whatever fails', () => {
+    fc.assert(
+      fc.property(world, ({ seed, first, others, jobs, cancels, canary, misses }) => {
+        // The first device is slow or fast but sound. With canaries the last one may also miss hits.
+        const natures: DeviceNature[] = [first, ...others].map((nature, at) => ({ ...nature, id: `device ${at}` }));
+        const liar = natures.length > 1 && canary !== undefined && misses ? natures.pop() : undefined;
+        const devices = liar ? [...natures, { ...liar, missesFromMs: 300 }] : natures;
+        const plans = jobs.map(({ start, length, hitEvery, inFlight, ...rest }, at): JobNature => {
+          // So many hits that the test itself would take long are rare in worlds, too.
+          const every = hitEvery === 7n && length > 100_000n ? 700n : hitEvery;
+          return {
+            id: `job ${at}`,
+            range: { start, length },
+            ...rest,
+            ...(every && { hitEvery: every }),
+            ...(canary && { canary }),
+            ...(inFlight && { inFlight }),
+          };
+        });
+        const outcome = simulate({ seed, devices, jobs: plans, cancels });
+        expect(outcome.endMs).toBeDefined();
+        for (const plan of plans) checkJob(plan, outcome);
+        checkIssues(outcome);
+      }),
+      { numRuns: WORLDS },
+    );
+  });
+});
+
+describe('several jobs', () => {
+  test('k equal jobs on a device are never more than one chunk apart, and none waits more than 2k + 1 rounds', () => {
+    const shape = fc.record({
+      k: fc.integer({ min: 1, max: 9 }),
+      streams: fc.integer({ min: 1, max: 4 }),
+      seed: fc.nat(),
+    });
+    fc.assert(
+      fc.property(shape, ({ k, streams, seed }) => {
+        const jobs = Array.from(
+          { length: k },
+          (_, at): JobNature => ({ id: `${at}`, range: { start: 0n, length: 2_000_000n } }),
+        );
+        const devices = [{ id: 'gpu', perMs: 2000, jitter: 0.4, streams }];
+        const { issues } = simulate({ seed, devices, jobs, untilMs: 500 });
+        const turns = new Map(jobs.map(({ id }) => [id, 0]));
+        expect(issues.length).toBeGreaterThan(10);
+        for (const { job, active, waitRounds } of issues) {
+          if (active < k) continue; // they join one after the other
+          turns.set(job, turns.get(job)! + 1);
+          expect(Math.max(...turns.values()) - Math.min(...turns.values())).toBeLessThanOrEqual(1);
+          expect(waitRounds).toBeLessThanOrEqual(2 * k + 1);
+        }
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  test('a newcomer has its first chunk within one rotation, and equal parts from then on', () => {
+    const jobs: JobNature[] = [
+      { id: 'old', range: { start: 0n, length: 1n << 40n } },
+      { id: 'new', range: { start: 0n, length: 1n << 40n }, startsAtMs: 1000 },
+    ];
+    const { issues } = simulate({ seed: 1, devices: [{ id: 'gpu', perMs: 2000 }], jobs, untilMs: 4000 });
+    const later = issues.filter(({ issuedMs }) => issuedMs >= 1000);
+    expect(later.slice(0, 2).map(({ job }) => job)).toContain('new');
+    // Chunks of the old one come down to the aim of those that take turns, so that time is shared too.
+    const items = (job: string) =>
+      issues.filter((issue) => issue.job === job && issue.issuedMs >= 2000).reduce((sum, { count }) => sum + count, 0);
+    expect(items('new') / items('old')).toBeGreaterThan(0.5);
+    expect(items('new') / items('old')).toBeLessThan(2);
+  });
+});
+
+describe('several devices', () => {
+  const total = 80_000_000;
+  const job: JobNature = { id: 'job', range: { start: 0n, length: BigInt(total) } };
+  const pair = (more: Partial<DeviceNature>[] = [], jitter = 0.1): DeviceNature[] => [
+    { id: 'a', perMs: 5000, jitter, ...more[0] },
+    { id: 'b', perMs: 3000, jitter, ...more[1] },
+  ];
+  const endOfRun = (seed: number, devices: DeviceNature[], jobs = [job]): number => {
+    const { endMs } = simulate({ seed, devices, jobs });
+    return endMs ?? Number.POSITIVE_INFINITY;
+  };
+
+  test('of 500 and 300 end within 3 % of the ideal', () => {
+    for (let seed = 0; seed < 5; seed++) {
+      for (const jitter of [0, 0.1, 0.3]) expect(endOfRun(seed, pair([], jitter)) / (total / 8000)).toBeLessThan(1.03);
+    }
+  });
+
+  test('a quarter of a second of work ends together too: within 2 %', () => {
+    const short: JobNature = { id: 'job', range: { start: 0n, length: 2_000_000n } };
+    for (let seed = 0; seed < 5; seed++) expect(endOfRun(seed, pair([], 0), [short]) / 250).toBeLessThan(1.02);
+  });
+
+  test('one of them slows tenfold in mid-run: within 15 % of the ideal', () => {
+    for (let seed = 0; seed < 5; seed++) {
+      for (const part of [0.2, 0.5, 0.8]) {
+        const fromMs = (part * total) / 8000;
+        const slows = { slows: { fromMs, factor: 10 } };
+        const left = total - 8000 * fromMs;
+        expect(endOfRun(seed, pair([{}, slows])) / (fromMs + left / 5300)).toBeLessThan(1.15);
+        expect(endOfRun(seed, pair([slows])) / (fromMs + left / 3500)).toBeLessThan(1.15);
+      }
+    }
+  });
+
+  test('so too when the whole run is one second', () => {
+    const short: JobNature = { id: 'job', range: { start: 0n, length: BigInt(total / 10) } };
+    for (let seed = 0; seed < 40; seed++) {
+      const fromMs = 500;
+      const left = total / 10 - 8000 * fromMs;
+      const slows = { slows: { fromMs, factor: 10 } };
+      expect(endOfRun(seed, pair([{}, slows]), [short]) / (fromMs + left / 5300)).toBeLessThan(1.15);
+    }
+  });
+
+  test('one hangs for good: its chunks are done by the other', () => {
+    for (let seed = 0; seed < 5; seed++) {
+      const outcome = simulate({ seed, devices: pair([{}, { hangs: { fromMs: 3000, forMs: 1e9 } }]), jobs: [job] });
+      const ideal = 3000 + (total - 24e6) / 5000;
+      expect(outcome.endMs! / ideal).toBeLessThan(1.15);
+      checkJob(job, outcome);
+    }
+  });
+
+  test('three kinds, a thousandfold apart: the slowest does not hold up the end', () => {
+    const devices: DeviceNature[] = [
+      { id: 'gpu', perMs: 5000, jitter: 0.05 },
+      { id: 'cpu', perMs: 100, jitter: 0.2 },
+      // Its least useful chunk takes a second.
+      { id: 'tab', perMs: 5, jitter: 0.2, shape: { least: 5000, stride: 5000 } },
+    ];
+    for (let seed = 0; seed < 5; seed++) expect(endOfRun(seed, devices) / (total / 5105)).toBeLessThan(1.03);
+  });
+
+  test('a static partition gives each device its part and nothing else', () => {
+    const parts = new Map([
+      ['a', { start: 0n, length: 50_000_000n }],
+      ['b', { start: 50_000_000n, length: 30_000_000n }],
+    ]);
+    const outcome = simulate({ seed: 1, devices: pair(), jobs: [{ ...job, parts }] });
+    checkJob(job, outcome);
+    for (const { device, start } of outcome.issues) expect(device).toBe(start < 50_000_000n ? 'a' : 'b');
+    expect(outcome.endMs! / 10_000).toBeLessThan(1.03);
+  });
+});
+
+describe('devices that lie', () => {
+  const job: JobNature = { id: 'job', range: { start: 0n, length: 20_000_000n }, hitEvery: 10_007n, canary: 256 };
+  const devices = (bad: Partial<DeviceNature>): DeviceNature[] => [
+    { id: 'good', perMs: 3000, jitter: 0.1 },
+    { id: 'bad', perMs: 5000, jitter: 0.1, ...bad },
+  ];
+
+  test('one that begins to miss hits is found out by a canary, and nothing it missed is lost', () => {
+    for (let seed = 0; seed < 8; seed++) {
+      const outcome = simulate({ seed, devices: devices({ missesFromMs: 50 + 97 * seed }), jobs: [job] });
+      expect(outcome.excluded).toEqual(new Map([['bad', 'missed']]));
+      checkJob(job, outcome);
+    }
+  });
+
+  test('one that invents hits is excluded after three', () => {
+    for (let seed = 0; seed < 8; seed++) {
+      const outcome = simulate({ seed, devices: devices({ inventsFromMs: 800 }), jobs: [job] });
+      expect(outcome.excluded).toEqual(new Map([['bad', 'wrong']]));
+      checkJob(job, outcome);
+    }
+  });
+
+  test('one that hangs before its canary: what it had done does not count, and is done by the other', () => {
+    for (let seed = 0; seed < 8; seed++) {
+      const hangs = { fromMs: 60 + 100 * seed, forMs: 1e9 };
+      const outcome = simulate({ seed, devices: devices({ hangs }), jobs: [job] });
+      expect(outcome.endMs).toBeDefined();
+      checkJob(job, outcome);
+    }
+  });
+
+  test('canaries of sound devices take 0.2 % of the work at most, the closing ones aside', () => {
+    const { issues } = simulate({ seed: 3, devices: devices({}), jobs: [job] });
+    const items = (kind: string) =>
+      issues.filter((issue) => issue.kind === kind).reduce((sum, { count }) => sum + count, 0);
+    expect(issues.filter(({ kind }) => kind === 'canary').length).toBeGreaterThan(20);
+    expect(items('canary')).toBeLessThanOrEqual(0.002 * items('work') + 2 * 256);
+  });
+});
+
+test('streams, slots, devices and chunk sizes change nothing in the answers', () => {
+  const job: JobNature = {
+    id: 'job',
+    range: { start: (1n << 64n) - 100_000n, length: 200_000n },
+    hitEvery: 4099n,
+    ringRoom: 16,
+  };
+  const answers = new Set<string>();
+  for (const streams of [1, 2, 3, 8]) {
+    for (const count of [1, 2, 4]) {
+      for (const aim of ['interactive', 'batch'] as const) {
+        const devices = Array.from({ length: count }, (_, at) => ({
+          id: `${at}`,
+          perMs: 100 + 300 * at,
+          jitter: 0.3,
+          streams,
+        }));
+        const { told } = simulate({ seed: streams + 10 * count, devices, jobs: [{ ...job, aim }] });
+        answers.add(told.get('job')!.join());
+      }
+    }
+  }
+  expect(answers.size).toBe(1);
+});
+
+/** The chunks that counted tile what had to be tried, and what was told is what there is. */
+function checkJob({ id, range, mode = 'all', hitEvery }: JobNature, { counted, told }: Outcome): void {
+  const ranges = [...(counted.get(id) ?? [])].sort((a, b) => (a.start < b.start ? -1 : 1));
+  const answers = told.get(id) ?? [];
+  const hits = hitsOf(range, hitEvery);
+  for (const [at, next] of ranges.entries()) {
+    expect(next.start).toBeGreaterThanOrEqual(at === 0 ? range.start : endOf(ranges[at - 1]!));
+    expect(endOf(next)).toBeLessThanOrEqual(endOf(range));
+  }
+  const total = ranges.reduce((sum, { length }) => sum + length, 0n);
+  const [first] = hits;
+  if (first === undefined || mode === 'all' || mode === 'arrival') expect(total).toBe(range.length);
+  if (mode === 'all') expect(answers).toEqual(hits);
+  else if (mode === 'arrival') expect([...answers].sort((a, b) => (a < b ? -1 : 1))).toEqual(hits);
+  else if (mode === 'any') {
+    expect(answers.length).toBe(first === undefined ? 0 : 1);
+    for (const answer of answers) expect(hits).toContain(answer);
+  } else {
+    expect(answers).toEqual(first === undefined ? [] : [first]);
+    // Everything up to the answer was tried, without a gap.
+    let end = range.start;
+    for (const next of ranges) if (next.start === end) end = endOf(next);
+    if (first !== undefined) expect(end).toBeGreaterThan(first);
+  }
+}
+
+function hitsOf({ start, length }: Range, every: bigint | undefined): bigint[] {
+  const hits: bigint[] = [];
+  if (every === undefined) return hits;
+  for (let index = ((start + every - 1n) / every) * every; index < start + length; index += every) hits.push(index);
+  return hits;
+}
+
+/** No launch crosses a multiple of 2^32. */
+function checkIssues({ issues }: Outcome): void {
+  for (const { start, count } of issues) expect((start + BigInt(count) - 1n) >> 32n).toBe(start >> 32n);
+}

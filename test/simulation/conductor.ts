@@ -1,0 +1,408 @@
+import { awaitCanary, failCanary, loseCanary, NO_AUDIT, passCanary, sendCanary } from '../../src/engine/canary.js';
+import { type ChunkPolicy, type ChunkRules, completed, crowded, firstChunk, issued } from '../../src/engine/chunk.js';
+import * as coverage from '../../src/engine/coverage.js';
+import { join, leave, roundsOf, serve } from '../../src/engine/fairness.js';
+import { blame, faultOf, HEALTHY, praise, type Trouble } from '../../src/engine/health.js';
+import { deliver, gather, type Indexed, sizeAfterOverflow, startHarvest } from '../../src/engine/hits.js';
+import { measure, NO_THROUGHPUT } from '../../src/engine/rates.js';
+import { freeSlot, openSlots, takeSlot } from '../../src/engine/slots.js';
+import { endOf, type Piece, type Range } from '../../src/engine/space.js';
+import {
+  type DeviceStanding,
+  type Issue,
+  isOverdue,
+  type JobPlan,
+  type JobStanding,
+  type Lane,
+  type Standing,
+  twinFor,
+  wantedSize,
+  wantsCanary,
+} from './standing.js';
+
+/**
+ * The policies of src/engine put together without clock, devices or promises: says what each device does next and what
+ * its results mean. The world tells it what happened and when, carries out what it answers, and after every event asks
+ * `next` for each device until that has nothing more.
+ *
+ * A chunk's life: `next` gives it out; it ends (`ended`) or does not (`incomplete`, `failed`); its results are checked and
+ * then are right (`accept`), too many for the ring (`overflowed`) or wrong (`refuted`); what is right counts at once or
+ * after the device's next canary. `free` gives its slot back as soon as nobody reads its memory, at any point after it ended.
+ */
+export class Conductor<R extends Indexed> implements Standing<R> {
+  readonly devices = new Map<string, DeviceStanding>();
+  readonly jobs = new Map<string, JobStanding<R>>();
+  readonly chunks = new Map<number, Issue>();
+  /** Results that are right and await a canary. */
+  readonly #held = new Map<number, readonly R[]>();
+  /** When each device's last chunk ended on the device's own clock. */
+  readonly #lastEndMs = new Map<string, number>();
+  #nextId = 0;
+
+  addDevice(id: string, streams?: number, perStream?: number): void {
+    this.devices.set(id, {
+      id,
+      slots: openSlots(streams, perStream),
+      rotation: [],
+      health: HEALTHY,
+      fault: undefined,
+      queue: [],
+      freeSinceMs: Number.NEGATIVE_INFINITY,
+      isStalled: false,
+    });
+  }
+
+  addJob(plan: JobPlan): void {
+    this.jobs.set(plan.id, {
+      plan,
+      lanes: new Map(),
+      coverage: coverage.cover(plan.ranges),
+      harvest: startHarvest(plan.mode ?? 'all'),
+      perItem: undefined,
+    });
+  }
+
+  /** The device is ready for chunks of the job: compiled, with its buffers. */
+  addLane(job: string, device: string, rules: ChunkRules): void {
+    const { lanes } = this.#job(job);
+    const on = this.#device(device);
+    on.rotation = join(on.rotation, job);
+    lanes.set(device, {
+      rules,
+      chunk: firstChunk(rules, on.rotation.length),
+      throughput: NO_THROUGHPUT,
+      audit: NO_AUDIT,
+    });
+  }
+
+  /** The next chunk for a device; undefined when it has no room or there is nothing for it to do. */
+  next(device: string, nowMs: number): Issue | undefined {
+    const on = this.#device(device);
+    if (on.fault !== undefined || on.isStalled || takeSlot(on.slots) === undefined) return undefined;
+    return (
+      this.#canary(on, nowMs, false) ?? this.#work(on, nowMs) ?? this.#canary(on, nowMs, true) ?? this.#twin(on, nowMs)
+    );
+  }
+
+  /** A chunk is complete; times are those of the device, in milliseconds of its clock. */
+  ended(id: number, startedMs: number, endedMs: number, nowMs: number): void {
+    const issue = this.chunks.get(id);
+    if (issue === undefined) return;
+    const on = this.#leaveQueue(issue, nowMs);
+    const lastMs = this.#lastEndMs.get(on.id) ?? Number.NEGATIVE_INFINITY;
+    this.#lastEndMs.set(on.id, Math.max(lastMs, endedMs));
+    const lane = this.jobs.get(issue.job)?.lanes.get(on.id);
+    if (lane === undefined || issue.kind === 'canary') return;
+    lane.throughput = measure(lane.throughput, issue.count, endedMs - Math.max(startedMs, lastMs));
+    lane.chunk = completed(lane.rules, lane.chunk, issue.count, endedMs - startedMs, on.rotation.length);
+  }
+
+  /** The chunk's results are right; `checked` of them were recomputed. */
+  accept(id: number, results: readonly R[], checked = results.length): Effects<R> {
+    const effects = new Effects<R>();
+    const issue = this.chunks.get(id);
+    if (issue === undefined) return effects;
+    const job = this.#job(issue.job);
+    const lane = this.#lane(issue);
+    const on = this.#device(issue.device);
+    on.health = praise(on.health, checked);
+    job.perItem = denser(job.perItem, results.length / issue.count);
+    this.#held.set(id, results);
+    if (job.plan.canary === undefined) this.#count([id], effects);
+    else lane.audit = awaitCanary(lane.audit, id, issue.count);
+    return effects;
+  }
+
+  /** The chunk had more hits than its ring holds. Throws when one index alone has. */
+  overflowed(id: number, found: number, room: number): void {
+    const issue = this.chunks.get(id);
+    if (issue === undefined) return;
+    const job = this.#job(issue.job);
+    job.coverage = coverage.tryAgain(job.coverage, id, sizeAfterOverflow(issue, found, room));
+    job.perItem = denser(job.perItem, found / issue.count);
+    this.chunks.delete(id);
+  }
+
+  /** The chunk stopped before its end because it was cancelled. */
+  incomplete(id: number, nowMs: number): Effects<R> {
+    return this.#takeBack(id, nowMs);
+  }
+
+  /** The chunk ended in an error of the device. */
+  failed(id: number, nowMs: number): Effects<R> {
+    return this.#takeBack(id, nowMs, 'failed');
+  }
+
+  /** A result of the chunk was wrong. */
+  refuted(id: number, nowMs: number): Effects<R> {
+    return this.#takeBack(id, nowMs, 'wrong');
+  }
+
+  /** A canary's planted answers were all found, or not. */
+  audited(id: number, isFound: boolean): Effects<R> {
+    const effects = new Effects<R>();
+    const issue = this.chunks.get(id);
+    if (issue === undefined) return effects;
+    this.chunks.delete(id);
+    if (!isFound) {
+      this.#blame(this.#device(issue.device), 'missed', effects);
+      return effects;
+    }
+    const lane = this.#lane(issue);
+    const { audit, chunks } = passCanary(lane.audit);
+    lane.audit = audit;
+    this.#count(chunks, effects);
+    return effects;
+  }
+
+  /** Nobody reads the chunk's memory any longer. */
+  free({ device, slot }: Pick<Issue, 'device' | 'slot'>): void {
+    const on = this.#device(device);
+    on.slots = freeSlot(on.slots, slot);
+  }
+
+  /** The device is gone. */
+  lost(device: string): Effects<R> {
+    const effects = new Effects<R>();
+    this.#exclude(this.#device(device), 'failed', effects);
+    return effects;
+  }
+
+  /** To be called every so often (100 ms): finds devices that hang, while others could do their work. */
+  tick(nowMs: number): Effects<R> {
+    const effects = new Effects<R>();
+    for (const device of this.devices.values()) {
+      const hasOthers = [...this.devices.values()].some((other) => other !== device && isUsable(other));
+      if (device.fault !== undefined || !hasOthers || !isOverdue(this, device, nowMs)) continue;
+      device.isStalled = true;
+      // What awaits its next canary might wait for ever, too.
+      for (const issue of this.chunks.values()) {
+        if (issue.device === device.id) this.#updateCoverage(issue.id, coverage.abandon);
+      }
+      this.#blame(device, 'stalled', effects);
+    }
+    return effects;
+  }
+
+  #work(on: DeviceStanding, nowMs: number): Issue | undefined {
+    const sizes = new Map<string, number>();
+    const wants = (id: string): boolean => {
+      const size = wantedSize(this, on, this.#job(id), nowMs);
+      sizes.set(id, size);
+      return size > 0;
+    };
+    const waitRounds = on.rotation;
+    const served = serve(on.rotation, wants);
+    on.rotation = served.rotation;
+    if (served.crowded) this.#crowd(on, served.job);
+    if (served.job === undefined) return undefined;
+    const job = this.#job(served.job);
+    const most = sizes.get(served.job) ?? 0;
+    const within = job.plan.parts?.get(on.id);
+    const ask = { id: this.#nextId, device: on.id, most, ...(within && { within }) };
+    const taken = coverage.take(job.coverage, ask);
+    const lane = job.lanes.get(on.id);
+    if (taken === undefined || lane === undefined) return undefined;
+    job.coverage = taken.coverage;
+    const policy = most < lane.chunk.size ? 'shrink' : lane.chunk.policy;
+    lane.chunk = issued(lane.chunk);
+    return this.#issue(on, job, 'work', taken.flight, policy, nowMs, roundsOf(waitRounds, served.job));
+  }
+
+  #twin(on: DeviceStanding, nowMs: number): Issue | undefined {
+    for (const { job: id } of on.rotation) {
+      const job = this.#job(id);
+      const chosen = twinFor(this, on, job, nowMs);
+      const ask = { id: this.#nextId, device: on.id, most: chosen?.most ?? 0 };
+      const taken = chosen && coverage.duplicate(job.coverage, ask, chosen.twin);
+      if (taken === undefined) continue;
+      job.coverage = taken.coverage;
+      return this.#issue(on, job, 'twin', taken.flight, 'hold', nowMs, 0);
+    }
+    return undefined;
+  }
+
+  #canary(on: DeviceStanding, nowMs: number, isIdle: boolean): Issue | undefined {
+    for (const job of this.jobs.values()) {
+      const lane = job.lanes.get(on.id);
+      if (lane === undefined || !wantsCanary(job, on, isIdle)) continue;
+      const count = job.plan.canary ?? 0;
+      lane.audit = sendCanary(lane.audit, count);
+      return this.#issue(on, job, 'canary', { start: 0n, count }, 'hold', nowMs, 0);
+    }
+    return undefined;
+  }
+
+  #issue(
+    on: DeviceStanding,
+    job: JobStanding<R>,
+    kind: Issue['kind'],
+    { start, count }: Piece,
+    policy: ChunkPolicy,
+    issuedMs: number,
+    waitRounds: number,
+  ): Issue | undefined {
+    const taken = takeSlot(on.slots);
+    if (taken === undefined) return undefined;
+    on.slots = taken.slots;
+    const id = this.#nextId++;
+    on.queue = [...on.queue, id];
+    const { slot } = taken;
+    const where = { id, job: job.plan.id, device: on.id, slot, start, count };
+    const why = { kind, policy, issuedMs, waitRounds, active: on.rotation.length, busy: on.queue.length };
+    const issue: Issue = { ...where, ...why };
+    this.chunks.set(id, issue);
+    return issue;
+  }
+
+  #crowd(on: DeviceStanding, served: string | undefined): void {
+    for (const { job } of on.rotation) {
+      const lane = this.jobs.get(job)?.lanes.get(on.id);
+      if (lane !== undefined && job !== served) lane.chunk = crowded(lane.rules, lane.chunk);
+    }
+  }
+
+  /** Chunks whose results stand. */
+  #count(ids: readonly number[], effects: Effects<R>): void {
+    const touched = new Set<JobStanding<R>>();
+    for (const id of ids) {
+      const issue = this.chunks.get(id);
+      const job = issue && this.jobs.get(issue.job);
+      if (job === undefined) continue;
+      const results = this.#held.get(id) ?? [];
+      const finished = coverage.finish(job.coverage, id);
+      const { harvest, end } = gather(job.harvest, results, finished.fresh);
+      const limited = end === undefined ? finished : coverage.limit(finished.coverage, end);
+      job.coverage = limited.coverage;
+      job.harvest = harvest;
+      for (const range of finished.fresh) {
+        const inside = results.filter(({ index }) => index >= range.start && index < endOf(range));
+        effects.counted.push({ job: job.plan.id, device: issue?.device ?? '', range, results: inside });
+      }
+      effects.cancel.push(...finished.obsolete, ...limited.obsolete);
+      this.#forget(id);
+      touched.add(job);
+    }
+    for (const job of touched) this.#tell(job, effects);
+  }
+
+  #tell(job: JobStanding<R>, effects: Effects<R>): void {
+    if (job.harvest.isOver) return;
+    const { harvest, hits } = deliver(job.harvest, coverage.frontierOf(job.coverage));
+    job.harvest = harvest;
+    if (hits.length > 0) effects.told.push({ job: job.plan.id, results: hits });
+    if (harvest.isOver) this.#end(job, effects);
+  }
+
+  #end(job: JobStanding<R>, effects: Effects<R>): void {
+    job.harvest = { ...job.harvest, isOver: true };
+    for (const device of this.devices.values()) device.rotation = leave(device.rotation, job.plan.id);
+    for (const issue of this.chunks.values()) {
+      if (issue.job !== job.plan.id) continue;
+      effects.cancel.push(issue.id);
+    }
+    effects.over.push(job.plan.id);
+  }
+
+  /** Nothing of the chunk counts. */
+  #takeBack(id: number, nowMs: number, trouble?: Trouble): Effects<R> {
+    const effects = new Effects<R>();
+    const issue = this.chunks.get(id);
+    if (issue === undefined) return effects;
+    const on = this.#leaveQueue(issue, nowMs);
+    this.#drop(issue);
+    if (trouble !== undefined) this.#blame(on, trouble, effects);
+    return effects;
+  }
+
+  #blame(on: DeviceStanding, trouble: Trouble, effects: Effects<R>): void {
+    on.health = blame(on.health, trouble);
+    const fault = faultOf(on.health);
+    if (fault !== undefined) this.#exclude(on, fault, effects);
+  }
+
+  /** From now on the device gets nothing, and what it had and has not been vouched for goes to others. */
+  #exclude(on: DeviceStanding, fault: Trouble, effects: Effects<R>): void {
+    if (on.fault !== undefined) return;
+    on.fault = fault;
+    for (const issue of [...this.chunks.values()]) {
+      if (issue.device !== on.id) continue;
+      effects.cancel.push(issue.id);
+      this.#drop(issue);
+    }
+    for (const { lanes } of this.jobs.values()) {
+      const lane = lanes.get(on.id);
+      if (lane) lane.audit = failCanary(lane.audit).audit;
+    }
+    on.queue = [];
+    effects.excluded.push({ device: on.id, fault });
+  }
+
+  #drop(issue: Issue): void {
+    if (issue.kind === 'canary') {
+      const lane = this.#lane(issue);
+      lane.audit = loseCanary(lane.audit);
+    }
+    this.#updateCoverage(issue.id, coverage.giveBack);
+    this.#forget(issue.id);
+  }
+
+  #updateCoverage(id: number, change: (coverage: coverage.Coverage, id: number) => coverage.Coverage): void {
+    const issue = this.chunks.get(id);
+    const job = issue && this.jobs.get(issue.job);
+    if (job) job.coverage = change(job.coverage, id);
+  }
+
+  #forget(id: number): void {
+    this.chunks.delete(id);
+    this.#held.delete(id);
+  }
+
+  #leaveQueue(issue: Issue, nowMs: number): DeviceStanding {
+    const on = this.#device(issue.device);
+    on.queue = on.queue.filter((id) => id !== issue.id);
+    on.freeSinceMs = nowMs;
+    on.isStalled = false;
+    return on;
+  }
+
+  #device(id: string): DeviceStanding {
+    const device = this.devices.get(id);
+    if (device === undefined) throw new RangeError(`no device ${id}`);
+    return device;
+  }
+
+  #job(id: string): JobStanding<R> {
+    const job = this.jobs.get(id);
+    if (job === undefined) throw new RangeError(`no job ${id}`);
+    return job;
+  }
+
+  #lane({ job, device }: Issue): Lane {
+    const lane = this.#job(job).lanes.get(device);
+    if (lane === undefined) throw new RangeError(`job ${job} is not on ${device}`);
+    return lane;
+  }
+}
+
+/** What the world has to do. */
+export class Effects<R extends Indexed> {
+  /** Indices that count from now on, each once, with what was found among them: for the ledger. */
+  readonly counted: { job: string; device: string; range: Range; results: readonly R[] }[] = [];
+  /** What may be shown, in this order. */
+  readonly told: { job: string; results: readonly R[] }[] = [];
+  /** Chunks that nobody needs any longer; those on a device are to be stopped. */
+  readonly cancel: number[] = [];
+  /** Jobs that have just ended. */
+  readonly over: string[] = [];
+  /** Devices that must not be used any longer, and why. */
+  readonly excluded: { device: string; fault: Trouble }[] = [];
+}
+
+const isUsable = ({ fault, isStalled }: DeviceStanding): boolean => fault === undefined && !isStalled;
+
+/** Density goes up at once and comes down slowly: an overflow costs a whole chunk. */
+function denser(before: number | undefined, seen: number): number | undefined {
+  if (before === undefined) return seen > 0 ? seen : undefined;
+  return Math.max(seen, before + 0.05 * (seen - before));
+}

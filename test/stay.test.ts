@@ -1,0 +1,16 @@
+import { expect, test } from 'vitest';
+import { waitForThreads } from '../src/device/pool/stay.js';
+import { startThread } from '../src/device/pool/threads.js';
+
+test('the end of a process waits for a thread that stays, and nothing more is begun', async () => {
+  const words = new Int32Array(new SharedArrayBuffer(12));
+  const file = new URL('stay-worker.mjs', import.meta.url);
+  const thread = startThread({ file, name: 'stays', data: words, died: () => undefined });
+  await thread.ready;
+  waitForThreads();
+  expect(words[0]).toBe(1);
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  expect(words[1]).toBe(0);
+  thread.terminate();
+  await thread.ended;
+});

@@ -1,0 +1,280 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Random } from '../../src/device/conformance/random.js';
+import type { Device } from '../../src/device/device.js';
+import { openLink } from '../../src/device/gpu/device.js';
+import { openDevice } from '../../src/device/registry.js';
+import { probe, WebGpuDevice } from '../../src/device/webgpu/device.js';
+import { atomic, cell, type Expr, items, loop, MillraceError, read, rw, tiles, when } from '../../src/kernel/index.js';
+
+/** What the suite does not ask of every device: slices, transfers of every size, loss, memory that is not there. */
+const probed = await probe();
+const missing = 'reason' in probed ? probed.reason : undefined;
+let device: Device;
+beforeAll(async () => {
+  if (!missing) device = await openDevice('webgpu', { telemetry: true });
+});
+afterAll(() => device?.close());
+
+/** Counts its visits of each item, modulo 1024, after some work that nobody can leave out. */
+const visits = items('visits', { job: { steps: 'u32' }, buffers: { seen: atomic() } }, ({ job, item, buffers }) => {
+  const chain = cell('u32', item);
+  loop(job.steps, () => chain.set(chain.mul(5).add(1)));
+  when(chain.ne(0xffff_ffff), () => buffers.seen.add(item.and(1023), 1));
+});
+
+async function words(from: Device, buffer: Awaited<ReturnType<Device['alloc']>>): Promise<Uint32Array> {
+  const all = new Uint32Array(buffer.bytes / 4);
+  const stream = from.stream();
+  stream.read(buffer, all);
+  await stream.mark().done;
+  stream.close();
+  return all;
+}
+
+const submissions = async (): Promise<number> => {
+  const { calls } = (await device.telemetry?.()) ?? { calls: [] };
+  return calls.find(({ name }) => name === 'GPUQueue.submit')?.calls ?? 0;
+};
+
+describe.skipIf(missing)('a long launch goes in slices', () => {
+  test.for([
+    { what: 'a count by value', count: 1_000_003, counted: false },
+    { what: 'a count from the device, below the most there can be', count: 300_007, counted: true },
+    { what: 'a count of 0 from the device', count: 0, counted: true },
+  ])('that visit each item once: $what', async ({ count, counted }) => {
+    const program = await device.compile(visits);
+    const seen = await device.alloc(4096);
+    const word = await device.alloc(16);
+    const stream = device.stream();
+    stream.write(word, Uint32Array.of(7, count));
+    const before = await submissions();
+    const from = { buffer: word, word: 1, max: 1_000_003 };
+    stream.launch({ job: program.bind({ steps: 60 }), count: counted ? from : count, buffers: { seen } });
+    expect((await stream.mark().done).complete).toBe(true);
+    const wanted = Uint32Array.from({ length: 1024 }, (_, i) => Math.floor(count / 1024) + (i < count % 1024 ? 1 : 0));
+    expect(await words(device, seen)).toEqual(wanted);
+    // On a CPU it takes long enough to be cut; a GPU does it at once.
+    if (device.info.processor === 'cpu' && count > 0) expect((await submissions()) - before).toBeGreaterThan(5);
+    stream.close();
+  });
+
+  test('tiles too', async () => {
+    const kernel = tiles('tiled', { buffers: { seen: atomic() } }, ({ tile, sum, once, buffers }) => {
+      const total = sum('u32', 3000, (i) => i.xor(tile));
+      when(total.ne(0xffff_ffff), () => once(() => buffers.seen.add(tile.and(1023), 1)));
+    });
+    const program = await device.compile(kernel, { lanes: 64 });
+    const seen = await device.alloc(4096);
+    const stream = device.stream();
+    stream.launch({ job: program.bind({}), count: 2048, buffers: { seen } });
+    await stream.mark().done;
+    expect(await words(device, seen)).toEqual(new Uint32Array(1024).fill(2));
+    stream.close();
+  });
+
+  test('so that another stream gets its turn, and cancelling ends it', async () => {
+    const program = await device.compile(visits);
+    const [seen, other] = [await device.alloc(4096), await device.alloc(4096)];
+    const [endless, quick] = [device.stream(), device.stream()];
+    endless.launch({ job: program.bind({ steps: 5000 }), count: 2 ** 32, buffers: { seen } });
+    const never = endless.mark();
+    for (let round = 0; round < 5; round++) {
+      quick.launch({ job: program.bind({ steps: 1 }), count: 1024, buffers: { seen: other } });
+      expect((await quick.mark().done).complete).toBe(true);
+    }
+    endless.cancel();
+    expect((await never.done).complete).toBe(false);
+    expect(await words(device, other)).toEqual(new Uint32Array(1024).fill(5));
+    endless.close();
+    quick.close();
+  });
+});
+
+describe.skipIf(missing)('marks', () => {
+  test('3000 at once pass in order, and so do their times', { timeout: 300_000 }, async () => {
+    const buffer = await device.alloc(16);
+    const stream = device.stream();
+    const marks = Array.from({ length: 3000 }, (_, i) => {
+      stream.fill(buffer, i);
+      return stream.mark().done;
+    });
+    let last = 0n;
+    for (const { startedNs, endedNs } of await Promise.all(marks)) {
+      expect(startedNs >= last && endedNs >= startedNs).toBe(true);
+      last = endedNs;
+    }
+    expect(await words(device, buffer)).toEqual(new Uint32Array(4).fill(2999));
+    stream.close();
+  });
+});
+
+describe.skipIf(missing)('memory', () => {
+  test('writes, reads, fills and copies of any size move their bytes and no other', { timeout: 300_000 }, async () => {
+    const random = new Random(4);
+    const bytes = 5 * 2 ** 20 + 40;
+    const model = new Uint8Array(bytes);
+    const buffer = await device.alloc(bytes);
+    const stream = device.stream();
+    /** Mostly small, some over the pieces that transfers go in. */
+    const length = (most: number): number =>
+      Math.min(most, random.below(4) === 0 ? random.below(3 * 2 ** 20) : random.below(70));
+    for (let round = 0; round < 120; round++) {
+      const offset = 4 * random.below(bytes / 4);
+      const size = length(bytes - offset);
+      switch (random.below(4)) {
+        case 0: {
+          const data = Uint8Array.from({ length: size }, () => random.below(256));
+          stream.write(buffer, data, offset);
+          model.set(data, offset);
+          break;
+        }
+        case 1: {
+          const whole = size & ~3;
+          const word = random.below(3) === 0 ? 0 : random.below(2 ** 32);
+          stream.fill(buffer, word, offset, whole);
+          new Uint32Array(model.buffer, offset, whole / 4).fill(word);
+          break;
+        }
+        case 2: {
+          const to = 4 * random.below(bytes / 4);
+          const whole = Math.min(size, bytes - to, Math.abs(to - offset)) & ~3; // parts of one buffer that do not overlap
+          stream.copy(buffer, buffer, whole, offset, to);
+          model.copyWithin(to, offset, offset + whole);
+          break;
+        }
+        default: {
+          const into = new Uint8Array(size + 2).fill(171);
+          stream.read(buffer, into.subarray(1, size + 1), offset);
+          await stream.mark().done;
+          expect(into.at(0)).toBe(171);
+          expect(into.at(-1)).toBe(171);
+          expect(Buffer.compare(into.subarray(1, size + 1), model.subarray(offset, offset + size))).toBe(0);
+        }
+      }
+    }
+    const all = new Uint8Array(bytes);
+    stream.read(buffer, all);
+    await stream.mark().done;
+    expect(Buffer.compare(all, model)).toBe(0);
+    buffer.free();
+    stream.close();
+  });
+
+  test('a write that ends inside a word leaves the rest of it', async () => {
+    const buffer = await device.alloc(16);
+    const stream = device.stream();
+    stream.fill(buffer, 0xffff_ffff);
+    stream.write(buffer, Uint8Array.of(1, 2, 3, 4, 5), 4);
+    stream.write(buffer, Uint8Array.of(9), 12);
+    expect(new Uint8Array((await words(device, buffer)).buffer)).toEqual(
+      Uint8Array.of(255, 255, 255, 255, 1, 2, 3, 4, 5, 255, 255, 255, 9, 255, 255, 255),
+    );
+    stream.close();
+  });
+
+  test('a buffer of 256 MiB, to its last word', { timeout: 300_000 }, async () => {
+    const kernel = items('ends', { buffers: { x: rw('u32') } }, ({ item, buffers }) =>
+      buffers.x.set(
+        item
+          .shl(24)
+          .sub(1)
+          .and(2 ** 26 - 1),
+        item.add(100),
+      ),
+    );
+    const program = await device.compile(kernel);
+    const x = await device.alloc(2 ** 28);
+    const stream = device.stream();
+    stream.fill(x, 0x0a0b_0c0d);
+    stream.launch({ job: program.bind({}), count: 4, buffers: { x } });
+    const some = (offset: number): Promise<number> => {
+      const word = new Uint32Array(1);
+      stream.read(x, word, offset);
+      return stream.mark().done.then(() => word[0] ?? 0);
+    };
+    // Items 0 to 3 write the words before multiples of 2^24 words; item 0 that before 0 is the last of all.
+    expect(
+      await Promise.all([some(0), some(2 ** 26 - 4), some(2 ** 27 - 4), some(2 ** 28 - 8), some(2 ** 28 - 4)]),
+    ).toEqual([0x0a0b_0c0d, 101, 102, 0x0a0b_0c0d, 100]);
+    x.free();
+    stream.close();
+  });
+
+  test('what is not there is refused with its size, and the device goes on', async ({ skip }) => {
+    if (device.info.processor !== 'cpu') return skip('a GPU may have hundreds of gigabytes');
+    const held: Awaited<ReturnType<Device['alloc']>>[] = [];
+    const refused = await (async () => {
+      for (let i = 0; i < 64; i++) held.push(await device.alloc(device.info.limits.bufferBytes));
+    })().catch((error) => error);
+    expect(refused).toMatchObject({ code: 'device-memory', message: expect.stringContaining('1.0 GiB') });
+    for (const buffer of held) buffer.free();
+    expect(await words(device, await device.alloc(64))).toEqual(new Uint32Array(16));
+  });
+});
+
+describe.skipIf(missing)('errors', () => {
+  test("the compiler's words come with the generated line and the TypeScript line", async () => {
+    // WGSL lets blocks be nested 127 deep.
+    const deep = items('deep', { buffers: { x: read('u32'), out: rw('u32') } }, ({ item, buffers }) => {
+      const nest = (value: Expr<'u32'>, depth: number): void => {
+        if (depth === 0) buffers.out.set(item, value);
+        else when(value.ne(depth), () => nest(buffers.x.at(value), depth - 1));
+      };
+      nest(buffers.x.at(item), 140);
+    });
+    const error = await device.compile(deep).catch((thrown) => thrown);
+    expect(error).toBeInstanceOf(MillraceError);
+    expect(error).toMatchObject({ code: 'device-compile' });
+    expect(error.message).toMatch(/error: {2}.*depth/);
+    expect(error.message).toMatch(/text: {3}line \d+: .*b_x/);
+    expect(error.message).toMatch(/from: {3}.*device\.test\.ts:\d+/);
+  });
+
+  test('more buffers than can be bound', async () => {
+    const buffers = Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`b${i}`, rw('u32')]));
+    const many = items('many', { buffers }, ({ item, buffers: all }) => {
+      for (const one of Object.values(all)) one.set(item, 1);
+    });
+    await expect(device.compile(many)).rejects.toMatchObject({
+      code: 'device-capability',
+      message: expect.stringContaining('kernel many needs 61 storage buffers'),
+    });
+  });
+
+  test('f64 is refused', async () => {
+    const kernel = items('doubles', { buffers: { x: rw('f64') } }, ({ item, buffers }) => buffers.x.set(item, 0.5));
+    await expect(device.compile(kernel)).rejects.toMatchObject({ code: 'device-capability' });
+  });
+
+  test('a lost device fails everything in flight and says why; opened again it works', async () => {
+    const lose = new Int32Array(new SharedArrayBuffer(4));
+    const worker = new URL('losing-worker.mjs', import.meta.url);
+    const link = await openLink({ device: 'webgpu:0', worker, own: { lose }, options: {} });
+    const facts = { info: link.info, choice: {}, nearBytes: 16_384 };
+    const losing = new WebGpuDevice(link, facts);
+    const program = await losing.compile(visits);
+    const seen = await losing.alloc(4096);
+    const streams = [losing.stream(), losing.stream()];
+    const marks = streams.map((stream) => {
+      stream.launch({ job: program.bind({ steps: 5000 }), count: 2 ** 32, buffers: { seen } });
+      return stream.mark();
+    });
+    Atomics.store(lose, 0, 1);
+    Atomics.notify(lose, 0);
+    for (const { done } of marks) {
+      await expect(done).rejects.toMatchObject({
+        code: 'device-failed',
+        message: expect.stringContaining('device webgpu:0 was lost (destroyed)'),
+      });
+    }
+    await expect(losing.alloc(4)).rejects.toMatchObject({ code: 'device-failed' });
+    expect(() => losing.stream()).toThrow('was lost');
+    await losing.close();
+
+    const again = await openDevice('webgpu');
+    expect(await words(again, await again.alloc(64))).toEqual(new Uint32Array(16));
+    await again.close();
+  });
+});
+
+if (missing) test('webgpu', ({ skip }) => skip(missing));
