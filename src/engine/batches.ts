@@ -1,14 +1,14 @@
-import { MillraceError } from '../kernel/error.js';
 import type { Aim } from './chunk.js';
 import type { Flow } from './flow.js';
 import { deliver, gather, type Harvest, type Indexed, startHarvest } from './hits.js';
+import { Iteration } from './iteration.js';
 import type { Credit, Finding, Job } from './job.js';
 import { Outbox } from './outbox.js';
-import type { Progress, Run } from './run.js';
+import type { Progress } from './run.js';
 import type { ChunkSource } from './source.js';
 import { type Piece, rangeOf } from './space.js';
-import { checkAll, openVerifier, type Verifier, type Verify } from './verify.js';
-import { openEngine, type Where } from './where.js';
+import { checkAll, type Verifier, type Verify } from './verify.js';
+import type { Where } from './where.js';
 
 /** Consecutive rows of an output, in the device's own host memory. */
 export interface Batch extends Piece {
@@ -60,42 +60,31 @@ class OrderedBatches<Row> implements Batches {
   readonly #job: BatchJob<Row>;
   readonly #outbox = new Outbox<Batch>();
   #harvest: Harvest<HeldBatch> = startHarvest('all');
-  #run: Run | undefined;
-  #isStarted = false;
+  readonly #iteration: Iteration<Batch, Row, Uint8Array>;
 
   constructor(job: BatchJob<Row>) {
     this.#job = job;
+    const { flow, options } = job;
+    this.#iteration = new Iteration({
+      name: `the output of ${flow.name}`,
+      where: options,
+      verify: options.verify,
+      signal: options.signal,
+      outbox: this.#outbox,
+      job: (verifier) => this.#engineJob(verifier),
+      complete: () => this.#tell(undefined),
+      cleanUp: () => {
+        for (const batch of [...this.#outbox.drain(), ...this.#harvest.held]) batch.release();
+      },
+    });
   }
 
   get progress(): Progress | undefined {
-    return this.#run?.progress;
+    return this.#iteration.run?.progress;
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<Batch, void, undefined> {
-    const { flow, options } = this.#job;
-    if (this.#isStarted) throw usedTwice(flow.name);
-    this.#isStarted = true;
-    options.signal?.throwIfAborted();
-    const { engine, close } = await openEngine(options);
-    const verifier = openVerifier(options.verify);
-    try {
-      const run = engine.run(this.#engineJob(verifier));
-      this.#run = run;
-      void run.ended.then((ending) => {
-        if (ending.kind === 'complete') this.#tell(undefined);
-        this.#outbox.end(ending.kind === 'failed' ? ending : undefined);
-      });
-      try {
-        yield* this.#outbox;
-      } finally {
-        run.stop();
-        await run.over;
-        for (const batch of [...this.#outbox.drain(), ...this.#harvest.held]) batch.release();
-      }
-    } finally {
-      verifier.close();
-      await close();
-    }
+  [Symbol.asyncIterator](): AsyncIterator<Batch, void, undefined> {
+    return this.#iteration[Symbol.asyncIterator]();
   }
 
   #engineJob(verifier: Verifier<Row>): Job<Uint8Array> {
@@ -133,9 +122,10 @@ class OrderedBatches<Row> implements Batches {
   #credit({ piece, result, release }: Credit<Uint8Array>): void {
     const batch = new HeldBatch(piece, result, release);
     this.#harvest = gather(this.#harvest, [batch], [rangeOf(piece)]).harvest;
-    this.#tell(this.#run?.frontier);
+    this.#tell(this.#iteration.run?.frontier);
     this.#makeRoom();
-    if (this.#run) this.#job.options.onProgress?.(this.#run.progress);
+    const { run } = this.#iteration;
+    if (run) this.#job.options.onProgress?.(run.progress);
   }
 
   #tell(frontier: bigint | undefined): void {
@@ -149,7 +139,7 @@ class OrderedBatches<Row> implements Batches {
    * it: they move to memory of their own.
    */
   #makeRoom(): void {
-    if (this.#run?.isFrontierWaiting) for (const batch of this.#harvest.held) batch.move();
+    if (this.#iteration.run?.isFrontierWaiting) for (const batch of this.#harvest.held) batch.move();
   }
 }
 
@@ -197,13 +187,4 @@ function sampled({ start, count }: Piece, samples: number): number[] {
     chosen.add(Math.floor((state / 2 ** 32) * count));
   }
   return [...chosen].slice(0, samples);
-}
-
-function usedTwice(name: string): MillraceError {
-  return new MillraceError({
-    code: 'usage',
-    message: `the batches of ${name} have been iterated already`,
-    asked: 'its batches once more',
-    advice: 'make another',
-  });
 }

@@ -4,16 +4,17 @@ import type { Aim } from './chunk.js';
 import { type Flow, flow } from './flow.js';
 import { deliver, gather, type Harvest, type Indexed, type Mode, startHarvest } from './hits.js';
 import type { Intervals } from './intervals.js';
+import { Iteration } from './iteration.js';
 import type { Canary, Credit, Finding, Job } from './job.js';
 import { Outbox } from './outbox.js';
 import { type Hit, hitsIn } from './ring.js';
-import type { Progress, Run } from './run.js';
+import type { Progress } from './run.js';
 import type { Share } from './share.js';
 import { type ChunkSource, MemorySource, rangeGiven } from './source.js';
 import { launchBase, type Piece, type Range, rangeOf } from './space.js';
 import type { Given, Needed } from './values.js';
-import { checkAll, openVerifier, type Verifier, type Verify } from './verify.js';
-import { openEngine, type Where } from './where.js';
+import { checkAll, type Verifier, type Verify } from './verify.js';
+import type { Where } from './where.js';
 
 /**
  * Tries every index of a space and gives those that hit:
@@ -129,20 +130,28 @@ class KernelSearch<T extends Indexed> implements Search<T> {
   readonly #flow: Flow<readonly T[]>;
   readonly #options: SearchOptions<T>;
   readonly #canaries: readonly FlowCanary[];
-  readonly #outbox = new Outbox<T>(() => this.#run?.wake());
+  readonly #outbox = new Outbox<T>(() => this.#iteration.run?.wake());
   #harvest: Harvest<T>;
-  #run: Run | undefined;
-  #isStarted = false;
+  readonly #iteration: Iteration<T, T, readonly T[]>;
 
   constructor(what: Flow<readonly T[]>, options: SearchOptions<T>, canaries: readonly FlowCanary[]) {
     this.#flow = what;
     this.#options = options;
     this.#canaries = canaries;
     this.#harvest = startHarvest<T>(options.mode ?? 'all');
+    this.#iteration = new Iteration({
+      name: `the search ${what.name}`,
+      where: options,
+      verify: options.verify,
+      signal: options.signal,
+      outbox: this.#outbox,
+      job: (verifier) => this.#job(verifier),
+      complete: () => this.#tell(undefined),
+    });
   }
 
   get progress(): Progress | undefined {
-    return this.#run?.progress;
+    return this.#iteration.run?.progress;
   }
 
   async first(): Promise<T | undefined> {
@@ -150,29 +159,8 @@ class KernelSearch<T extends Indexed> implements Search<T> {
     return undefined;
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<T, void, undefined> {
-    if (this.#isStarted) throw usedTwice(this.#flow.name);
-    this.#isStarted = true;
-    this.#options.signal?.throwIfAborted();
-    const { engine, close } = await openEngine(this.#options);
-    const verifier = openVerifier(this.#options.verify);
-    try {
-      const run = engine.run(this.#job(verifier));
-      this.#run = run;
-      void run.ended.then((ending) => {
-        if (ending.kind === 'complete') this.#tell(undefined);
-        this.#outbox.end(ending.kind === 'failed' ? ending : undefined);
-      });
-      try {
-        yield* this.#outbox;
-      } finally {
-        run.stop();
-        await run.over;
-      }
-    } finally {
-      verifier.close();
-      await close();
-    }
+  [Symbol.asyncIterator](): AsyncIterator<T, void, undefined> {
+    return this.#iteration[Symbol.asyncIterator]();
   }
 
   #job(verifier: Verifier<T>): Job<readonly T[]> {
@@ -202,14 +190,15 @@ class KernelSearch<T extends Indexed> implements Search<T> {
   #credit({ piece, result, release }: Credit<readonly T[]>): void {
     release();
     if (this.#harvest.mode === 'all' || this.#harvest.mode === 'arrival') this.#gather(result, rangeOf(piece));
-    this.#tell(this.#run?.frontier);
-    if (this.#run) this.#options.onProgress?.(this.#run.progress);
+    this.#tell(this.#iteration.run?.frontier);
+    const { run } = this.#iteration;
+    if (run) this.#options.onProgress?.(run.progress);
   }
 
   #gather(hits: readonly T[], range: Range): void {
     const { harvest, end } = gather(this.#harvest, hits, [range]);
     this.#harvest = harvest;
-    if (end !== undefined) this.#run?.lower(end);
+    if (end !== undefined) this.#iteration.run?.lower(end);
     if (harvest.mode === 'any') this.#tell(0n);
   }
 
@@ -217,7 +206,7 @@ class KernelSearch<T extends Indexed> implements Search<T> {
     const { harvest, hits } = deliver(this.#harvest, frontier);
     this.#harvest = harvest;
     for (const hit of hits) this.#outbox.put(hit);
-    if (harvest.isOver && harvest.mode !== 'all') this.#run?.stop();
+    if (harvest.isOver && harvest.mode !== 'all') this.#iteration.run?.stop();
   }
 }
 
@@ -243,14 +232,5 @@ function taken(kernel: string): MillraceError {
     message: `kernel ${kernel}: a hit cannot have a field called index`,
     asked: 'a search',
     advice: 'every hit has its index already; call the field something else',
-  });
-}
-
-function usedTwice(name: string): MillraceError {
-  return new MillraceError({
-    code: 'usage',
-    message: `the search ${name} has been iterated already`,
-    asked: 'its hits once more',
-    advice: 'call search() again',
   });
 }

@@ -28,14 +28,20 @@ export async function openEngine(where: Where): Promise<{ readonly engine: Engin
   const completion = completionOf(options.pipeline);
   const opened = typeof devices === 'string' ? await opener()(devices, { completion }) : [];
   const used = typeof devices === 'string' ? opened : Array.isArray(devices) ? devices : [devices as Device];
-  const engine = new Engine(used, options);
-  return {
-    engine,
-    close: async () => {
-      await engine.close();
-      await Promise.all(opened.map((device) => device.close()));
-    },
-  };
+  const closeOpened = () => Promise.all(opened.map((device) => device.close()));
+  try {
+    const engine = new Engine(used, options);
+    return {
+      engine,
+      close: async () => {
+        await engine.close();
+        await closeOpened();
+      },
+    };
+  } catch (error) {
+    await closeOpened();
+    throw error;
+  }
 }
 
 /** How devices that are fed so should learn that work is done. */
