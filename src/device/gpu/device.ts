@@ -71,10 +71,7 @@ export abstract class GpuDevice implements Device {
       link,
       load: async (lowered) => {
         this.checkOpen();
-        checkParameters(lowered);
-        const number = this.#traps.add({ name: lowered.program.name, sites: lowered.sites });
-        await this.#load(lowered, number);
-        return number;
+        return (await this.#load(lowered)).number;
       },
     });
     link.attach({
@@ -114,9 +111,7 @@ export abstract class GpuDevice implements Device {
     const asked: GpuOptions = { target, workgroup, ...limit, hoist, checked, nativeBodies, pipes };
     const lowered = lowerGpu(kernel, asked);
     this.accept(lowered);
-    checkParameters(lowered);
-    const number = this.#traps.add({ name: kernel.name, sites: lowered.sites });
-    const cached = await this.#load(lowered, number);
+    const { number, cached } = await this.#load(lowered);
     this.checkOpen();
     const compiled = { milliseconds: performance.now() - started, cached };
     return new GpuProgram(this, number, lowered, compiled, { kernel, options: asked });
@@ -178,15 +173,17 @@ export abstract class GpuDevice implements Device {
     if (this.#end) throw this.#end.error;
   }
 
-  /** Compiles and has the driver load it. True when that was known from before. */
-  async #load(lowered: LoweredGpu, number: number): Promise<boolean> {
-    const { text, shape, program } = lowered;
+  /** Compiles and has the driver load it. `number` names it to the driver; `cached`: it was known from before. */
+  async #load(lowered: LoweredGpu): Promise<{ readonly number: number; readonly cached: boolean }> {
+    checkParameters(lowered);
+    const { text, shape, program, sites } = lowered;
+    const number = this.#traps.add({ name: program.name, sites });
     const source: GpuSource = { number, name: program.name, text, shape };
     try {
       const { binary, cached } = await this.build(source);
       this.checkOpen();
       await this.#link.call('load', binary ? { ...source, binary } : source);
-      return cached;
+      return { number, cached };
     } catch (cause) {
       if (!(cause instanceof CompileRefusal)) throw cause;
       const { compiler, line, message: error } = cause;
