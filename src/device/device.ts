@@ -220,6 +220,8 @@ export interface Report {
   /** Device time in nanoseconds on a monotonic clock, of the first and after the last command. */
   readonly startedNs: bigint;
   readonly endedNs: bigint;
+  /** When the device's own thread saw that it had ended, where there is such a thread. */
+  readonly noticedNs?: bigint;
   /** False when a launch was cancelled before it had tried all of its items. */
   readonly complete: boolean;
 }

@@ -12,8 +12,8 @@ import type { Scalar } from './types.js';
  *            WGSL: a uniform buffer, or storage where it is large
  *   counted  CUDA, OpenCL: null, or the address of a u32 that says how many items there are (never more than the launch
  *            block says). On WGSL the device copies that word into the launch block instead
- *   cancel   a u32 that is not the launch's epoch once the launch is cancelled. Mapped memory on CUDA and OpenCL, 16
- *            bytes of a uniform buffer on WGSL
+ *   cancel   a u32 that is not the launch's epoch once the launch is cancelled. In the device's memory; 16 bytes of a
+ *            uniform buffer on WGSL
  *   status   STATUS_WORDS words that the host zeroes and reads
  *   tables   the words `tables` of the shape; the same for all launches
  *   …        the kernel's buffers in the order of their declaration, and the ring where the kernel emits

@@ -1,18 +1,18 @@
 // The engine on a GPU: SHA-256d over a space of 2^36 indices, the upper bits in the header's version.
-//   npm run build && node test/cuda/engine.mjs [--device cuda:0] [--bits 36] [--parts modes,streams,devices,cancel]
+//   npm run build && node test/cuda/engine.mjs [--device cuda:0] [--bits 36] [--parts modes,streams,items,devices,cancel]
 // Every run must give the same hits, each checked by node:crypto.
 import { createHash } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { openDevice } from '../../dist/device/registry.js';
 import { Engine, search } from '../../dist/engine/index.js';
-import { belowTarget, items, sha256, u32, when } from '../../dist/kernel/index.js';
+import { belowTarget, items, loop, sha256, u32, when } from '../../dist/kernel/index.js';
 
 const { values } = parseArgs({
   options: {
     device: { type: 'string', default: 'cuda:0' },
     bits: { type: 'string', default: '36' },
-    parts: { type: 'string', default: 'modes,streams,devices,cancel' },
+    parts: { type: 'string', default: 'modes,streams,items,devices,cancel' },
   },
 });
 const parts = values.parts.split(',');
@@ -24,13 +24,23 @@ const words = [0x01000000, ...(REST.match(/.{8}/g) ?? []).map((word) => Number.p
 const target = [0, 0xffff0000, 0, 0, 0, 0, 0, 0];
 const job = { header: words, target };
 
-const kernel = items('versions', { job: { header: [u32, 19], target: [u32, 8] }, hit: { nonce: u32 } }, (context) => {
-  const { job: known, index, emit } = context;
-  const [version, ...rest] = known.header;
-  const nonce = index.lo;
-  const digest = sha256.double([version.add(index.hi.shl(8)), ...rest, nonce.byteSwap()]);
-  when(digest[7].eq(0), () => when(belowTarget(digest, known.target), () => emit({ nonce })));
-});
+/** A thread tries `each` nonces, side by side or, with `rolled`, one after the other. */
+const versions = (/** @type {number} */ each, rolled = false) =>
+  items(
+    `versions${each}${rolled ? 'rolled' : ''}`,
+    { job: { header: [u32, 19], target: [u32, 8] }, hit: { nonce: u32 } },
+    ({ job: known, index, emit }) => {
+      const [version, ...rest] = known.header;
+      const first = index.lo.mul(each);
+      const attempt = (/** @type {typeof first} */ nonce) => {
+        const digest = sha256.double([version.add(index.hi.shl(8)), ...rest, nonce.byteSwap()]);
+        when(digest[7].eq(0), () => when(belowTarget(digest, known.target), () => emit({ nonce })));
+      };
+      if (rolled) loop(each, (k) => attempt(first.add(k)));
+      else for (let k = 0; k < each; k++) attempt(first.add(k));
+    },
+  );
+const kernel = versions(1);
 
 /** @param {{ index: bigint, nonce: number }} hit */
 function verify({ index, nonce }) {
@@ -107,22 +117,30 @@ console.log(
 );
 await run('warm-up', [gpu], {}, SPACE / 8n);
 
-// The kernel's own rate: launches of up to 2^32, by the device's times.
-{
-  const program = await gpu.compile(kernel);
-  const [stream, ring] = [gpu.stream(), await gpu.alloc(4 * (4 + 2 * 1000))];
+/** A kernel's own rate: launches of up to 2^32 nonces, by the device's times. */
+async function alone(/** @type {string} */ name, /** @type {typeof kernel} */ one, each = 1) {
+  const program = await gpu.compile(one);
+  const words = 4 + 2 * 1000;
+  const [stream, ring, back] = [gpu.stream(), await gpu.alloc(4 * words), new Uint32Array(words)];
   const bound = program.bind(job);
   const rates = [];
-  const count = Math.min(2 ** 32, Number(SPACE) / 16);
-  for (let k = 0; k < 4; k++) {
+  const nonces = Math.min(2 ** 32, Number(SPACE) / 16);
+  for (let k = 0; k < 5; k++) {
     stream.fill(ring, 0, 0, 16);
-    stream.launch({ job: bound, base: BigInt(k) << 32n, count, ring });
+    stream.launch({ job: bound, base: 0n, count: nonces / each, ring });
+    stream.read(ring, back);
     const { startedNs, endedNs } = await stream.mark().done;
-    rates.push(count / Number(endedNs - startedNs));
+    if (k > 0) rates.push(nonces / Number(endedNs - startedNs));
   }
-  row('the kernel alone', `${median(rates).toFixed(3)} GH/s`);
+  if (nonces === 2 ** 32 && !back.includes(2083236893)) throw new Error(`${name}: the genesis nonce is missing`);
+  row(name, `${median(rates).toFixed(3)} GH/s`);
   ring.free();
   stream.close();
+}
+await alone('the kernel alone', kernel);
+if (parts.includes('items')) {
+  for (const each of [2, 4]) await alone(`${each} items a thread, side by side`, versions(each), each);
+  for (const each of [4, 16]) await alone(`${each} items a thread, in a loop`, versions(each, true), each);
 }
 
 if (parts.includes('modes')) {

@@ -45,6 +45,7 @@ static struct { const char *name; long value; } settings[] = {
   {"launch_code", 701},  // with this
   {"die_at", 0},         // the how manieth launch from now kills its context,
   {"die_code", 700},     // with this
+  {"revives", 1},        // a context that died can be made anew; real drivers refuse, so that tests need a process each
   {"lost_at", 0},        // the how manieth call on a context from now finds the device lost
   {"lost_code", 999},
   {"event_us", 0},       // events are late by this
@@ -183,7 +184,7 @@ static Range *drop_range(Address at, int kind, const char *call) {
     for (Stream *s = streams; s; s = s->next) {
       if (touches(s->running, r)) misuse("%s of 0x%lx, which running work names", call, (long)at);
       for (Op *op = s->head; op; op = op->next)
-        if (touches(op, r)) misuse("%s of 0x%lx, which queued work names", call, (long)at);
+        if (!s->context->sticky && touches(op, r)) misuse("%s of 0x%lx, which queued work names", call, (long)at);
     }
     *p = r->next;
     return r;
@@ -395,7 +396,9 @@ CUresult cuDevicePrimaryCtxSetFlags_v2(int device, unsigned flags) {
 }
 CUresult cuDevicePrimaryCtxRetain(Address *context, int device) {
   pthread_mutex_lock(&lock);
-  if (contexts[device].uses++ == 0) contexts[device].sticky = OK;
+  if (contexts[device].uses == 0 && *setting("revives")) contexts[device].sticky = OK;
+  if (contexts[device].sticky) return leave(contexts[device].sticky);
+  contexts[device].uses++;
   *context = (Address)&contexts[device];
   note("cuDevicePrimaryCtxRetain %d", device);
   return leave(OK);
@@ -757,7 +760,7 @@ CUresult cuLaunchKernel(Address function, unsigned gx, unsigned gy, unsigned gz,
     Address at = *(Address *)op.params[i];
     int may_be_null = i == 1 && !m->queue;
     if ((i == 0 && bytes > 8) || (at == 0 && may_be_null)) continue;
-    int mapped = i == 2 || i == 3; // the cancel word and the status are the host's; more of a resident grid's
+    int mapped = i == 3; // the status is the host's; more of a resident grid's
     if (m->queue ? !inside(at, 4, 0) && !inside(at, 4, 1) : !inside(at, 4, !mapped)) misuse("parameter %u of a launch is 0x%lx, which the GPU does not see", i, (long)at);
   }
   return leave(send(s, op));

@@ -101,7 +101,7 @@ async function launches(/** @type {Device} */ device, /** @type {string} */ mode
     ['worker awake', 0],
     ['after 5 ms of nothing', 5],
   ])) {
-    const [cost, begun, noticed] = [[], [], []].map((list) => /** @type {number[]} */ (list));
+    const [cost, begun, noticed, seen] = [[], [], [], []].map((list) => /** @type {number[]} */ (list));
     for (let k = 0; k < (idle ? 100 : 500); k++) {
       if (idle) await sleep(idle);
       const asked = now();
@@ -109,10 +109,12 @@ async function launches(/** @type {Device} */ device, /** @type {string} */ mode
       cost?.push(us(now() - asked));
       const report = await stream.mark().done;
       noticed?.push(us(now() - report.endedNs));
+      seen?.push(us((report.noticedNs ?? 0n) - report.endedNs));
       begun?.push(us(report.startedNs - asked));
     }
     row(mode, `stream.launch() on the main thread, ${name}`, `${spread(cost ?? [])} µs`);
     row(mode, `stream.launch() to the device's first event, ${name}`, `${spread(begun ?? [])} µs`);
+    row(mode, `end of a short kernel to the device's thread, ${name}`, `${spread(seen ?? [])} µs`);
     row(mode, `end of a short kernel to the awaited promise, ${name}`, `${spread(noticed ?? [])} µs`);
   }
   const many = 5000;
@@ -148,7 +150,7 @@ async function steady(/** @type {Device} */ device, /** @type {string} */ mode) 
   };
   let steps = 1000;
   for (let ms = await time(steps); ms < KERNEL_MS / 2 && steps < 2 ** 30; ms = await time(steps)) steps *= 2;
-  steps = Math.round((steps * KERNEL_MS) / (await time(steps)));
+  for (let k = 0; k < 4; k++) steps = Math.round((steps * KERNEL_MS) / (await time(steps))); // clocks rise, slices grow
   const launch = { job: program.bind({ steps }), count, buffers: { x } };
   const go = () => {
     stream.launch(launch);
@@ -156,7 +158,7 @@ async function steady(/** @type {Device} */ device, /** @type {string} */ mode) 
   };
   for (let k = 0; k < 10; k++) await go(); // so that its time is known
   const before = await device.telemetry?.();
-  const [late, lengths] = [[], []].map((list) => /** @type {number[]} */ (list));
+  const [late, lengths, seen] = [[], [], []].map((list) => /** @type {number[]} */ (list));
   const cpu = process.cpuUsage();
   const began = now();
   let busy = 0n;
@@ -167,6 +169,7 @@ async function steady(/** @type {Device} */ device, /** @type {string} */ mode) 
     const report = await flying.shift();
     if (!report) break;
     late?.push(us(now() - report.endedNs));
+    seen?.push(us((report.noticedNs ?? 0n) - report.endedNs));
     flying.push(go());
     lengths?.push(Number(report.endedNs - report.startedNs) / 1e6);
     busy += report.endedNs - report.startedNs;
@@ -177,6 +180,7 @@ async function steady(/** @type {Device} */ device, /** @type {string} */ mode) 
   const { user, system } = process.cpuUsage(cpu);
   await Promise.all(flying);
   const after = await device.telemetry?.();
+  row(mode, "the same: end to the device's thread", `${spread(seen ?? [])} µs`);
   row(
     mode,
     `a kernel of ${quantile(lengths ?? [], 0.5).toFixed(1)} ms: end to the awaited promise`,

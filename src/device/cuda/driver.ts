@@ -7,11 +7,12 @@ import { Cuda } from './api.js';
 import { type Cell, Cells } from './cells.js';
 import { Clock } from './clock.js';
 import { type Context, hex, openContext } from './context.js';
+import { Epochs } from './epoch.js';
 import { Events } from './events.js';
 import { describeGpu } from './info.js';
-import { CudaLine, type CudaMark, type Epoch, type Shop } from './line.js';
+import { CudaLine, type CudaMark, type Shop } from './line.js';
 import { DeviceMemory, type Memory } from './memory.js';
-import { type Pinned, PinnedMemory } from './pinned.js';
+import { PinnedMemory } from './pinned.js';
 import { CudaProgram } from './program.js';
 import { CudaGrids } from './resident.js';
 import { Nvml } from './sensors.js';
@@ -40,8 +41,7 @@ export class CudaDriver
   readonly #context: Context;
   readonly #shop: Shop;
   readonly #clock: Clock;
-  /** The board as kernels see it; undefined where it could not be registered. */
-  readonly #board: Pinned | undefined;
+  readonly #epochs: Epochs;
   readonly #locked = new Map<SharedArrayBuffer, number>();
   readonly #sensors: { readonly nvml: Nvml; readonly device: number } | undefined;
 
@@ -60,20 +60,20 @@ export class CudaDriver
         return events;
       }) as [Events, Events, Events];
       const parts = { context: this.#context, pinned, starts, ends, plain, rings: [] };
-      const service = new CudaStream(parts);
-      this.undo.push(() => service.destroy());
+      const [service, control] = ['service', 'control'].map(() => {
+        const stream = new CudaStream(parts);
+        this.undo.push(() => stream.destroy());
+        return stream;
+      }) as [CudaStream, CudaStream];
       const memory = new DeviceMemory(api, errors, service.handle, pool, gpu.memoryBytes);
       this.undo.push(() => memory.freeAll());
+      this.#epochs = new Epochs(parts, memory, { service, control }, host.words);
       const signal = host.completion === 'callback' ? this.#signals(start.signal) : undefined;
       const cells = new Cells((bytes) => pinned.alloc(bytes));
       this.#shop = { ...parts, cells, memory, service, lines: this.lines, signal };
       this.#clock = new Clock(api, errors, ends, service.handle);
       this.grids = new CudaGrids(this.#shop, this.#context.guard, (words) => this.#upload(words));
       this.undo.push(() => this.grids.closeAll());
-      this.#board = pinned.register(host.words.buffer as SharedArrayBuffer);
-      host.log(
-        this.#board ? `board at ${hex(this.#board.device)}` : 'the board cannot be registered: epochs are copied',
-      );
     } catch (error) {
       this.releaseAll();
       throw error instanceof FatalError ? error.error : error;
@@ -127,7 +127,7 @@ export class CudaDriver
   }
 
   openLine(number: number, epochWord: number): CudaLine {
-    const line = new CudaLine(number, this.#shop, this.#epoch(epochWord));
+    const line = new CudaLine(number, this.#shop, this.#epochs.open(number, epochWord));
     this.lines.add(line);
     this.#host.log(`stream ${number} is ${hex(line.stream.handle)}, its epoch at ${hex(line.epoch.device)}`);
     return line;
@@ -168,8 +168,8 @@ export class CudaDriver
     for (const status of mark.statuses.values()) cells.give(status);
   }
 
-  cancel({ epoch: { copy } }: CudaLine, epoch: number): void {
-    if (copy) Atomics.store(copy.words, 0, epoch | 0);
+  cancel({ epoch: sent }: CudaLine, epoch: number): void {
+    sent.moved(epoch);
   }
 
   block({ end }: CudaMark): void {
@@ -186,14 +186,6 @@ export class CudaDriver
     if (this.#quiet()) this.releaseAll();
     else this.#host.log(`launches did not end within ${CLOSE_MS} ms: their memory goes with the process`);
     this.#sensors?.nvml.close();
-  }
-
-  #epoch(word: number): Epoch {
-    const { words } = this.#host;
-    if (this.#board) return { device: this.#board.device + words.byteOffset + 4 * word, word, copy: undefined };
-    const copy = this.#shop.cells.take();
-    Atomics.store(copy.words, 0, Atomics.load(words, word));
-    return { device: copy.device, word, copy };
   }
 
   /** How marks are signalled: by a native function on the driver's thread, or by a write of the GPU itself. */
@@ -237,12 +229,14 @@ export class CudaDriver
 
   /** Stops what runs; false where something does not stop. */
   #quiet(): boolean {
-    for (const { epoch } of this.lines) {
-      Atomics.add(this.#host.words, epoch.word, 1);
-      if (epoch.copy) Atomics.add(epoch.copy.words, 0, 1);
+    try {
+      for (const { epoch } of this.lines) epoch.moved(Atomics.add(this.#host.words, epoch.word, 1) + 1);
+    } catch {
+      // The device is lost: then nothing runs, as the streams will tell.
     }
     this.grids.stop();
-    const streams = [this.#shop.service, ...this.grids.streams, ...[...this.lines].map(({ stream }) => stream)];
+    const own = [...this.lines].map(({ stream }) => stream);
+    const streams = [this.#shop.service, this.#epochs.control, ...this.grids.streams, ...own];
     for (let waited = 0; !streams.every((stream) => stream.isIdle()); waited++) {
       if (waited >= CLOSE_MS) return false;
       sleep(1);

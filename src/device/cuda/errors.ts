@@ -44,7 +44,7 @@ export class CudaErrors {
   }
 }
 
-/** Codes after which every call on the context fails: nothing can be done but to open the device again, or not at all. */
+/** Codes after which every call of the process fails, opening the device again included: measured on an H200. */
 const sticky: ReadonlySet<number> = new Set([
   4, 46, 201, 214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721, 806, 807, 810, 999,
 ]);
@@ -59,7 +59,8 @@ const codes: ReadonlyMap<number, ErrorCode> = new Map([
   [222, 'device-compile'],
 ]);
 
-const CHECKED = 'compile the kernel with `checked` to learn which access it is, then open the device again';
+const CHECKED =
+  'compile the kernel with `checked` to learn which access it is, then start the program again (CUDA refuses a process whose kernel died)';
 
 const hints: ReadonlyMap<number, string> = new Map([
   [1, 'this is a fault of Millrace: please report it with the line above'],
@@ -71,7 +72,7 @@ const hints: ReadonlyMap<number, string> = new Map([
   [209, 'the program was compiled for another GPU: clear the cache of compiled programs'],
   [214, 'the memory of the GPU is damaged: look at `nvidia-smi -q -d ECC`, then reset the GPU'],
   [222, 'NVRTC is newer than the driver: update the driver, or name an older NVRTC in MILLRACE_LIBNVRTC'],
-  [226, 'the GPU had a fault that it contained: open the device again'],
+  [226, 'the GPU had a fault that it contained: start the program again'],
   [700, `the kernel accessed memory that is not its own: ${CHECKED}`],
   [701, 'the kernel needs more registers or workgroup memory than the GPU has: use a smaller workgroup'],
   [702, 'the launch ran too long for the watchdog of a GPU with a display: use smaller chunks'],

@@ -2,6 +2,7 @@ import type { DriverLaunch, HostBytes } from '../gpu/driver.js';
 import type { DriverLine } from '../gpu/line-driver.js';
 import { addressOf } from '../native/libc.js';
 import type { Cell, Cells } from './cells.js';
+import type { Epoch } from './epoch.js';
 import type { DeviceMemory, Memory } from './memory.js';
 import type { CudaProgram } from './program.js';
 import { CudaStream, type Parts } from './stream.js';
@@ -15,14 +16,6 @@ export interface Shop extends Parts {
   readonly lines: ReadonlySet<CudaLine>;
   /** In `callback` mode: has a cell's first word set when the stream gets there. */
   readonly signal: ((stream: number, cell: Cell) => void) | undefined;
-}
-
-/** Where kernels look for a line's epoch: the board itself, or a copy where the board could not be registered. */
-export interface Epoch {
-  readonly device: number;
-  /** Which word of the board it is. */
-  readonly word: number;
-  readonly copy: Cell | undefined;
 }
 
 export interface CudaMark {
@@ -118,6 +111,7 @@ export class CudaLine implements DriverLine<Memory, CudaProgram, CudaMark> {
     const blockAt = program.shape.launch.byValue ? 0 : this.#sendBlock(block);
     if (blockAt === undefined) return false;
     this.#catchUp();
+    this.epoch.before(this.stream);
     let status = this.#statuses.get(program);
     if (status === undefined) {
       status = this.#shop.cells.take();
@@ -154,10 +148,8 @@ export class CudaLine implements DriverLine<Memory, CudaProgram, CudaMark> {
   }
 
   destroy(): void {
-    const { memory, cells } = this.#shop;
-    for (const block of this.#blocks) memory.free(block);
+    for (const block of this.#blocks) this.#shop.memory.free(block);
     this.stream.destroy();
-    if (this.epoch.copy) cells.give(this.epoch.copy);
   }
 
   /** What was allocated since this stream last looked must have been zeroed before it is used. */

@@ -1,13 +1,10 @@
 import type { GridShape } from '../../kernel/grid.js';
-import { gridSize } from '../../kernel/grid.js';
+import { spreadGrid } from '../../kernel/grid.js';
 import type { GpuSource } from '../gpu/driver.js';
 import { addressOf, keepingSignals } from '../native/libc.js';
 import { Cuda, type CudaApi, cText, Out } from './api.js';
 import type { CudaErrors } from './errors.js';
 import type { Memory } from './memory.js';
-
-/** Workgroups of a launch, in units of what the GPU holds at a time. */
-const WAVES = 8;
 
 /** Addresses that a launch passes beside its block. */
 export interface LaunchAddresses {
@@ -87,13 +84,9 @@ export class CudaProgram {
     this.#pointersAt = addressOf(this.#pointers);
   }
 
-  /**
-   * Workgroups for so many items. More than are resident, so that a processor that is done early takes some of what is
-   * left: SHA-256d at 8.68 GH/s on an H200 with as many as are resident, 8.78 with eight times as many. Not more: each
-   * looks at the stream's epoch when it starts, in the host's memory, and an H200 makes 0.9 million such looks a second.
-   */
+  /** Workgroups for so many items. */
   groups(count: number): number {
-    return gridSize(this.shape, count, this.resident * WAVES);
+    return spreadGrid(this.shape, count, this.resident);
   }
 
   launch(stream: number, count: number, block: Uint32Array, addresses: LaunchAddresses): void {

@@ -46,6 +46,7 @@ export const Result = {
   mark: 2,
   started: 3,
   ended: 4,
+  noticed: 5,
   program: 3,
   site: 4,
   index: 5,

@@ -46,6 +46,8 @@ export interface Looking {
   sinceUs: number | undefined;
   lookUs: number;
   lateUs: number;
+  /** It was cancelled: it ends soon, whatever such work takes. */
+  isHurried: boolean;
   /** It has passed, though its callback has not come. */
   found: { readonly result: MarkResult; readonly atUs: number } | undefined;
 }
@@ -145,6 +147,11 @@ export class WorkerLine {
   /** The stream's epoch has moved on. */
   cancel(epoch: number): void {
     if (this.#open) this.#driver.cancel(this.handle, epoch);
+    for (const mark of this.marks) {
+      mark.isHurried = true;
+      mark.looks = 0;
+      mark.lookUs = 0;
+    }
   }
 
   /** Sends what can be sent. True when anything was. */
@@ -227,6 +234,7 @@ export class WorkerLine {
       sinceUs: undefined,
       lookUs: issuedUs,
       lateUs: issuedUs,
+      isHurried: false,
       found: undefined,
     });
     this.#begun = false;

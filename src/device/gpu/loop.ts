@@ -1,3 +1,4 @@
+import { clockNs } from '../clock.js';
 import type { DeviceTelemetry } from '../device.js';
 import { Answers } from './answers.js';
 import { type Board, epochWord, LINES, tellMain, Word, wakeWorker } from './board.js';
@@ -87,7 +88,7 @@ export class Loop {
       {
         noted: (line, mark) => results.put({ kind: 'noted', line, mark }),
         passed: (line, mark, startedNs, endedNs, complete) =>
-          results.put({ kind: 'passed', line, mark, startedNs, endedNs, complete }),
+          results.put({ kind: 'passed', line, mark, startedNs, endedNs, noticedNs: clockNs(), complete }),
         trapped: (line, mark, { program, site, index, length }) =>
           results.put({ kind: 'trapped', line, mark, program, site, index, length }),
         failed: (line, mark, error) => post({ kind: 'failed', line, mark, error: plainError(error) }),

@@ -31,10 +31,13 @@ test('back-off doubles from 20 µs to 2 ms', () => {
 });
 
 describe('rest', () => {
-  test('is nine tenths of what is expected, then steps of 50 to 200 µs', () => {
+  test('is nine tenths of what is expected, then steps, short ones around the very end', () => {
     expect(restUs(0, 50_000, 0)).toBe(45_000);
     expect(restUs(20_000, 50_000, 3)).toBe(25_000);
-    expect(restUs(45_000, 50_000, 1)).toBe(50);
+    expect(restUs(45_000, 50_000, 1)).toBe(100);
+    expect(restUs(49_750, 50_000, 9)).toBe(50);
+    expect([49_800, 50_000, 50_199].map((us) => restUs(us, 50_000, 9))).toEqual([5, 5, 5]);
+    expect(restUs(50_200, 50_000, 9)).toBe(50);
     expect(restUs(500_000, 110_000, 5)).toBe(110);
     expect(restUs(700, 300, 2)).toBe(50);
     expect([0, 5000, 120_000, 1e6, undefined].map(stepUs)).toEqual([50, 50, 120, 200, 50]);

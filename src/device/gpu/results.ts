@@ -8,6 +8,8 @@ export type LineResult =
       readonly mark: number;
       readonly startedNs: bigint;
       readonly endedNs: bigint;
+      /** When the worker saw it. */
+      readonly noticedNs: bigint;
       readonly complete: boolean;
     }
   | {
@@ -69,6 +71,7 @@ export class ResultWriter {
         numbers[at + Result.mark] = result.mark;
         bigs[at + Result.started] = result.startedNs;
         bigs[at + Result.ended] = result.endedNs;
+        bigs[at + Result.noticed] = result.noticedNs;
         break;
       case 'trapped':
         numbers[at + Result.outcome] = Outcome.trapped;
@@ -138,6 +141,7 @@ export class ResultReader {
           mark,
           startedNs: bigs[at + Result.started] ?? 0n,
           endedNs: bigs[at + Result.ended] ?? 0n,
+          noticedNs: bigs[at + Result.noticed] ?? 0n,
           complete: field('outcome') === Outcome.complete,
         };
     }

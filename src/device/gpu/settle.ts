@@ -107,7 +107,7 @@ export class Settler {
     // The first look at a mark that has just become the oldest. Where another went before it, it may have passed too.
     mark.sinceUs = nowUs;
     if (mark.issuedUs < line.settledUs || mark.mark === undefined) return true;
-    const expected = this.#expected.of(mark.work);
+    const expected = this.#expectedOf(mark);
     mark.lookUs = nowUs + restUs(0, expected, 0);
     mark.lateUs = nowUs + (expected ?? 0) + backOffUs(0);
     return mark.lookUs <= nowUs + SLACK_US;
@@ -117,7 +117,7 @@ export class Settler {
   #try(line: WorkerLine, mark: MarkInFlight, nowUs: number): boolean {
     const result = this.#result(mark, nowUs);
     const elapsed = nowUs - (mark.sinceUs ?? nowUs);
-    const expected = this.#expected.of(mark.work);
+    const expected = this.#expectedOf(mark);
     if (result) {
       const whole = mark.failure === undefined && !mark.cut && result.kind === 'passed' && result.complete;
       if (whole && elapsed > 0) this.#learn(mark, elapsed);
@@ -128,6 +128,10 @@ export class Settler {
     else mark.lateUs = nowUs + (expected ?? 0) + backOffUs(0);
     mark.lookUs = nowUs + restUs(elapsed, expected, mark.looks);
     return false;
+  }
+
+  #expectedOf({ work, isHurried }: MarkInFlight): number | undefined {
+    return isHurried ? undefined : this.#expected.of(work);
   }
 
   /** What was over at the first look may have been so long before; how long the worker overslept says nothing. */

@@ -188,8 +188,8 @@ export class Streams {
     const line = this.#lines[result.line];
     switch (result.kind) {
       case 'passed': {
-        const { startedNs, endedNs, complete } = result;
-        line?.queue?.settle('asked', result.mark, { report: { startedNs, endedNs, complete } });
+        const { startedNs, endedNs, noticedNs, complete } = result;
+        line?.queue?.settle('asked', result.mark, { report: { startedNs, endedNs, noticedNs, complete } });
         return;
       }
       case 'trapped':
