@@ -4,7 +4,7 @@ import type { Hoisted, Node, Statement } from './ir.js';
 import type { Lowered } from './lower.js';
 import { floatingProgram } from './passes/floating.js';
 import { inOrder, rootsOf } from './passes/graph.js';
-import { type PipeShares, pipes } from './passes/pipes.js';
+import { type Factor, type PipeShares, pipes } from './passes/pipes.js';
 import { place } from './passes/place.js';
 import { pipesFor } from './passes/shares.js';
 import { wide } from './passes/wide.js';
@@ -45,6 +45,7 @@ interface Target {
   /** Statements that compilers in its way take: PoCL's and SwiftShader's time grows with the square. */
   readonly statements: number;
   readonly natives: readonly string[];
+  readonly factor: Factor;
   readonly compilerOptions: readonly string[];
   language(program: Hoisted, checked: boolean, workgroup: number): GpuLanguage;
 }
@@ -55,6 +56,7 @@ const targets: Readonly<Record<GpuTarget, Target>> = {
     nearLimit: 48 * 1024,
     statements: Number.POSITIVE_INFINITY,
     natives: ['cuda'],
+    factor: 'computed',
     compilerOptions: cudaOptions,
     language: cudaLanguage,
   },
@@ -62,6 +64,7 @@ const targets: Readonly<Record<GpuTarget, Target>> = {
     nearLimit: 32 * 1024,
     statements: 5000,
     natives: [],
+    factor: 'computed',
     compilerOptions: openclOptions,
     language: (program, _, workgroup) => openclLanguage(holds(program, 'f64'), workgroup),
   },
@@ -69,6 +72,7 @@ const targets: Readonly<Record<GpuTarget, Target>> = {
     nearLimit: 16 * 1024,
     statements: 5000,
     natives: [],
+    factor: 'loaded',
     compilerOptions: [],
     language: wgslLanguage,
   },
@@ -89,7 +93,7 @@ export function lowerGpu(kernel: Kernel, options: GpuOptions): LoweredGpu {
   if (options.target === 'wgsl' && holds(hoisted, 'f64')) throw noDoubles(kernel.name);
   // Parameters are the host's, which has 64 bits: what `wide` changes is the body alone.
   const { pipes: shares = 0 } = options;
-  const program = pipes(hoisted, shares === 'nvidia' ? pipesFor(hoisted) : shares);
+  const program = pipes(hoisted, shares === 'nvidia' ? pipesFor(hoisted) : shares, target.factor);
   const placed = place(options.target === 'wgsl' ? wide(program, checked) : program);
   const language = target.language(placed, checked, workgroup);
   const layout = layoutOf(placed, {

@@ -1,5 +1,5 @@
 import { MillraceError } from '../../kernel/error.js';
-import { type GpuTarget, type Kernel, type LoweredGpu, lowerGpu, type PipeShares } from '../../kernel/index.js';
+import { type GpuTarget, type Kernel, type LoweredGpu, lowerGpu } from '../../kernel/index.js';
 import type { GpuOptions } from '../../kernel/lower-gpu.js';
 import { compileError } from '../compile-error.js';
 import type {
@@ -93,7 +93,7 @@ export abstract class GpuDevice implements Device {
   /** Threads of a workgroup where the caller leaves it to the device. */
   protected abstract workgroup(kind: Kernel['kind']): number;
   /** What goes to the multiply-add pipe where the caller leaves it to the device. */
-  protected get pipes(): 0 | 'nvidia' | PipeShares {
+  protected get pipes(): 0 | 'nvidia' {
     return 0;
   }
   /** Throws `device-capability` where the device has not what the kernel needs. */

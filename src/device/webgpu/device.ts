@@ -1,4 +1,4 @@
-import type { Kernel, PipeShares } from '../../kernel/index.js';
+import type { Kernel } from '../../kernel/index.js';
 import { absent } from '../absent.js';
 import { type Built, GpuDevice, type Link, openLink } from '../gpu/device.js';
 import type { Finding, OpenOptions, Probed } from '../kinds.js';
@@ -21,9 +21,8 @@ export class WebGpuDevice extends GpuDevice {
     this.nearLimit = nearBytes;
   }
 
-  /** NVIDIA's compiler for Vulkan gains by rotations taken out alone: 7.54 GH/s of SHA-256d, 6.59 with additions moved. */
-  protected override get pipes(): 0 | PipeShares {
-    return this.info.details?.vendor === 'nvidia' ? { additions: 0, turns: true } : 0;
+  protected override get pipes(): 0 | 'nvidia' {
+    return this.info.details?.vendor === 'nvidia' ? 'nvidia' : 0;
   }
 
   protected workgroup(_kind: Kernel['kind']): number {

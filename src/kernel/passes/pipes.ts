@@ -13,13 +13,21 @@ export interface PipeShares {
 }
 
 /**
+ * How a compiler is led to keep the factor where it costs nothing: in a register of the whole warp, or in constant memory.
+ * In an ordinary register it would be a third operand to read from two banks, and those banks the limit. NVIDIA's compiler
+ * for CUDA C and OpenCL does so with a word that is computed from words that it loads (SHA-256d on an H200: 8.68 GH/s; 6.8
+ * as it is loaded), the one for Vulkan with a word as it is loaded (8.12; 6.59 computed).
+ */
+export type Factor = 'computed' | 'loaded';
+
+/**
  * Moves 32-bit work from the integer pipe of NVIDIA's processors, which rotations and logic fill, to their multiply-add
  * pipe: x + y becomes x·one + y, `one` being a parameter that is always 1. Only at run time is it known, so that no
  * compiler turns it back. Runs on floating programs. A number is the share of additions, with `turns`; 0 leaves programs
  * as they are. (Right shifts as upper halves of products were tried too: 8.52 GH/s of SHA-256d on an H200 with all of
  * them, 8.68 with none.)
  */
-export function pipes(program: Hoisted, wanted: number | PipeShares): Hoisted {
+export function pipes(program: Hoisted, wanted: number | PipeShares, factor: Factor = 'computed'): Hoisted {
   const shares = typeof wanted === 'number' ? allOf(wanted) : wanted;
   const turned = shares.turns ? turns(program) : program;
   if (shares.additions <= 0) return turned;
@@ -34,10 +42,7 @@ export function pipes(program: Hoisted, wanted: number | PipeShares): Hoisted {
   const leaf: Node = { ...first, id: next++, op: 'chunk', args: [], stage: Stage.chunk, detail };
   const one: Node = { ...leaf, id: next++, op: 'param', detail: { word, name: 'one' } };
   const make = (like: Node, op: Node['op'], ...args: readonly Node[]): Node => ({ ...like, id: next++, op, args });
-  // NVIDIA's compiler keeps a word that it loads in a register, and one that it computes from such words in a register
-  // of the whole warp. As a factor the first would be a third operand to read from two banks of registers, and those
-  // banks the limit: 6.8 GH/s of SHA-256d, where 7.5 were reached with half as many moved.
-  const uniform = make({ ...one, detail: {} }, 'mul', one, one);
+  const uniform = factor === 'loaded' ? one : make({ ...one, detail: {} }, 'mul', one, one);
 
   const changed = new Map<Node, Node>();
   const of = (node: Node): Node => changed.get(node) ?? node;
