@@ -1,12 +1,28 @@
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
+import { scratchHome } from './scripts/setup.mjs';
 import { softwareVulkan } from './scripts/vulkan.mjs';
 
 const long = process.env.MILLRACE_LONG === '1';
 
+/** What takes longest comes first: begun last, it would run alone while the other worker has nothing to do. */
+const slow = ['conformance', 'fuzz', 'browser', 'crash', 'block-devices', 'gpu-text', 'uhash', 'block-files', 'jobs'];
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rank = ({ moduleId }: TestSpecification): number => {
+      const at = slow.findIndex((name) => moduleId.endsWith(`/test/${name}.test.ts`));
+      return at < 0 ? slow.length : at;
+    };
+    return (await super.sort(files)).sort((a, b) => rank(a) - rank(b));
+  }
+}
+
 export default defineConfig({
   test: {
     environment: 'node',
-    env: softwareVulkan(),
+    // What a person has set or kept at home is not a test's to use, or to change.
+    env: { ...softwareVulkan(), XDG_CONFIG_HOME: scratchHome, XDG_DATA_HOME: scratchHome },
     include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
     typecheck: {
       enabled: true,
@@ -17,6 +33,7 @@ export default defineConfig({
     globalSetup: ['scripts/setup.mjs'],
     // Native code can end its process; in a fork that fails one file, in a thread it would end the whole run.
     pool: 'forks',
+    sequence: { sequencer: LongestFirst },
     maxWorkers: 2,
     // Far above what anything takes on an idle machine: a busy one must not fail a test.
     testTimeout: long ? 60 * 60_000 : 180_000,

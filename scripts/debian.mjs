@@ -26,6 +26,11 @@ const needs = [
   },
   // The loader only: the driver that WebGPU's tests use is SwiftShader, which comes with chromium.
   { probe: 'ldconfig -p | grep -q libvulkan.so.1', packages: ['libvulkan1'], without: 'tests of WebGPU' },
+  {
+    probe: 'command -v mp64 && command -v crunch',
+    packages: ['maskprocessor', 'crunch'],
+    without: 'comparisons of words with mp64 and crunch',
+  },
   { probe: 'command -v openssl', packages: ['openssl'], without: 'comparisons with OpenSSL' },
 ];
 

@@ -54,6 +54,7 @@ export function ensureBuilt({ force = false } = {}) {
     tool(process.execPath, [tsc, '--project', 'tsconfig.build.json', '--outDir', next], 'building failed');
     tool(process.execPath, [join(root, 'scripts', 'bundle.mjs'), next], 'bundling for browsers failed');
     writeFileSync(join(next, STAMP), digest);
+    writeFileSync(join(next, 'build-id'), `${digest.slice(0, 12)}\n`); // what `millrace --version` tells
     // Swapped whole, so that outputs of deleted sources go away and a failed build leaves the last good one in place.
     if (existsSync(DIST)) renameSync(DIST, old);
     renameSync(next, DIST);

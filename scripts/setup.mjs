@@ -1,11 +1,21 @@
 // Before vitest's first test: tests run from src, but worker threads they start are loaded from dist, which therefore
 // has to match. `npm test` has built already; this is for `npx vitest`.
 
+import { rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { ensureBuilt, PrepareError } from './prepare.mjs';
 import { COUNTS_FILE } from './reporter.mjs';
 
+/** Where tests look for settings and keep jobs; gone after the last test. */
+export const scratchHome = join(tmpdir(), `millrace-home-${process.pid}`);
+
 export default function setup() {
-  if (process.env[COUNTS_FILE]) return;
+  if (!process.env[COUNTS_FILE]) build();
+  return () => rmSync(scratchHome, { recursive: true, force: true });
+}
+
+function build() {
   try {
     ensureBuilt();
   } catch (error) {

@@ -1,9 +1,18 @@
+import { dataDirectory } from './console/folders.js';
 import { openDevices } from './device/registry.js';
-import { openDevicesWith } from './engine/index.js';
+import { keepTuningsOn, openDevicesWith } from './engine/index.js';
+import { LedgerTunings } from './store/tunings.js';
 
 export * from './device/device.js';
 export { listDevices, openDevice, openDevices } from './device/registry.js';
 export * from './engine/index.js';
 export * from './kernel/index.js';
+export { type JobLedger, type JobSpec, openStore, programText, type Store } from './store/index.js';
+export * from './workload/block/index.js';
+export * from './workload/encode/index.js';
+export * from './workload/gaps/index.js';
+export * from './workload/uhash/index.js';
 
 openDevicesWith(openDevices);
+// What `millrace tune` has found is used here too; nothing is written unless somebody tunes.
+keepTuningsOn(new LedgerTunings(process.env.MILLRACE_DATA_DIR ?? process.env.MILLRACE_HOME ?? dataDirectory()));

@@ -88,6 +88,13 @@ describe.skipIf(!executable)('in Chromium', () => {
     expect(complaints).toEqual([]);
   });
 
+  test.for(['wasm', 'webgpu'])('UniversalHash on %s', { timeout: 300_000 }, async (device) => {
+    const names = ['challenge32_nonce2', 'nonce_2p32'];
+    const vectors = uhashVectors.filter(({ name }) => names.includes(name));
+    expect(await page.evaluate(uhashIn(device, vectors))).toEqual(vectors.map(({ hash }) => hash));
+    expect(complaints).toEqual([]);
+  });
+
   test('a lost GPU fails what is in flight, and the device can be opened again', { timeout: 120_000 }, async () => {
     await page.evaluate(startWork);
     const session = await browser.newBrowserCDPSession();
@@ -144,6 +151,30 @@ const searchIn = (devices: string): string => `(async () => {
   const space = { start: 20_000n, length: 80_000n };
   const first = await search(marked, { ...options, space, mode: 'first' }).first();
   return { found, first: first.n };
+})()`;
+
+interface UhashVector {
+  readonly name: string;
+  readonly input_hex: string;
+  readonly nonce: string;
+  readonly hash: string;
+}
+const { hash_vectors: uhashVectors } = JSON.parse(
+  readFileSync(new URL('./data/uhash/vectors.json', import.meta.url), 'utf8'),
+) as { hash_vectors: readonly UhashVector[] };
+
+/** The hash of each vector; an input is a header and the nonce. */
+const uhashIn = (devices: string, vectors: readonly UhashVector[]): string => `(async () => {
+  const { search, uhashProofs } = await import('/millrace.js');
+  const hashes = [];
+  for (const { input_hex: input, nonce } of ${JSON.stringify(vectors)}) {
+    const header = Uint8Array.from(input.slice(0, -16).match(/../g), (byte) => parseInt(byte, 16));
+    const flow = uhashProofs({ header, difficulty: 0 }, { batch: 3, wanted: 'digests' });
+    const space = { start: BigInt(nonce), length: 1n };
+    for await (const { hash } of search(flow, { devices: '${devices}', space }))
+      hashes.push([...hash].map((byte) => byte.toString(16).padStart(2, '0')).join(''));
+  }
+  return hashes;
 })()`;
 
 const startWork = `(async () => {

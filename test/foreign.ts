@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type CpuFeatures, JobParameters, type Kernel, lower } from '../src/kernel/index.js';
+import { type CpuFeatures, JobParameters, type Kernel, lower, type Values } from '../src/kernel/index.js';
 
 /** A processor that is not this one, or is this one with fewer instructions: its compiler and, if need be, emulator. */
 export interface Foreign {
@@ -37,6 +37,7 @@ export function runForeign(
   lanes: number,
   count: number,
   buffers: Readonly<Record<string, Uint32Array>>,
+  chunk: Values = {},
 ): Record<string, Uint32Array> {
   const { program, text } = lower(kernel, {
     target: 'c',
@@ -46,7 +47,7 @@ export function runForeign(
     cpu: foreign.cpu,
     nativeBodies: true,
   });
-  const params = new JobParameters(program, {}).words(0n, 0);
+  const params = new JobParameters(program, {}).words(0n, 0, chunk);
   const inputs = Object.values(buffers);
   const folder = mkdtempSync(join(tmpdir(), 'millrace-foreign-'));
   try {

@@ -40,11 +40,11 @@ describe('random kernels', () => {
 
   /** Seconds on a machine with two cores; the others have compilers of their own, and less that can go wrong in a gang. */
   describe.each([
-    ['native', 40],
-    ['wasm', 40],
-    ['cuda', 20],
-    ['opencl', 20],
-    ['webgpu', 20],
+    ['native', 25],
+    ['wasm', 20],
+    ['cuda', 15],
+    ['opencl', 15],
+    ['webgpu', 15],
   ] as const)('on %s', (name, seconds) => {
     test('give what the interpreter gives', { timeout: minutes(40) }, async ({ skip }) => {
       const missing = absent.find(({ id }) => id === name);

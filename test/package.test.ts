@@ -29,6 +29,8 @@ test('holds the build, the documents and no tests', () => {
       'dist/cli/main.js',
       'dist/index.d.ts',
       'dist/browser/millrace.js',
+      'dist/build-id',
+      'docs/events.schema.json',
     ]),
   );
   const stray = /\.(test|test-d|bench)\.|^(src|test|scripts)\/|\.source-digest$/;
@@ -50,7 +52,7 @@ test('installs into an empty folder without install scripts and lists the interp
   );
 
   const text = run(folder, 'npx', ['--no-install', 'millrace', 'devices', '--json']);
-  const { devices, absent } = JSON.parse(text);
+  const { devices, absent } = JSON.parse(text.trimEnd().split('\n').at(-1) ?? '');
   expect(devices).toContainEqual(expect.objectContaining({ id: 'interpreter' }));
   expect(absent).toBeInstanceOf(Array);
 

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { listDevices } from '../src/device/registry.js';
+import { eventsOf as events } from './events.js';
 
 /** A stranger's kernel from one file: in a folder that knows nothing of this package, by the built command. */
 const main = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url));
@@ -51,7 +52,7 @@ describe('the kernel that `init` writes', () => {
 
   it.each(devices.map(({ id }) => id))('runs on %s and finds what node:crypto finds', (id) => {
     const [space, bits] = id === 'interpreter' ? [600, 5] : [20_000, 10];
-    const args = ['--device', id, '--space', String(space), '--param', `bits=${bits}`];
+    const args = ['--device', id, '--space', String(space), '--param', `bits=${bits}`, '--fresh'];
     const { status, stdout, stderr } = millrace('run', 'kernel.ts', ...args);
     expect(stderr).toMatch(/ hits; .* tried in .* fed /);
     expect(status).toBe(0);
@@ -231,7 +232,8 @@ describe('Ctrl-C', () => {
 
   /** Runs slowly, and is interrupted so many milliseconds after its first hit. */
   async function interrupted(space: string, ms: number): Promise<Record<string, unknown>[]> {
-    const args = ['--device', 'interpreter', '--space', space, '--param', 'every=11', '--json'];
+    // Without a ledger it is the caller who remembers; test/jobs.test.ts has the other way.
+    const args = ['--device', 'interpreter', '--space', space, '--param', 'every=11', '--json', '--no-ledger'];
     const child = spawn(process.execPath, [main, 'run', 'plain.ts', ...args], { cwd: folder });
     let text = '';
     let isMet = false;
@@ -263,6 +265,3 @@ function millrace(...args: string[]) {
 }
 
 const lines = (text: string): string[] => text.split('\n').filter((line) => line !== '');
-
-const events = (text: string): Record<string, unknown>[] =>
-  lines(text).map((line) => JSON.parse(line) as Record<string, unknown>);

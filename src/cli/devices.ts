@@ -1,8 +1,9 @@
 import { Command } from 'commander';
 import { action, type Call } from '../console/action.js';
+import { withExamples } from '../console/conventions.js';
 import { Exit } from '../console/exit.js';
 import { bytes, plural } from '../console/format.js';
-import { options, valued, wholeNumber } from '../console/options.js';
+import { valued, wholeNumber } from '../console/options.js';
 import type { Ending } from '../console/output.js';
 import type { Style } from '../console/style.js';
 import { table } from '../console/table.js';
@@ -12,15 +13,19 @@ import { watchDevices } from './watch.js';
 
 /** `millrace devices` */
 export function devicesCommand(): Command {
-  return new Command('devices')
+  const command = new Command('devices')
     .description('the devices of this machine, best first, and why others are absent')
     .addOption(
       valued('--watch [seconds]', 'their temperature, power and load, again and again (every 2 s)')
         .argParser(wholeNumber(1, 86_400))
         .preset('2'),
     )
-    .addOption(options.json())
     .action(action(devices));
+  return withExamples(
+    command,
+    ['millrace devices'],
+    ['millrace devices --watch 5', 'temperature, power and load every 5 s'],
+  );
 }
 
 interface DevicesOptions {

@@ -1,18 +1,18 @@
 import { writeFile } from 'node:fs/promises';
 import { Command } from 'commander';
 import { action, type Call } from '../console/action.js';
+import { withExamples } from '../console/conventions.js';
 import { Exit } from '../console/exit.js';
-import { options } from '../console/options.js';
 import type { Ending } from '../console/output.js';
 import { MillraceError } from '../kernel/error.js';
 
 /** `millrace init` */
 export function initCommand(): Command {
-  return new Command('init')
+  const command = new Command('init')
     .description('write a small kernel to begin with, for `millrace run`')
     .argument('[file]', 'where to; ends in .ts, .mts, .js or .mjs', 'kernel.ts')
-    .addOption(options.json())
     .action(action(init));
+  return withExamples(command, ['millrace init', 'kernel.ts'], ['millrace init search.mjs', 'in JavaScript']);
 }
 
 async function init({ output, args: [file = ''] }: Call<object>): Promise<Ending> {

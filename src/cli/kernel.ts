@@ -1,8 +1,9 @@
 import { Command } from 'commander';
 import { action, type Call } from '../console/action.js';
+import { withExamples } from '../console/conventions.js';
 import { Exit } from '../console/exit.js';
 import { bytes, count, duration, plural } from '../console/format.js';
-import { flag, options, valued, wholeNumber } from '../console/options.js';
+import { flag, valued, wholeNumber } from '../console/options.js';
 import type { Ending } from '../console/output.js';
 import { table } from '../console/table.js';
 import { thisCpu } from '../device/native/cpu.js';
@@ -13,8 +14,9 @@ import { kernels } from '../workload/index.js';
 /** `millrace kernel …` */
 export function kernelCommand(): Command {
   const kernel = new Command('kernel').description('what kernels become: generated text and operation counts');
-  kernel.command('list').description('the kernels there are').addOption(options.json()).action(action(list));
-  kernel
+  const listing = kernel.command('list').description('the kernels there are').action(action(list));
+  withExamples(listing, ['millrace kernel list']);
+  const showing = kernel
     .command('show')
     .description("a kernel's generated text; that of a CPU for the one of this machine")
     .argument('<name>', 'a name from `millrace kernel list`')
@@ -22,12 +24,13 @@ export function kernelCommand(): Command {
     .addOption(valued('--lanes <n>', 'lanes of a gang').argParser(wholeNumber(1, 64)))
     .addOption(flag('--no-hoist', 'keep job and chunk values in the kernel'))
     .action(action(show));
-  kernel
+  withExamples(showing, ['millrace kernel show block --target cuda'], ['millrace kernel show block --target ir']);
+  const counting = kernel
     .command('stats')
     .description("a kernel's operations, statements and parameters")
     .argument('<name>', 'a name from `millrace kernel list`')
-    .addOption(options.json())
     .action(action(stats));
+  withExamples(counting, ['millrace kernel stats block']);
   return kernel;
 }
 
@@ -53,7 +56,7 @@ async function show({
   const options = { target, hoist, cpu: thisCpu(), ...(lanes === undefined ? {} : { lanes }) };
   const text = kernelText(kernelNamed(name), options);
   output.line(text.trimEnd());
-  return Exit.ok;
+  return { exit: Exit.ok, answer: { kernel: name, target, text } };
 }
 
 async function stats({ output, args: [name = ''] }: Call<object>): Promise<Ending> {

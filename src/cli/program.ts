@@ -1,42 +1,57 @@
 import { Command } from 'commander';
-import { blockCommand } from '../workload/block/command.js';
-import { benchCommand } from './bench.js';
-import { devicesCommand } from './devices.js';
-import { doctorCommand } from './doctor/command.js';
-import { initCommand } from './init.js';
-import { kernelCommand } from './kernel.js';
-import { runCommand } from './run/command.js';
-import { selftestCommand } from './selftest.js';
-import { tourCommand } from './tour.js';
-import { version } from './version.js';
+import { conform } from '../console/conventions.js';
+import { buildOf } from '../console/version.js';
 
-/** The `millrace` command: what there is, each part described where it lives. */
-export function program(): Command {
+/**
+ * The `millrace` command: what there is, each part described where it lives. Where `only` names a command, the others are
+ * not even loaded: all of them take as long again as Node itself.
+ */
+export async function program(only?: string): Promise<Command> {
   const root = new Command('millrace')
     .description('Kernels written once in TypeScript, run on every processor there is.')
-    .version(version(), '-V, --version', 'the version')
+    .version(buildOf(), '-V, --version', 'the version and the build')
     .configureHelp({ subcommandTerm: (command) => command.name() });
-  const commands = [
-    tourCommand(),
-    devicesCommand(),
-    doctorCommand(),
-    selftestCommand(),
-    initCommand(),
-    runCommand(),
-    kernelCommand(),
-    benchCommand(),
-    blockCommand(),
-  ];
-  for (const command of commands) root.addCommand(command);
-  everyCommand(root, (command) => command.helpOption('-h, --help', 'this help').helpCommand(false));
-  root.addHelpText(
-    'after',
-    '\nEvery option is also a variable: --device is MILLRACE_DEVICE. `millrace COMMAND --help` says more.',
-  );
+  const names = only !== undefined && only !== EVERY && Object.hasOwn(commands, only) ? [only] : Object.keys(commands);
+  for (const command of await Promise.all(names.map((name) => commands[name]?.()))) {
+    if (command) root.addCommand(command);
+  }
+  conform(root);
+  root.addHelpText('after', help);
   return root;
 }
 
-export function everyCommand(command: Command, visit: (command: Command) => void): void {
-  visit(command);
-  for (const child of command.commands) everyCommand(child, visit);
-}
+/** In the order of the help. */
+const commands: Readonly<Record<string, () => Promise<Command>>> = {
+  tour: async () => (await import('./tour.js')).tourCommand(),
+  devices: async () => (await import('./devices.js')).devicesCommand(),
+  doctor: async () => (await import('./doctor/command.js')).doctorCommand(),
+  selftest: async () => (await import('./selftest.js')).selftestCommand(),
+  init: async () => (await import('./init.js')).initCommand(),
+  run: async () => (await import('./run/command.js')).runCommand(),
+  jobs: async () => (await import('./jobs/command.js')).jobsCommand(),
+  kernel: async () => (await import('./kernel.js')).kernelCommand(),
+  bench: async () => (await import('./bench.js')).benchCommand(),
+  tune: async () => (await import('./tune.js')).tuneCommand(),
+  block: async () => (await import('../workload/block/command.js')).blockCommand(),
+  words: async () => (await import('../workload/words/command.js')).wordsCommand(),
+  uhash: async () => (await import('../workload/uhash/command.js')).uhashCommand(),
+  encode: async () => (await import('../workload/encode/command.js')).encodeCommand(),
+  gaps: async () => (await import('../workload/gaps/command.js')).gapsCommand(),
+  cache: async () => (await import('./cache.js')).cacheCommand(),
+  schema: async () => (await import('./schema.js')).schemaCommand(),
+  completion: async () => (await import('./completion/command.js')).completionCommand(),
+};
+/** It tells of all the others. */
+const EVERY = 'completion';
+
+const help = `
+Every option is also a variable (--device is MILLRACE_DEVICE) and may stand in ~/.config/millrace/config.json:
+file < environment < flag. \`millrace COMMAND --help\` says more, with examples.
+Exit status: 0 yes or complete, 1 no, 2 stopped at a checkpoint, 3 aborted, 4 limit reached, 64 usage, 69 no device,
+70 internal, 74 input or output, 76 a device gave wrong results, 77 self-test failed.
+
+Examples:
+  millrace tour                        # what works on this machine
+  millrace init                        # a kernel to begin with
+  millrace run kernel.ts --space 2^32  # every index of it, on the best device
+  eval "$(millrace completion bash)"   # names and options by the Tab key`;

@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { action, type Call } from '../console/action.js';
+import { withExamples } from '../console/conventions.js';
 import { Exit, type ExitCode } from '../console/exit.js';
 import { count, duration } from '../console/format.js';
 import { type Opening, type OpeningOptions, startOpening, withOpeningOptions } from '../console/opening.js';
@@ -23,7 +24,13 @@ export function selftestCommand(): Command {
     .addOption(valued('--seed <n>', 'where the random kernels begin').argParser(wholeNumber(0, 2 ** 32 - 1)))
     .addOption(valued('--streams <n>', 'the most streams of a GPU').argParser(wholeNumber(1, 1024)))
     .addOption(valued('--completion <how>', 'how a GPU tells that work is done').choices(['poll', 'callback', 'sync']));
-  return withOpeningOptions(command).addOption(options.json()).action(action(selftest));
+  withOpeningOptions(command).action(action(selftest));
+  return withExamples(
+    command,
+    ['millrace selftest', 'every device that is here'],
+    ['millrace selftest --device cuda:0 --fuzz 600', 'then random kernels for 10 min'],
+    ['millrace selftest --filter u32', 'a part of it'],
+  );
 }
 
 interface SelftestOptions extends TestOptions, OpeningOptions {
@@ -44,19 +51,15 @@ async function selftest({ output, options: given, signal }: Call<SelftestOptions
   const names = given.device?.split(',') ?? (await listDevices()).devices.map(({ id }) => id);
   const opening = startOpening(given, output, given);
   let failed = 0;
-  try {
-    for (const name of names) {
-      failed += await onDevice(name, opening, (device) => testDevice(output, device, given, signal));
-      if (given.fuzz === undefined) continue;
-      const scratch = startScratchCache();
-      try {
-        failed += await onDevice(name, opening, (device) => fuzz(output, device, given, signal));
-      } finally {
-        scratch.end();
-      }
+  for (const name of names) {
+    failed += await onDevice(name, opening, (device) => testDevice(output, device, given, signal));
+    if (given.fuzz === undefined) continue;
+    const scratch = startScratchCache();
+    try {
+      failed += await onDevice(name, opening, (device) => fuzz(output, device, given, signal));
+    } finally {
+      scratch.end();
     }
-  } finally {
-    opening.end();
   }
   return failed === 0 ? Exit.ok : Exit.selftest;
 }
@@ -141,7 +144,7 @@ class Tally {
     this.#noun = noun;
     this.#signal = signal;
     this.#margin = ' '.repeat(indent);
-    this.#progress = openProgress(process.stderr, !output.json);
+    this.#progress = openProgress(output);
   }
 
   get skipped(): number {

@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import { machine, machineLine } from '../bench/machine.js';
 import { measure } from '../bench/measure.js';
 import { action, type Call } from '../console/action.js';
+import { withExamples } from '../console/conventions.js';
 import { Exit, type ExitCode } from '../console/exit.js';
 import { count, duration, percent, rate } from '../console/format.js';
 import { options } from '../console/options.js';
@@ -10,19 +11,19 @@ import type { Device } from '../device/device.js';
 import { listDevices, openDevice } from '../device/registry.js';
 import { genesis, genesisWindow } from '../workload/block/genesis.js';
 import { rateOf } from '../workload/block/rate.js';
-import { headerPrefix, targetOf } from '../workload/block/reference.js';
+import { headerPrefix, targetFromBits } from '../workload/block/reference.js';
 import { Solver } from '../workload/block/solve.js';
 import { deviceTable } from './devices.js';
 import { testDevice } from './selftest.js';
 
 /** `millrace tour`, which `npm start` runs: what works on this machine, with figures. */
 export function tourCommand(): Command {
-  return new Command('tour')
+  const command = new Command('tour')
     .description('a short tour of what works here')
     .addOption(options.device())
     .addOption(options.threads())
-    .addOption(options.json())
     .action(action(tour));
+  return withExamples(command, ['millrace tour'], ['millrace tour --device wasm']);
 }
 
 interface TourOptions {
@@ -81,7 +82,7 @@ async function showGenesis(output: Output, device: Device, perSecond: number, si
   const start = performance.now();
   const search = {
     prefix: headerPrefix(genesis),
-    target: targetOf(genesis.bits),
+    target: targetFromBits(genesis.bits),
     from: base,
     to: base + nonces,
     signal,

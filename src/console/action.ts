@@ -1,19 +1,22 @@
 import type { Command } from 'commander';
-import { Exit } from './exit.js';
-import { conclude, type Ending, type Output, openOutput } from './output.js';
+import { MillraceError } from '../kernel/error.js';
+import { configured } from './config.js';
+import { type ExitCode, exitOf } from './exit.js';
+import { conclude, type Ending, type Output, type OutputOptions, openOutput, tellError } from './output.js';
+import { isSecretName, keepSecret, keepSecretsOf, redactArguments } from './redact.js';
+import { watchSignals } from './stopping.js';
+import { buildOf } from './version.js';
 
-/** Makes the handler of a command: opens its output, hands it a signal for Ctrl-C, and sets the exit status. */
+/**
+ * Makes the handler of a command: settles its options (file, environment, flags), opens its output, hands it a signal
+ * for Ctrl-C, and sets the exit status.
+ */
 export function action<Options extends object>(
   run: (call: Call<Options>) => Promise<Ending>,
+  manner: Manner = {},
 ): (...given: unknown[]) => Promise<void> {
   return async (...given) => {
-    const command = given.at(-1) as Command;
-    const options = command.opts<Options & { json?: boolean }>();
-    const output = openOutput(options.json === true);
-    const interrupt = watchInterrupt(output);
-    const call = { output, options, args: command.processedArgs as string[], signal: interrupt.signal };
-    process.exitCode = await conclude(output, () => run(call));
-    interrupt.end();
+    process.exitCode = await perform(given.at(-1) as Command, run, manner);
   };
 }
 
@@ -21,33 +24,118 @@ export interface Call<Options extends object> {
   readonly output: Output;
   readonly options: Options;
   readonly args: readonly string[];
-  /** Aborted by Ctrl-C. */
+  /** Aborted by Ctrl-C, and by `stop`. */
   readonly signal: AbortSignal;
+  /** Ends the command at its next checkpoint, as Ctrl-C does, with another status: `Exit.limit`. */
+  stop(exit: ExitCode): void;
+  /** The status with which it was told to stop; `Exit.stopped` after Ctrl-C. */
+  readonly stopped: ExitCode | undefined;
 }
 
-/** How long a command may take to end by itself after Ctrl-C, in milliseconds. */
-const GRACE = 1000;
+/** What sort of command it is. */
+export interface Manner {
+  /** Its stdout carries data that is not lines for people: events of `--json` go to stderr. */
+  readonly isData?: boolean;
+  /** It stops where it can go on later, which may take a while. */
+  readonly hasCheckpoints?: boolean;
+}
 
-/** The first Ctrl-C asks the command to end; the second, or a second later, ends the process. */
-function watchInterrupt(output: Output): { readonly signal: AbortSignal; end(): void } {
-  const controller = new AbortController();
-  const leave = () => {
-    output.say('aborted');
-    output.event('error', { code: 'aborted', message: 'aborted by the user' });
-    output.event('done', { exit: Exit.aborted });
-    process.exit(Exit.aborted);
+async function perform<Options extends object>(
+  command: Command,
+  run: (call: Call<Options>) => Promise<Ending>,
+  { isData = false, hasCheckpoints = false }: Manner,
+): Promise<ExitCode> {
+  keepSecretsOf(process.argv.slice(2), process.env);
+  const { options, fault } = await settled(command);
+  const { output, refused } = opened({ ...options, isData });
+  for (const [name, value] of Object.entries(options)) {
+    if (isSecretName(name) && typeof value === 'string') keepSecret(value);
+  }
+  const begin = (): void => {
+    output.event('start', startOf(nameOf(command)));
+    output.diagnose?.(`millrace ${buildOf()}: ${redactArguments(process.argv.slice(2)).join(' ')}`);
+    const failure = fault ?? refused;
+    if (failure !== undefined) throw failure;
   };
-  const onSignal = () => {
-    if (controller.signal.aborted) leave();
-    controller.abort();
-    setTimeout(leave, GRACE).unref();
+  const stopping = watchSignals(output, hasCheckpoints ? CHECKPOINT_MS : GRACE_MS);
+  const unforeseen = watchFailures(output);
+  const call: Call<Options> = {
+    output,
+    options: options as Options,
+    args: command.processedArgs as string[],
+    signal: stopping.signal,
+    stop: (exit) => stopping.stop(exit),
+    get stopped() {
+      return stopping.exit;
+    },
   };
-  const signals = ['SIGINT', 'SIGTERM'] as const;
-  for (const name of signals) process.on(name, onSignal);
+  try {
+    return await conclude(
+      output,
+      async () => {
+        begin();
+        return run(call);
+      },
+      () => stopping.exit,
+    );
+  } finally {
+    stopping.end();
+    unforeseen.end();
+  }
+}
+
+/** How long a command may take to end by itself after Ctrl-C, in milliseconds: without and with checkpoints. */
+const GRACE_MS = 1000;
+const CHECKPOINT_MS = 10_000;
+
+/** The first event of every command. */
+export function startOf(command: string): Readonly<Record<string, unknown>> {
+  return { schema: 1, time: new Date().toISOString(), version: buildOf(), command, pid: process.pid };
+}
+
+/** `block solve`. */
+export function nameOf(command: Command): string {
+  const { parent } = command;
+  return parent === null ? '' : `${nameOf(parent)} ${command.name()}`.trim();
+}
+
+/** A config file that cannot be used is told as any other error, in the form that flags and environment ask for. */
+async function settled(
+  command: Command,
+): Promise<{ readonly options: Given; readonly fault: MillraceError | undefined }> {
+  try {
+    return { options: await configured(command), fault: undefined };
+  } catch (error) {
+    if (!(error instanceof MillraceError)) throw error;
+    return { options: command.opts(), fault: error };
+  }
+}
+
+type Given = OutputOptions & Readonly<Record<string, unknown>>;
+
+function opened(options: OutputOptions): { readonly output: Output; readonly refused: unknown } {
+  try {
+    return { output: openOutput(options), refused: undefined };
+  } catch (error) {
+    const { events: _, extraVerbose: __, ...rest } = options;
+    return { output: openOutput(rest), refused: error };
+  }
+}
+
+/** What nobody foresaw must not end a command without its last event, nor with Node's own status, which is an answer. */
+function watchFailures(output: Output): { end(): void } {
+  const onFailure = (error: unknown): void => {
+    const exit = exitOf(error);
+    tellError(output, error, exit);
+    output.event('done', { exit });
+    output.close();
+    process.exit(exit);
+  };
+  const names = ['uncaughtException', 'unhandledRejection'] as const;
+  for (const name of names) process.on(name, onFailure);
   return {
-    signal: controller.signal,
     end: () => {
-      for (const name of signals) process.off(name, onSignal);
+      for (const name of names) process.off(name, onFailure);
     },
   };
 }

@@ -1,18 +1,20 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { eventsIn } from '../../test/events.js';
 import { MillraceError } from '../kernel/error.js';
 import { apiTable } from './api-table.js';
 import { Exit, exitOf } from './exit.js';
 import { bytes, count, duration, percent, plural, rate } from './format.js';
+import { type LiveStream, openLive } from './live.js';
 import { startOpening } from './opening.js';
 import { flag, valued, wholeNumber } from './options.js';
 import { conclude, jsonLine, openOutput } from './output.js';
 import { startScratchCache } from './scratch-cache.js';
-import { openScreen, type ScreenStream } from './screen.js';
+import { openScreen } from './screen.js';
 import { styleFor } from './style.js';
-import { table } from './table.js';
+import { cut, table } from './table.js';
 
 describe('numbers for people', () => {
   it.each([
@@ -106,12 +108,7 @@ describe('how a command ends', () => {
     output.line('words');
     expect(await conclude(output, () => Promise.reject(error))).toBe(69);
     expect(stderr()).toBe('');
-    expect(
-      stdout()
-        .trimEnd()
-        .split('\n')
-        .map((line) => JSON.parse(line) as unknown),
-    ).toEqual([
+    expect(eventsIn(stdout())).toEqual([
       { event: 'error', code: 'device-absent', message: 'no compiler', asked: 'native', advice: 'get one' },
       { event: 'done', exit: 69 },
     ]);
@@ -146,7 +143,7 @@ function capture(json: boolean) {
   const stdout: string[] = [];
   const stderr: string[] = [];
   const sink = (into: string[]) => ({ write: (text: string) => into.push(text) });
-  const output = openOutput(json, { stdout: sink(stdout), stderr: sink(stderr) });
+  const output = openOutput({ json }, { stdout: sink(stdout), stderr: sink(stderr) });
   return { output, stdout: () => stdout.join(''), stderr: () => stderr.join('') };
 }
 
@@ -171,36 +168,68 @@ describe('calls of a driver', () => {
 });
 
 describe('a screen', () => {
-  const written = (stream: Partial<ScreenStream>) => {
+  const written = (stream: Partial<LiveStream>) => {
     const text: string[] = [];
-    const screen = openScreen({ ...stream, write: (part) => text.push(part) });
+    const sink = { ...stream, write: (part: string) => text.push(part) };
+    const screen = openScreen(sink);
     screen.show(['one', 'a line that is too long']);
     screen.show(['two']);
     return text;
   };
   it('is written over on a terminal, within its window', () => {
     expect(written({ isTTY: true, columns: 11, rows: 24 })).toEqual([
-      '\rone\u001b[K\na line tha\u001b[K\n\u001b[J',
+      'one\u001b[K\na line tha\u001b[K\n\u001b[J',
       '\u001b[2A\rtwo\u001b[K\n\u001b[J',
     ]);
   });
   it('only grows elsewhere', () => expect(written({})).toEqual(['one\na line that is too long\n', 'two\n']));
+
+  it('takes the rows away that its lines have after the window was made narrower', () => {
+    const text: string[] = [];
+    const stream = { isTTY: true, columns: 21, rows: 24, write: (part: string) => text.push(part) };
+    const live = openLive(stream);
+    live.show(['a line of 18 chars', 'b']);
+    stream.columns = 10;
+    live.clear();
+    live.clear();
+    expect(text.slice(1)).toEqual(['\u001b[3A\r\u001b[J']);
+  });
+
+  it('is cut by what is seen: colours stay closed', () => {
+    const { good } = styleFor({ isTTY: true }, {});
+    expect(cut(`${good('green')} and more`, 8)).toBe(`${good('green')} an`);
+    expect(cut(good('green'), 2)).toBe(good('gr'));
+    expect(cut('short', 9)).toBe('short');
+  });
 });
 
-it('diagnostics go to a file at once, a line each; a place that cannot be written is an error', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'millrace-log-'));
-  try {
-    const { output } = capture(false);
-    const file = join(folder, 'log');
-    const opening = startOpening({ extraVerbose: file, threads: 3, apiTable: true }, output);
+describe('diagnostics and events in files', () => {
+  let folder = '';
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'millrace-log-'));
+  });
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  it('are written at once, a line each', () => {
+    const [log, events] = [join(folder, 'log'), join(folder, 'events')];
+    const stderr: string[] = [];
+    const sink = { write: (part: string) => stderr.push(part) };
+    const output = openOutput({ extraVerbose: log, events }, { stdout: sink, stderr: sink });
+    const opening = startOpening({ threads: 3, apiTable: true }, output);
     expect(opening.options).toMatchObject({ threads: 3, telemetry: true });
     opening.options.log?.('stream 0 opened');
-    expect(readFileSync(file, 'utf8')).toMatch(/^ +\d+\.\d{6} {2}stream 0 opened\n$/);
-    opening.end();
-    expect(() => startOpening({ extraVerbose: join(folder, 'none', 'log') }, output)).toThrow(/cannot write/);
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+    expect(readFileSync(log, 'utf8')).toMatch(/^ +\d+\.\d{6} {2}stream 0 opened\n$/);
+    output.event('warning', { message: 'x' });
+    expect(readFileSync(events, 'utf8')).toBe('{"event":"warning","message":"x"}\n');
+    expect(stderr).toEqual([]);
+    output.close();
+  });
+  it.each(['extraVerbose', 'events'])('a place that cannot be written is an error: %s', (option) => {
+    expect(() => openOutput({ [option]: join(folder, 'none', 'log') })).toThrow(/cannot write/);
+  });
+  it('without a file, devices are not asked for diagnostics', () => {
+    expect(startOpening({}, capture(false).output).options.log).toBeUndefined();
+  });
 });
 
 it('a scratch cache is there while it is wanted, and nothing of it is left', () => {

@@ -1,16 +1,19 @@
-import { closeSync, openSync, writeSync } from 'node:fs';
+import { availableParallelism, constants, setPriority } from 'node:os';
 import type { Command } from 'commander';
 import type { Device } from '../device/device.js';
 import type { OpenOptions } from '../device/registry.js';
-import { MillraceError } from '../kernel/error.js';
+import type { Aim } from '../engine/index.js';
 import { apiTable } from './api-table.js';
-import { flag, options, valued } from './options.js';
+import { threadsWithin } from './limits.js';
+import { flag, options, type Profile } from './options.js';
 import type { Output } from './output.js';
 
 /** How a command opens its devices, as the command line says it. */
 export interface OpeningOptions {
   readonly threads?: number;
-  readonly extraVerbose?: string;
+  readonly maxCpu?: number;
+  readonly maxMemory?: number;
+  readonly profile?: Profile;
   readonly apiTable?: boolean;
 }
 
@@ -18,16 +21,18 @@ export interface OpeningOptions {
 export function withOpeningOptions(command: Command): Command {
   return command
     .addOption(options.threads())
-    .addOption(valued('-e, --extra-verbose <file>', 'diagnostics of the devices, a line each'))
+    .addOption(options.maxCpu())
+    .addOption(options.maxMemory())
+    .addOption(options.profile())
     .addOption(flag('--api-table', "the driver's calls and their times, at the end"));
 }
 
 export interface Opening {
   readonly options: OpenOptions;
+  /** How long chunks should be. */
+  readonly aim: Aim | undefined;
   /** Before the device is closed: what `--api-table` wants to see. */
   tell(device: Device): Promise<void>;
-  /** After the last device is closed. */
-  end(): void;
 }
 
 /** `driver` is what the command itself asks of a GPU's driver. */
@@ -36,22 +41,40 @@ export function startOpening(
   output: Output,
   driver: Pick<OpenOptions, 'streams' | 'completion'> = {},
 ): Opening {
-  const { threads, extraVerbose, apiTable: wanted = false } = given;
+  const { maxMemory, profile, apiTable: wanted = false } = given;
   const { streams, completion } = driver;
-  const diagnostics = extraVerbose === undefined ? undefined : openLog(extraVerbose);
+  const threads = threadsOf(given);
+  if (profile === 'desktop') yieldToOthers(output);
   return {
+    aim: profile === undefined ? undefined : profile === 'desktop' ? 'interactive' : 'batch',
     options: {
       ...(threads !== undefined && { threads }),
+      ...(maxMemory !== undefined && { memory: maxMemory }),
       ...(streams !== undefined && { streams }),
       ...(completion !== undefined && { completion }),
       ...(wanted && { telemetry: true }),
-      ...(diagnostics && { log: diagnostics.line }),
+      ...(output.diagnose && { log: output.diagnose }),
     },
     tell: async (device) => {
       if (wanted) await tellCalls(output, device);
     },
-    end: () => diagnostics?.close(),
   };
+}
+
+/** Threads of CPU devices: as asked, and no more than the share of the processors. */
+function threadsOf({ threads, maxCpu }: OpeningOptions): number | undefined {
+  if (maxCpu === undefined || maxCpu >= 1) return threads;
+  const within = threadsWithin(maxCpu, availableParallelism());
+  return Math.min(threads ?? within, within);
+}
+
+/** Threads that are started from now on, those of devices among them, run when nothing else wants to. */
+function yieldToOthers(output: Output): void {
+  try {
+    setPriority(0, constants.priority.PRIORITY_BELOW_NORMAL);
+  } catch (error) {
+    output.explain(`the priority stays as it is: ${(error as Error).message}`);
+  }
 }
 
 async function tellCalls(output: Output, device: Device): Promise<void> {
@@ -67,27 +90,4 @@ async function tellCalls(output: Output, device: Device): Promise<void> {
   for (const line of apiTable(calls)) output.line(line);
   const waits = `${blockingWaits} blocking waits (${blockedNs} ns), ${lostCallbacks} lost callbacks`;
   output.line(output.style.dim(`${launches} launches, ${polls} polls, ${waits}`));
-}
-
-/** Written at once, line by line: a log is read after a crash, too. */
-function openLog(path: string): { line(text: string): void; close(): void } {
-  const start = performance.now();
-  try {
-    const file = openSync(path, 'w');
-    return {
-      line: (text) => {
-        const seconds = ((performance.now() - start) / 1000).toFixed(6).padStart(13);
-        writeSync(file, `${seconds}  ${text}\n`);
-      },
-      close: () => closeSync(file),
-    };
-  } catch (cause) {
-    throw new MillraceError({
-      code: 'io',
-      message: `cannot write ${path}: ${(cause as Error).message}`,
-      asked: `diagnostics in ${path}`,
-      advice: 'name a file in a folder that you may write to',
-      cause,
-    });
-  }
 }

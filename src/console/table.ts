@@ -22,5 +22,20 @@ export interface TableOptions {
 }
 
 /** Columns a text takes: colour takes none, and our own words use no wide characters. */
-const width = (text: string): number => [...text.replace(COLOUR, '')].length;
+export const width = (text: string): number => [...text.replace(COLOUR, '')].length;
 const COLOUR = new RegExp(`${String.fromCharCode(27)}\\[[0-9;]*m`, 'g');
+
+/** The first so many columns of a text. Colours are kept, those after the end too, so that what was opened is closed. */
+export function cut(text: string, columns: number): string {
+  if (width(text) <= columns) return text;
+  let left = columns;
+  return text
+    .split(new RegExp(`(${COLOUR.source})`))
+    .map((part, at) => {
+      if (at % 2 === 1) return part;
+      const kept = [...part].slice(0, left);
+      left -= kept.length;
+      return kept.join('');
+    })
+    .join('');
+}

@@ -41,7 +41,14 @@ export interface DeviceInfo {
   readonly units: number;
   /** What a kernel may ask for, and what the hardware brings: 'f64', 'u64', 'sha', 'avx512' … */
   readonly capabilities: readonly string[];
-  readonly limits: { readonly bufferBytes: number; readonly lanes: number };
+  readonly limits: {
+    readonly bufferBytes: number;
+    readonly lanes: number;
+    /** Workgroup memory of a GPU. */
+    readonly nearBytes?: number;
+    /** Buffers that a kernel can have, where that is a small number: WebGPU's. */
+    readonly buffers?: number;
+  };
   /** Compiler, driver and the like, for reports and cache keys. */
   readonly versions: Readonly<Record<string, string>>;
   /** More that people want to know: clocks, the link to the host, compute capability. */
@@ -126,6 +133,8 @@ export interface DeviceProgram {
   readonly params: { readonly jobWords: number; readonly chunkWords: number };
   /** Lanes of a gang, or threads of a workgroup. */
   readonly lanes: number;
+  /** The share of the threads that the device can hold that a launch keeps there at most, 0 to 1, where it is known. */
+  readonly occupancy?: number | undefined;
   readonly statements: number;
   /**
    * A ring takes the hits of one launch. Word 0 counts them (it may pass the capacity: then some were not stored, and the
@@ -224,4 +233,17 @@ export interface Report {
   readonly noticedNs?: bigint;
   /** False when a launch was cancelled before it had tried all of its items. */
   readonly complete: boolean;
+  /** More, of a device that was opened with `telemetry`, as far as its runtime tells it. */
+  readonly detail?: ReportDetail;
+}
+
+/** On the same clock. */
+export interface ReportDetail {
+  /** When its first command was given to the driver. */
+  readonly sentNs: bigint;
+  /** Of the first launch, and after the last: what lies before and behind are copies. Undefined where none was made. */
+  readonly launches: { readonly startedNs: bigint; readonly endedNs: bigint } | undefined;
+  /** Waits that held the device's thread up since the completion before it, and for how long. */
+  readonly blockingWaits: number;
+  readonly blockedNs: number;
 }

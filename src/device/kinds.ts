@@ -1,10 +1,13 @@
 import { MillraceError } from '../kernel/error.js';
 import type { Device, DeviceInfo, Sensors } from './device.js';
+import { limitMemory } from './limited.js';
 import { inTime } from './patience.js';
 
 export interface OpenOptions {
   /** Worker threads of a CPU device. */
   readonly threads?: number;
+  /** The most bytes that its buffers may take. */
+  readonly memory?: number;
   /** The most streams that may be open at a time. */
   readonly streams?: number;
   /**
@@ -172,7 +175,7 @@ export class DeviceKinds {
 
   #remember(device: Device, options: OpenOptions): Device {
     openers.set(device, () => this.open(device.info.id, options));
-    return device;
+    return options.memory === undefined ? device : limitMemory(device, options.memory);
   }
 
   async #unknown(name: string, options: OpenOptions): Promise<MillraceError> {

@@ -1,9 +1,9 @@
-import type { Device, DeviceInfo } from '../device/device.js';
+import type { CompileOptions, Device, DeviceInfo, DeviceProgram } from '../device/device.js';
 import { MillraceError } from '../kernel/error.js';
 import type { Kernel } from '../kernel/index.js';
 import { programOf } from './flow.js';
 import type { Job } from './job.js';
-import { Pipeline } from './pipeline.js';
+import { Pipeline, type Tuning } from './pipeline.js';
 import { type ChunkRecord, Recorder } from './record.js';
 import { Run } from './run.js';
 import { SLOTS_PER_STREAM, STREAMS } from './slots.js';
@@ -13,22 +13,40 @@ export interface EngineOptions {
   readonly streams?: number;
   /** Chunks in flight on each stream. Default 3. */
   readonly slots?: number;
+  /** What suits a device, where neither is given. */
+  readonly feeding?: ReadonlyMap<Device, Pick<EngineOptions, 'streams' | 'slots'>>;
   /**
    * `sync`: one chunk at a time, the next after the last was checked. `persistent`: a resident grid where the device has
    * one, else as ever. `poll` and `callback` say how a device learns that work is done, and are given to it when it is
    * opened; to the engine they are the same. All give the same answers.
    */
   readonly pipeline?: 'sync' | 'poll' | 'callback' | 'persistent';
-  /** How many chunks are remembered for telemetry. Default 0: none. */
-  readonly records?: number;
+  /** How many chunks are remembered for telemetry, or by whom. Default 0: none. */
+  readonly records?: number | Recorder;
   /** Stretches the times after which a silent device counts as stalled: by default 8 times what was expected, at least 2 s. */
   readonly patience?: number;
 }
 
+/** What is compiled on each device, and how, where that is not left to it. */
+export interface Preparation {
+  readonly name: string;
+  on(device: Device): Promise<{ readonly kernel: Kernel; readonly compile?: CompileOptions }>;
+}
+
 export interface DeviceStatus {
   readonly info: DeviceInfo;
-  /** The share of the time that it had work, 0 to 1. */
+  /** The share of the time that it had work, 0 to 1; pauses do not count. */
   readonly fed: number | undefined;
+  readonly isPaused: boolean;
+  /** How long a chunk takes on it, on average. */
+  readonly chunkMs: number | undefined;
+  /** How the job that joined last runs on it. */
+  readonly tuning: Tuning | undefined;
+  /** Chunks on it just now, and streams that have some. */
+  readonly queueDepth: number;
+  readonly activeStreams: number;
+  /** The share of its threads that the job which joined last can keep on it, 0 to 1, where that is known. */
+  readonly occupancy: number | undefined;
   readonly chunks: number;
   readonly items: bigint;
   readonly canaries: number;
@@ -61,7 +79,8 @@ export class Engine {
     this.streams = isSync ? 1 : (options.streams ?? STREAMS);
     this.slots = isSync ? 1 : (options.slots ?? SLOTS_PER_STREAM);
     for (const [what, value] of Object.entries({ streams: this.streams, slots: this.slots })) check(what, value);
-    this.#recorder = new Recorder(options.records);
+    const { records } = options;
+    this.#recorder = records instanceof Recorder ? records : new Recorder(records);
     const shared = {
       streams: this.streams,
       slotsPerStream: this.slots,
@@ -73,14 +92,24 @@ export class Engine {
         for (const run of this.#runs) run.lost(lost, error);
       },
     };
-    this.#pipelines = devices.map((device) => new Pipeline(device, shared));
+    this.#pipelines = devices.map((device) => {
+      const own = isSync || options.streams !== undefined || options.slots !== undefined ? undefined : options.feeding;
+      const { streams = this.streams, slots: slotsPerStream = this.slots } = own?.get(device) ?? {};
+      return new Pipeline(device, { ...shared, streams, slotsPerStream });
+    });
   }
 
   /** What each device has done, and whether it is still used. */
   get devices(): DeviceStatus[] {
     return this.#pipelines.map((pipeline) => ({
       info: pipeline.device.info,
-      fed: pipeline.fed(),
+      fed: pipeline.fed.share(),
+      isPaused: pipeline.fed.isPaused,
+      chunkMs: pipeline.fed.chunkMs,
+      tuning: pipeline.tuning,
+      queueDepth: pipeline.inFlight.chunks,
+      activeStreams: pipeline.inFlight.streams,
+      occupancy: pipeline.occupancy,
       ...pipeline.conduct.counts,
       fault: pipeline.conduct.fault,
     }));
@@ -91,10 +120,42 @@ export class Engine {
     return this.#recorder;
   }
 
-  /** Compiles a kernel on all devices, so that the first job with it is not charged for that. */
-  async prepare(kernel: Kernel): Promise<void> {
+  /**
+   * Compiles a kernel on all devices, so that the first job with it is not charged for that; or what is to be compiled
+   * on each.
+   */
+  async prepare(
+    kernel: Kernel | Preparation,
+    onReady?: (device: DeviceInfo, program: DeviceProgram) => void,
+  ): Promise<void> {
     const used = this.#pipelines.filter(({ conduct }) => conduct.fault === undefined);
-    await Promise.all(used.map(({ device }) => programOf(device, kernel)));
+    await Promise.all(
+      used.map(async ({ device }) => {
+        const own = 'on' in kernel ? await kernel.on(device) : { kernel };
+        const program = await programOf(device, own.kernel, own.compile);
+        onReady?.(device.info, program);
+      }),
+    );
+  }
+
+  /** Whether all devices are paused. */
+  get isPaused(): boolean {
+    return this.#pipelines.every(({ fed }) => fed.isPaused);
+  }
+
+  /**
+   * Starts no more chunks, on one device or on all, until `resume`: those in flight end and count. What a paused device
+   * has not begun is for the others. Calls are not counted: one `resume` ends any number of pauses.
+   */
+  pause(device?: string): void {
+    for (const pipeline of this.#named(device)) pipeline.pause();
+    // What is left for the others is now more than it was.
+    for (const run of this.#runs) run.wake();
+  }
+
+  resume(device?: string): void {
+    for (const pipeline of this.#named(device)) pipeline.resume();
+    for (const run of this.#runs) run.wake();
   }
 
   /** Starts a job on all devices. */
@@ -125,6 +186,10 @@ export class Engine {
     for (const run of runs) run.stop();
     await Promise.all(runs.map((run) => run.over));
     await Promise.all(this.#pipelines.map((pipeline) => pipeline.close()));
+  }
+
+  #named(device: string | undefined): readonly Pipeline[] {
+    return this.#pipelines.filter((pipeline) => device === undefined || pipeline.device.info.id === device);
   }
 
   /** While jobs run, the clock also keeps the process alive: a device that hangs would not. */

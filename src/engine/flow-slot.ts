@@ -24,6 +24,7 @@ class DeviceSlot<Result, Name extends string> implements FlowSlot<Result> {
   readonly #stream: Stream;
   readonly #memory: SlotMemory;
   readonly cancel: (() => void) | undefined;
+  readonly moved = { toDevice: 0, toHost: 0 };
 
   constructor(flow: ReadyFlow<Result, Name>, stream: Stream, memory: SlotMemory) {
     this.#flow = flow;
@@ -36,6 +37,8 @@ class DeviceSlot<Result, Name extends string> implements FlowSlot<Result> {
   submit(piece: Piece, values = 0): Completion {
     const { rings } = this.#memory;
     const { resident, spec } = this.#flow;
+    this.moved.toDevice = 0;
+    this.moved.toHost = 0;
     const [ring] = rings.values();
     if (!resident || !spec.resident || !ring || values !== 0) return this.#launchAll(piece, values);
     return submitResident(resident, spec.resident(piece), ring.words, () => this.#launchAll(piece, values));
@@ -46,7 +49,10 @@ class DeviceSlot<Result, Name extends string> implements FlowSlot<Result> {
     const { spec } = this.#flow;
     for (const { buffer, headerBytes } of rings.values()) this.#stream.fill(buffer, 0, 0, headerBytes);
     for (const step of spec.steps(piece, host)) this.#queue(step, values);
-    for (const { buffer, words } of rings.values()) this.#stream.read(buffer, words);
+    for (const { buffer, words } of rings.values()) {
+      this.#stream.read(buffer, words);
+      this.moved.toHost += words.byteLength;
+    }
     return this.#stream.mark();
   }
 
@@ -69,9 +75,11 @@ class DeviceSlot<Result, Name extends string> implements FlowSlot<Result> {
         break;
       case 'write':
         stream.write(this.#buffer(step.buffer), step.data, step.offset);
+        this.moved.toDevice += step.data.byteLength;
         break;
       case 'read':
         stream.read(this.#buffer(step.buffer), step.into, step.offset);
+        this.moved.toHost += step.into.byteLength;
         break;
       case 'copy':
         stream.copy(this.#buffer(step.from), this.#buffer(step.to), step.bytes, step.fromOffset, step.toOffset);

@@ -1,5 +1,6 @@
 import type {
   BoundJob,
+  CompileOptions,
   Completion,
   Device,
   DeviceBuffer,
@@ -34,6 +35,10 @@ export interface FlowOptions {
 export interface OpenFlow<Result> {
   readonly device: Device;
   readonly shape: ChunkShape;
+  /** Of its first kernel: threads of a workgroup, or lanes of a gang. */
+  readonly lanes?: number | undefined;
+  /** Of its first kernel, where the device knows it: see `DeviceProgram.occupancy`. */
+  readonly occupancy?: number | undefined;
   /** One chunk's place on a stream, with buffers of its own. */
   slot(stream: Stream): Promise<FlowSlot<Result>>;
   close(): void;
@@ -44,6 +49,8 @@ export interface FlowSlot<Result> {
   submit(piece: Piece, values?: number): Completion;
   /** What the chunk gave, once it is complete. Views into the slot's memory are good until the next submit. */
   reap(piece: Piece): Result | Overflow;
+  /** Bytes that the last submit moves each way, for telemetry. */
+  readonly moved?: { readonly toDevice: number; readonly toHost: number } | undefined;
   /** Where the flow's slots share a resident grid: stops what was submitted on all of them. */
   readonly cancel?: (() => void) | undefined;
   close(): void;
@@ -66,6 +73,8 @@ export interface FlowSpec<Result, Name extends string = string> {
   readonly name: string;
   /** What a chunk launches; several make a chain that stays on the device. */
   readonly kernels: Readonly<Record<Name, Kernel>>;
+  /** How they are compiled, where that is not left to the device. */
+  readonly compile?: CompileOptions;
   /** The kernels' job values. */
   readonly job?: JobValues<Name>;
   /** Further sets of job values, numbered from 1, for chunks whose results are known beforehand. */
@@ -138,7 +147,7 @@ export function flow<Result, const Name extends string = string>(spec: FlowSpec<
     async open(device, options = {}) {
       const kernels = Object.entries(spec.kernels) as [Name, Kernel][];
       const compiled = await Promise.all(
-        kernels.map(async ([name, kernel]) => [name, await programOf(device, kernel)]),
+        kernels.map(async ([name, kernel]) => [name, await programOf(device, kernel, spec.compile)]),
       );
       const programs = Object.fromEntries(compiled) as Record<Name, DeviceProgram>;
       const bind = (job?: JobValues<Name>): Bound<Name> =>
@@ -159,6 +168,8 @@ export function flow<Result, const Name extends string = string>(spec: FlowSpec<
       return {
         device,
         shape: shapeOf(ready),
+        lanes: Object.values<DeviceProgram>(programs)[0]?.lanes,
+        occupancy: Object.values<DeviceProgram>(programs)[0]?.occupancy,
         slot: (stream) => openSlot(ready, stream),
         close: () => {
           resident?.close();
@@ -194,14 +205,17 @@ function shapeOf<Result, Name extends string>({ device, spec, programs }: ReadyF
 }
 
 /** Programs last as long as their device, so that jobs with the same kernel share one. */
-const programs = new WeakMap<Device, WeakMap<Kernel, Promise<DeviceProgram>>>();
+const programs = new WeakMap<Device, WeakMap<Kernel, Map<string, Promise<DeviceProgram>>>>();
 
-export function programOf(device: Device, kernel: Kernel): Promise<DeviceProgram> {
-  const known = programs.get(device) ?? new WeakMap<Kernel, Promise<DeviceProgram>>();
-  programs.set(device, known);
-  const compiling = known.get(kernel) ?? device.compile(kernel);
-  known.set(kernel, compiling);
-  compiling.catch(() => known.delete(kernel));
+export function programOf(device: Device, kernel: Kernel, options: CompileOptions = {}): Promise<DeviceProgram> {
+  const ofDevice = programs.get(device) ?? new WeakMap<Kernel, Map<string, Promise<DeviceProgram>>>();
+  programs.set(device, ofDevice);
+  const known = ofDevice.get(kernel) ?? new Map<string, Promise<DeviceProgram>>();
+  ofDevice.set(kernel, known);
+  const key = JSON.stringify(options);
+  const compiling = known.get(key) ?? device.compile(kernel, options);
+  known.set(key, compiling);
+  compiling.catch(() => known.delete(key));
   return compiling;
 }
 

@@ -47,14 +47,14 @@ export class Handout {
     return flight && { id: flight.id, piece: { start: flight.start, count: flight.count } };
   }
 
-  /** From the device's own part; else from one whose device is gone or silent. */
+  /** From the device's own part; else from one whose device is gone, silent or paused. */
   #fromParts(lane: Lane, lanes: ReadonlySet<Lane>, wanted: number): Flight | undefined {
     const { partition } = this.#job;
     if (partition === undefined) return undefined;
     this.#parts ??= partsOf(partition.by, [...lanes], this.#account.todo);
     const parts = [...(this.#parts ?? [])];
     const isOwn = ([owner]: (typeof parts)[number]): boolean => owner === lane;
-    const isLeft = ([owner]: (typeof parts)[number]): boolean => !lanes.has(owner) || owner.pipeline.isStalled;
+    const isLeft = ([owner]: (typeof parts)[number]): boolean => !lanes.has(owner) || isAway(owner);
     for (const [, part] of [...parts.filter(isOwn), ...parts.filter(isLeft)]) {
       const taken = this.#account.take(lane.device, wanted, part);
       if (taken) return taken;
@@ -63,7 +63,7 @@ export class Handout {
   }
 
   #pull(lane: Lane, lanes: ReadonlySet<Lane>, wanted: number, isFlying: (id: number) => boolean): Flight | undefined {
-    const loads = [...lanes].filter(({ pipeline }) => !pipeline.isStalled).map(loadOf);
+    const loads = [...lanes].filter((one) => one === lane || !isAway(one)).map(loadOf);
     const most = tailSize(loadOf(lane), loads, Number(this.#account.waiting), wanted);
     const taken = most > 0 ? this.#account.take(lane.device, lane.round(most)) : undefined;
     return taken ?? this.#double(lane, lanes, wanted, isFlying);
@@ -87,5 +87,8 @@ export class Handout {
 
 /** So many chunks per device are kept ready. */
 const AHEAD = 8;
+
+/** Nobody knows when it takes its next chunk: the others do not count on it. */
+const isAway = ({ pipeline }: Lane): boolean => pipeline.isStalled || pipeline.fed.isPaused;
 
 const loadOf = ({ device, perMs, items, least }: Lane): Load => ({ device, perMs, items, least });

@@ -1,6 +1,6 @@
 export type { Batch, Batches, BatchOptions } from './batches.js';
 export type { Aim } from './chunk.js';
-export { type DeviceStatus, Engine, type EngineOptions } from './engine.js';
+export { type DeviceStatus, Engine, type EngineOptions, type Preparation } from './engine.js';
 export {
   type Flow,
   type FlowOptions,
@@ -17,7 +17,7 @@ export type { Indexed, Mode } from './hits.js';
 export type { RowsGiven } from './input.js';
 export { Intervals } from './intervals.js';
 export type { Canary, Credit, Finding, Job } from './job.js';
-export type { ChunkRecord, Outcome } from './record.js';
+export { type ChunkRecord, type Outcome, Recorder } from './record.js';
 export { type Hit, hitsIn } from './ring.js';
 export type { Ending, Progress, Run as JobRun } from './run.js';
 export {
@@ -32,7 +32,19 @@ export {
 export type { Share } from './share.js';
 export { type ChunkSource, MemorySource } from './source.js';
 export { between, endOf, launchBase, type Piece, type Range, rangeOf } from './space.js';
+export { type SensorSample, type Traced, type TraceEvent, traceEvents } from './trace.js';
 export { type TransformedRow, type TransformOptions, transform } from './transform.js';
+export {
+  type Axis,
+  type Setting,
+  type Trial,
+  type Tunable,
+  type TuneOptions,
+  type TuningRecord,
+  tune,
+} from './tune.js';
+export { keepTuning, keepTuningsOn, settingFor, type TuningShelf, tuningFor } from './tune-known.js';
+export { type LiveListener, tunedFlow, tuneWhileWorking } from './tune-live.js';
 export type { Found, Given } from './values.js';
 export type { Check, CheckModule, Opinion, Verify } from './verify.js';
 export { type Nature, VirtualDevice, virtualDevices } from './virtual.js';

@@ -16,6 +16,8 @@ export interface Iterated<T, Checked, Result> {
   readonly outbox: Outbox<T>;
   /** What the engine is to run. */
   job(verifier: Verifier<Checked>): Job<Result>;
+  /** The run is there; nothing of it has counted yet. */
+  begin?(run: Run): void;
   /** Everything is done: what was held back for its order is told. */
   complete(): void;
   /** After the run: what nobody has taken goes back. */
@@ -48,6 +50,7 @@ export class Iteration<T, Checked, Result> implements AsyncIterable<T> {
       verifier = openVerifier(verify);
       const run = engine.run(this.#job.job(verifier));
       this.#run = run;
+      this.#job.begin?.(run);
       void run.ended.then((ending) => {
         if (ending.kind === 'complete') this.#job.complete();
         outbox.end(ending.kind === 'failed' ? ending : undefined);

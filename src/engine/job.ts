@@ -24,8 +24,8 @@ export interface Job<Result> {
   readonly hits?: { readonly room: number; count(result: Result): number };
   /** Checks a complete chunk's result by independent code. Rejects when that is impossible: then the job fails. */
   verify(piece: Piece, result: Result): Promise<Finding>;
-  /** A result that was found right; it may not count yet. */
-  verified?(piece: Piece, result: Result): void;
+  /** A result that was found right; it may not count yet. Nothing more is done with it until this has resolved. */
+  verified?(piece: Piece, result: Result): void | Promise<void>;
   /** The part of a piece's result that lies in a part of the piece. */
   part(piece: Piece, result: Result, part: Piece): Result;
   /** A result that counts: each index comes once, in no order. */

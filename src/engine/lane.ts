@@ -28,6 +28,8 @@ export class Lane {
   audit: Audit = NO_AUDIT;
   /** Items on the device. */
   items = 0;
+  /** Since when it has wanted a slot that it has not, while the device had room; for telemetry. */
+  starvingNs: bigint | undefined;
   readonly #free: LaneSlot[] = [];
   #flow: OpenFlow<unknown> | undefined;
   #rules: ChunkRules | undefined;
@@ -51,6 +53,20 @@ export class Lane {
 
   get least(): number {
     return this.#rules?.least ?? 1;
+  }
+
+  /** Threads of a workgroup, or lanes of a gang, where the flow tells them. */
+  get lanes(): number | undefined {
+    return this.#flow?.lanes;
+  }
+
+  /** The share of the device's threads that a launch can keep there, where the flow tells it. */
+  get occupancy(): number | undefined {
+    return this.#flow?.occupancy;
+  }
+
+  get freeSlots(): number {
+    return this.#free.length;
   }
 
   /** The next chunk's size, and why. */

@@ -4,11 +4,11 @@ import type { MillraceError } from '../kernel/error.js';
 import { expectedEnds } from './balance.js';
 import { attempt, Conduct, isOfDevice } from './conduct.js';
 import { join, leave, type Rotation, roundsOf, serve } from './fairness.js';
+import { Fed } from './fed.js';
 import type { Chunk, Work } from './flight.js';
 import { Overflow } from './flow.js';
 import type { Lane } from './lane.js';
-import { type Busy, busyFrom, fedShare, startBusy } from './rates.js';
-import type { Outcome, Recorder } from './record.js';
+import type { ChunkRecord, Outcome, Recorder } from './record.js';
 import { Silence } from './silence.js';
 import { freeSlot, openSlots, type Slot, type Slots, takeSlot } from './slots.js';
 
@@ -25,6 +25,12 @@ export interface PipelineOptions {
   lost(pipeline: Pipeline, error: MillraceError): void;
 }
 
+/** How a job runs on a device. */
+export interface Tuning {
+  readonly lanes: number | undefined;
+  readonly items: number;
+}
+
 /**
  * One device, kept fed: its streams, the chunks in flight on each, the jobs that take turns. Nothing here waits: a chunk
  * that is not done is looked at again when it says so, and meanwhile every free slot gets the next chunk.
@@ -33,6 +39,7 @@ export class Pipeline {
   readonly device: Device;
   readonly options: PipelineOptions;
   readonly conduct: Conduct;
+  readonly fed = new Fed();
   readonly streams: readonly Stream[];
   readonly #lanes = new Map<string, Lane>();
   /** By stream, in the order they were queued. */
@@ -40,7 +47,6 @@ export class Pipeline {
   readonly #silence: Silence;
   #slots: Slots;
   #rotation: Rotation = [];
-  #busy: Busy | undefined;
   #lastEndedNs = 0n;
   #isAwake = false;
   #onIdle: () => void = () => undefined;
@@ -60,14 +66,25 @@ export class Pipeline {
     this.#slots = openSlots(streams, slotsPerStream);
   }
 
-  /** The share of the time since its first chunk, or of the last `windowNs`, that the device had work. */
-  fed(windowNs?: bigint): number | undefined {
-    return this.#busy && fedShare(this.#busy, clockNs(), windowNs);
-  }
-
   /** Its oldest chunk is long overdue: it gets no more before it says something. */
   get isStalled(): boolean {
     return this.#silence.isLong;
+  }
+
+  /** Threads of a workgroup or lanes of a gang, and items of the next chunk, of the job that joined last. */
+  get tuning(): Tuning | undefined {
+    const lane = [...this.#lanes.values()].at(-1);
+    return lane && { lanes: lane.lanes, items: lane.next.size };
+  }
+
+  /** No chunk is started before `resume`; those in flight end. */
+  pause(): void {
+    this.fed.pause();
+  }
+
+  resume(): void {
+    this.fed.resume();
+    this.wake();
   }
 
   join(lane: Lane): void {
@@ -140,10 +157,31 @@ export class Pipeline {
     return expectedEnds({ chunks, heldMs: Math.min(...silent) });
   }
 
-  note({ record }: Chunk, outcome: Outcome): void {
+  /** Chunks on the device, and streams that have some. */
+  get inFlight(): { readonly chunks: number; readonly streams: number } {
+    return { chunks: this.#flying.reduce((sum, flying) => sum + flying.length, 0), streams: this.#busyStreams };
+  }
+
+  /** The share of the device's threads that the job which joined last can keep on it, 0 to 1. */
+  get occupancy(): number | undefined {
+    return [...this.#lanes.values()].at(-1)?.occupancy;
+  }
+
+  /** Its results have been checked. */
+  checked({ record }: Chunk): void {
+    if (record) record.verifiedNs = clockNs();
+  }
+
+  /** What became of it; `counted` indices of it are being written down. */
+  note({ record }: Chunk, outcome: Outcome, counted = 0): void {
+    if (record) this.options.recorder.note(record, outcome, counted);
+  }
+
+  /** They are. */
+  committed({ record }: Chunk): void {
     if (!record) return;
-    record.outcome = outcome;
-    record.verifiedNs = clockNs();
+    record.committedNs = clockNs();
+    this.options.recorder.settle(record);
   }
 
   /** Gives the streams back, when nothing is on them any more: a device that hangs is not waited for long. */
@@ -177,7 +215,7 @@ export class Pipeline {
   /** Fills every slot that is free, jobs by turns. */
   #fill(): void {
     const full = new Set<number>();
-    while (this.conduct.fault === undefined && !this.isStalled) {
+    while (this.conduct.fault === undefined && !this.isStalled && !this.fed.isPaused) {
       const free = this.#slots.free.filter(({ stream }) => !full.has(stream));
       const taken = takeSlot({ ...this.#slots, free });
       if (taken === undefined) return;
@@ -190,6 +228,7 @@ export class Pipeline {
       const lane = served.job === undefined ? undefined : this.#lanes.get(served.job);
       if (lane === undefined) {
         full.add(stream);
+        if (this.options.recorder.isOn) this.#starve(stream);
         continue;
       }
       const work = lane.run.next(lane);
@@ -206,24 +245,45 @@ export class Pipeline {
     }
   }
 
-  #submit(lane: Lane, work: Work, place: Slot, waitRounds: number): void {
-    const slot = lane.takeSlot(place.stream);
-    if (slot === undefined) throw new TypeError('a lane was served that has no slot');
+  /** The device has room, and jobs that want it have no slot left: their results are still being looked at. */
+  #starve(stream: number): void {
+    for (const lane of this.#lanes.values()) {
+      if (lane.wants && !lane.hasSlot(stream)) lane.starvingNs ??= clockNs();
+    }
+  }
+
+  #record(lane: Lane, { piece }: Work, place: Slot, waitRounds: number): ChunkRecord | undefined {
     const { streams, slotsPerStream, recorder } = this.options;
-    const record = recorder.add({
-      ...work.piece,
+    const { size, policy } = lane.next;
+    const enqueuedNs = clockNs();
+    const starvedNs = lane.starvingNs === undefined ? 0n : enqueuedNs - lane.starvingNs;
+    lane.starvingNs = undefined;
+    return recorder.add({
+      start: piece.start,
+      count: piece.count,
       job: lane.run.job.name,
       device: this.device.info.id,
       stream: place.stream,
       slot: place.place,
-      policy: lane.next.policy,
+      policy,
+      meant: size,
       waitRounds,
       active: this.#rotation.length,
       busy: streams * slotsPerStream - this.#slots.free.length,
-      enqueuedNs: clockNs(),
+      streams: this.#flying.filter((flying, at) => flying.length > 0 || at === place.stream).length,
+      free: starvedNs > 0n ? 0 : lane.freeSlots,
+      starvedNs,
+      occupancy: lane.occupancy,
+      enqueuedNs,
     });
+  }
+
+  #submit(lane: Lane, work: Work, place: Slot, waitRounds: number): void {
+    const record = this.options.recorder.isOn ? this.#record(lane, work, place, waitRounds) : undefined;
+    const slot = lane.takeSlot(place.stream);
+    if (slot === undefined) throw new TypeError('a lane was served that has no slot');
     const chunk: Chunk = { ...work, lane, slot, place, record, isCancelled: false, isLost: false };
-    this.#busy ??= startBusy(clockNs());
+    this.fed.begin();
     lane.issued(work.piece.count);
     lane.run.submitted(chunk);
     this.#flying[place.stream]?.push(chunk);
@@ -231,7 +291,8 @@ export class Pipeline {
       const { isLost } = chunk;
       this.#landed(chunk);
       lane.freeSlot(slot);
-      if (!isLost) this.#failed(chunk, error);
+      if (isLost) this.note(chunk, 'dropped');
+      else this.#failed(chunk, error);
     };
     let completion: Completion;
     try {
@@ -240,7 +301,12 @@ export class Pipeline {
       failed(error);
       return;
     }
-    if (record) record.submittedNs = clockNs();
+    if (record) {
+      record.submittedNs = clockNs();
+      const { moved } = slot.slot;
+      record.bytesToDevice = moved?.toDevice ?? 0;
+      record.bytesToHost = moved?.toHost ?? 0;
+    }
     completion.done.then((report) => this.#ended(chunk, report), failed).catch((error) => lane.run.fail(error));
   }
 
@@ -254,8 +320,9 @@ export class Pipeline {
       return;
     }
     lane.freeSlot(slot);
+    if (chunk.record) describe(chunk.record, report);
+    this.note(chunk, isLost ? 'dropped' : 'cancelled');
     if (isLost) return;
-    this.note(chunk, 'cancelled');
     if (chunk.isCancelled) this.conduct.counts.cancelled++;
     else this.conduct.blame('failed', `${this.device.info.id} stopped a chunk before its end`);
     lane.run.returned(chunk);
@@ -304,16 +371,14 @@ export class Pipeline {
     this.wake();
   }
 
-  #measure({ lane, piece, record, canary }: Chunk, { startedNs, endedNs }: Report): void {
+  #measure({ lane, piece, record, canary }: Chunk, report: Report): void {
+    const { startedNs, endedNs } = report;
     const { counts } = this.conduct;
     counts.chunks++;
     if (canary) counts.canaries++;
     else counts.items += BigInt(piece.count);
-    if (record) {
-      record.startedNs = startedNs;
-      record.endedNs = endedNs;
-    }
-    this.#busy = this.#busy && busyFrom(this.#busy, startedNs, endedNs);
+    if (record) describe(record, report);
+    this.fed.worked(startedNs, endedNs);
     const aloneNs = endedNs - (startedNs > this.#lastEndedNs ? startedNs : this.#lastEndedNs);
     if (endedNs > this.#lastEndedNs) this.#lastEndedNs = endedNs;
     const ms = Number(endedNs - startedNs) / 1e6;
@@ -335,3 +400,16 @@ export class Pipeline {
 
 /** How long a device that is silent is waited for at the end. */
 const GRACE_MS = 500;
+
+/** What a device tells of a chunk. */
+function describe(record: ChunkRecord, { startedNs, endedNs, noticedNs, detail }: Report): void {
+  record.startedNs = startedNs;
+  record.endedNs = endedNs;
+  record.noticedNs = noticedNs ?? clockNs();
+  // A device on other threads may begin while the last commands are being queued.
+  record.launchedNs = detail?.sentNs ?? (record.submittedNs < startedNs ? record.submittedNs : startedNs);
+  record.computeStartedNs = detail?.launches?.startedNs ?? 0n;
+  record.computeEndedNs = detail?.launches?.endedNs ?? 0n;
+  record.blockingWaits = detail?.blockingWaits ?? 0;
+  record.blockedNs = detail?.blockedNs ?? 0;
+}

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import {
   busyFrom,
   count,
+  excuse,
   fedShare,
   type Meter,
   measure,
@@ -148,5 +149,24 @@ describe('fed', () => {
     expect(fedShare(busy, ms(20_000_000))).toBeCloseTo(0.99, 9);
     expect(fedShare(busy, ms(20_000_000), ms(900_000))).toBeCloseTo(0.99, 9);
     expect(busy.recent.count).toBeLessThan(1200);
+  });
+
+  test('does not count a pause, but what was in flight when it began does', () => {
+    // Busy 0 to 40, paused from 30 to 80, idle 80 to 90, busy to 100.
+    const busy = excuse(busyFrom(busyFrom(startBusy(0n), 0n, ms(40)), ms(90), ms(100)), ms(30), ms(80));
+    expect(fedShare(busy, ms(100))).toBeCloseTo(50 / 60, 12);
+    expect(fedShare(busy, ms(100), ms(50))).toBeCloseTo(10 / 20, 12);
+    expect(fedShare(excuse(startBusy(0n), 0n, ms(10)), ms(10))).toBeUndefined();
+    expect(fedShare(excuse(busy, ms(100), ms(200)), ms(200), ms(50))).toBeUndefined();
+  });
+
+  test('over days of pauses the sum is exact and memory stays flat', () => {
+    let busy = startBusy(0n);
+    for (let second = 0; second < 20_000; second += 2) {
+      busy = busyFrom(busy, ms(second * 1000), ms(second * 1000 + 900));
+      busy = excuse(busy, ms(second * 1000 + 1000), ms(second * 1000 + 2000));
+    }
+    expect(fedShare(busy, ms(20_000_000))).toBeCloseTo(0.9, 9);
+    expect(busy.excused.count).toBeLessThan(1200);
   });
 });

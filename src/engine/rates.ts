@@ -1,5 +1,5 @@
 import { Intervals } from './intervals.js';
-import { between, greatest, shareOf } from './space.js';
+import { between, greatest, type Range, shareOf } from './space.js';
 
 /**
  * How fast, and how busy. Three figures with one rule in common: what is not known is undefined, never 0, NaN or
@@ -94,10 +94,13 @@ export function rateOverall({ marks }: Meter, startedMs: number, nowMs: number):
 /** When a device had work: the union of its chunks' times on the device, whatever order they are told in. */
 export interface Busy {
   readonly startedNs: bigint;
-  /** Before `settledNs` only the sum is kept. */
+  /** Before `settledNs` only the sums are kept. */
   readonly settledNs: bigint;
   readonly settledBusyNs: bigint;
+  readonly settledExcusedNs: bigint;
   readonly recent: Intervals;
+  /** When it was not meant to have work. */
+  readonly excused: Intervals;
 }
 
 /** Reports older than this may be missed; it is longer than any window. */
@@ -107,28 +110,60 @@ export const startBusy = (nowNs: bigint): Busy => ({
   startedNs: nowNs,
   settledNs: nowNs,
   settledBusyNs: 0n,
+  settledExcusedNs: 0n,
   recent: Intervals.none,
+  excused: Intervals.none,
 });
 
 export function busyFrom(busy: Busy, startedNs: bigint, endedNs: bigint): Busy {
   const recent = busy.recent.add(between(greatest(startedNs, busy.settledNs), endedNs));
-  const settledNs = greatest(busy.settledNs, endedNs - KEEP_NS);
-  if (settledNs < busy.settledNs + KEEP_NS / 10n) return { ...busy, recent };
-  const past = between(busy.settledNs, settledNs);
-  const settledBusyNs = busy.settledBusyNs + recent.within(past).total;
-  return { ...busy, settledNs, settledBusyNs, recent: recent.remove(past) };
+  return settled({ ...busy, recent }, endedNs);
 }
 
-/** "Fed": the share of the time up to now that the device had work, 0 to 1, since the start or over the last `windowNs`. */
+/** The device was not meant to have work: what it did not do then is not held against it. */
+export function excuse(busy: Busy, fromNs: bigint, toNs: bigint): Busy {
+  const from = greatest(fromNs, busy.settledNs);
+  return toNs <= from ? busy : settled({ ...busy, excused: busy.excused.add(between(from, toNs)) }, toNs);
+}
+
+function settled(busy: Busy, nowNs: bigint): Busy {
+  const settledNs = greatest(busy.settledNs, nowNs - KEEP_NS);
+  if (settledNs < busy.settledNs + KEEP_NS / 10n) return busy;
+  const past = between(busy.settledNs, settledNs);
+  const { busyNs, excusedNs } = timesIn(busy, past);
+  return {
+    ...busy,
+    settledNs,
+    settledBusyNs: busy.settledBusyNs + busyNs,
+    settledExcusedNs: busy.settledExcusedNs + excusedNs,
+    recent: busy.recent.remove(past),
+    excused: busy.excused.remove(past),
+  };
+}
+
+/**
+ * "Fed": the share of the time up to now that the device had work, 0 to 1, since the start or over the last `windowNs`;
+ * of the time, that is, in which it was meant to have some.
+ */
 export function fedShare(busy: Busy, nowNs: bigint, windowNs?: bigint): number | undefined {
   if (windowNs === undefined) {
-    const span = nowNs - busy.startedNs;
-    if (span <= 0n) return undefined;
-    return shareOf(busy.settledBusyNs + busy.recent.within(between(busy.settledNs, nowNs)).total, span);
+    const { busyNs, excusedNs } = timesIn(busy, between(busy.settledNs, nowNs));
+    const span = nowNs - busy.startedNs - busy.settledExcusedNs - excusedNs;
+    return span <= 0n ? undefined : shareOf(busy.settledBusyNs + busyNs, span);
   }
   const from = nowNs - windowNs;
   if (from < busy.startedNs || from < busy.settledNs) return undefined;
-  return shareOf(busy.recent.within(between(from, nowNs)).total, windowNs);
+  const { busyNs, excusedNs } = timesIn(busy, between(from, nowNs));
+  return windowNs <= excusedNs ? undefined : shareOf(busyNs, windowNs - excusedNs);
+}
+
+/** What was in flight when a pause began still counts as work: only the rest of the pause is excused. */
+function timesIn({ recent, excused }: Busy, range: Range): { readonly busyNs: bigint; readonly excusedNs: bigint } {
+  const busyNs = recent.within(range).total;
+  const pauses = excused.within(range);
+  if (pauses.isEmpty) return { busyNs, excusedNs: 0n };
+  const idleNs = [...recent.missing(range)].reduce((sum, idle) => sum + pauses.within(idle).total, 0n);
+  return { busyNs, excusedNs: idleNs };
 }
 
 function lastAtOrBefore(marks: readonly Mark[], atMs: number): number {

@@ -159,7 +159,10 @@ export class Run {
   /** Its result makes no sense. */
   refuted(chunk: Chunk, error: unknown): void {
     if (isOfDevice(error)) this.#refute(chunk, error instanceof Error ? error.message : String(error));
-    else this.fail(error);
+    else {
+      chunk.lane.pipeline.note(chunk, 'failed');
+      this.fail(error);
+    }
   }
 
   /** It holds its device up: others may do it, and what waits for the device's next canary, as well. */
@@ -173,12 +176,12 @@ export class Run {
   async completed(chunk: Chunk, result: unknown, release: () => void): Promise<void> {
     this.#checking++;
     try {
-      if (this.#ending) release();
+      if (this.#ending) this.#drop({ chunk, result, release });
       else if (result instanceof Overflow) this.#overflowed(chunk, result);
       else if (chunk.canary) this.#audited(chunk, chunk.canary, result, release);
       else await this.#check({ chunk, result, release });
     } catch (error) {
-      release();
+      this.#drop({ chunk, result, release });
       this.fail(error);
     } finally {
       this.#checking--;
@@ -225,10 +228,16 @@ export class Run {
 
   /** What a device has done since its last canary never counts. */
   #distrust(lane: Lane): void {
-    for (const { chunk, release } of this.#audits.fail(lane)) {
-      release();
-      this.#giveBack(chunk.id);
+    for (const held of this.#audits.fail(lane)) {
+      this.#drop(held);
+      this.#giveBack(held.chunk.id);
     }
+  }
+
+  /** Nobody looks at it any more. */
+  #drop({ chunk, release }: Held): void {
+    release();
+    chunk.lane.pipeline.note(chunk, 'dropped');
   }
 
   #giveBack(id: number): void {
@@ -279,16 +288,20 @@ export class Run {
     const { id, piece, lane } = chunk;
     if (job.hits) this.#handout.found(job.hits.count(result), piece.count);
     const { checked, wrong } = await job.verify(piece, result);
-    const isTrusted = this.#lanes.has(lane);
-    if (isTrusted && !this.#ending && wrong === undefined) {
+    lane.pipeline.checked(chunk);
+    if (this.#lanes.has(lane) && !this.#ending && wrong === undefined) {
       lane.pipeline.conduct.praise(checked);
-      job.verified?.(piece, result); // may end the run
+      const kept = job.verified?.(piece, result); // may end the run
+      if (kept) await kept;
     }
-    if (this.#ending) release();
-    else if (wrong !== undefined || !isTrusted) {
+    const isTrusted = this.#lanes.has(lane);
+    if (this.#ending) this.#drop(held);
+    else if (!isTrusted) {
+      this.#drop(held);
+      this.#giveBack(id);
+    } else if (wrong !== undefined) {
       release();
-      if (isTrusted) this.#refute(chunk, wrong ?? '');
-      else this.#giveBack(id);
+      this.#refute(chunk, wrong);
     } else if (this.#audits.areNone) this.#count(held);
     else {
       this.#audits.hold(held);
@@ -306,28 +319,43 @@ export class Run {
 
   #count({ chunk, result, release }: Held): void {
     const parts = this.#account.finish(chunk.id);
-    chunk.lane.pipeline.note(chunk, parts.length === 0 ? 'duplicate' : 'counted');
+    const { pipeline } = chunk.lane;
+    const counted = parts.reduce((sum, { count }) => sum + count, 0);
+    pipeline.note(chunk, counted === 0 ? 'duplicate' : 'counted', counted);
+    let unstored = parts.length;
+    const stored = (): void => {
+      unstored--;
+      if (unstored === 0) pipeline.committed(chunk);
+    };
     let left = parts.length;
     if (left === 0) release();
     const releasePart = (): void => {
       left--;
       if (left === 0) release();
     };
-    for (const part of parts) this.#store(chunk, result, part, releasePart);
+    for (const part of parts) this.#store(chunk, result, part, releasePart, stored);
   }
 
   /** A part of a chunk, most often all of it, is told as soon as it is stored. */
-  #store({ piece, lane: { device } }: Chunk, result: unknown, part: Piece, release: () => void): void {
+  #store(
+    { piece, lane: { device } }: Chunk,
+    result: unknown,
+    part: Piece,
+    release: () => void,
+    isStored: () => void,
+  ): void {
     const { job } = this;
     const isWhole = part.count === piece.count;
     const credit = { piece: part, result: isWhole ? result : job.part(piece, result, part), device, release };
     const tell = (): void => {
       this.#account.stored(part);
+      isStored();
       if (this.#ending?.kind === 'failed') release();
       else job.credit(credit);
     };
     const failed = (error: unknown): void => {
       this.#account.stored(part);
+      isStored();
       release();
       this.fail(error);
     };

@@ -56,6 +56,8 @@ export type SearchOptions<T extends Indexed> = Where & {
   /** Checks every hit before it is told. */
   readonly verify?: Verify<T>;
   readonly signal?: AbortSignal;
+  /** What it is called in telemetry and in messages; default: as the kernel or the flow is. */
+  readonly name?: string;
   /** Short chunks that answer soon, or long ones (default). */
   readonly aim?: Aim;
   /** How devices share the space; by default they pull. A partition is never needed for speed. */
@@ -146,6 +148,7 @@ class KernelSearch<T extends Indexed> implements Search<T> {
       signal: options.signal,
       outbox: this.#outbox,
       job: (verifier) => this.#job(verifier),
+      begin: ({ frontier }) => this.#begin(frontier),
       complete: () => this.#tell(undefined),
     });
   }
@@ -167,7 +170,7 @@ class KernelSearch<T extends Indexed> implements Search<T> {
     const { space, signal, aim, completed, share = 'pull', steal = true, ring = RING_HITS } = this.#options;
     const { mode } = this.#harvest;
     return {
-      name: this.#flow.name,
+      name: this.#options.name ?? this.#flow.name,
       flow: this.#flow,
       source: this.#options.source ?? new MemorySource(rangeGiven(space), completed),
       ...(signal && { signal }),
@@ -181,7 +184,7 @@ class KernelSearch<T extends Indexed> implements Search<T> {
       isFull: () => this.#outbox.length + this.#harvest.held.length > WAITING_HITS,
       // A hit that was recomputed is one, also when its device should turn out to miss others.
       verified: (piece, hits) => {
-        if (mode === 'first' || mode === 'any') this.#gather(hits, rangeOf(piece));
+        if (mode === 'first' || mode === 'any') return this.#answer(hits, rangeOf(piece));
       },
       credit: (credit) => this.#credit(credit),
     };
@@ -193,6 +196,24 @@ class KernelSearch<T extends Indexed> implements Search<T> {
     this.#tell(this.#iteration.run?.frontier);
     const { run } = this.#iteration;
     if (run) this.#options.onProgress?.(run.progress);
+  }
+
+  /** What was found in an earlier run. */
+  #begin(frontier: bigint | undefined): void {
+    const { found = [], completed } = this.#options.source ?? {};
+    // What was kept ahead of its piece answers `first` and `any`; else it comes once more, with its piece.
+    const isAhead = ({ index }: T): boolean => completed?.has({ start: index, length: 1n }) === false;
+    const { mode } = this.#harvest;
+    const told = mode === 'first' || mode === 'any' ? found : found.filter((hit) => !isAhead(hit));
+    this.#gather(told, rangeGiven(this.#options.space));
+    this.#tell(frontier);
+  }
+
+  /** Hits that are told although their piece may never count: they are kept first. */
+  #answer(hits: readonly T[], range: Range): void | Promise<void> {
+    const kept = hits.length === 0 ? undefined : this.#options.source?.keep?.(hits);
+    if (kept) return kept.then(() => this.#gather(hits, range));
+    this.#gather(hits, range);
   }
 
   #gather(hits: readonly T[], range: Range): void {

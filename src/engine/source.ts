@@ -9,12 +9,16 @@ import { type Piece, type Range, spaceOf } from './space.js';
 export interface ChunkSource<Result = unknown> {
   /** Done before this run: never handed out, and in order with what is done now. */
   readonly completed: Intervals;
+  /** What came out of `completed`, and what was kept: told again, in order with what is found now. */
+  readonly found?: Result;
   /** No more will come, whatever is given back. */
   readonly isExhausted: boolean;
   /** Indices that nobody else has: any number of them, `wanted` would do. Undefined: nothing now. */
   take(wanted: bigint): Range | undefined;
   /** The piece counts. Its results are shown once this has resolved. Each index is in one such call. */
   done(piece: Piece, result: Result): void | Promise<void>;
+  /** Results that are told before their piece counts, or without it: the answer to `first` or `any`. Shown once stored. */
+  keep?(result: Result): void | Promise<void>;
   /** Taken, and not done when the run ended. */
   giveBack(range: Range): void;
   /** Indices from `bound` on are no longer wanted. */

@@ -1,3 +1,4 @@
+import { clockNs } from '../device/clock.js';
 import type {
   Completion,
   Device,
@@ -283,7 +284,9 @@ function lie(words: Uint32Array, { ring }: DeviceProgram, items: number): void {
   for (let word = 1; word < ring.recordWords; word++) words[at + word] = 0x5eed + word;
 }
 
-const nanoseconds = (milliseconds: number): bigint => BigInt(Math.round(milliseconds * 1e6));
+/** From the clock that timers are set by to the one of all devices. */
+const nanoseconds = (milliseconds: number): bigint => ZERO_NS + BigInt(Math.round(milliseconds * 1e6));
+const ZERO_NS = clockNs() - BigInt(Math.round(performance.now() * 1e6));
 
 function gone(id: string, code: 'device-closed' | 'device-failed', what: string): MillraceError {
   return new MillraceError({ code, message: `${id} ${what}`, asked: `work on ${id}`, advice: 'use another device' });

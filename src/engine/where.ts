@@ -22,7 +22,11 @@ export function openDevicesWith(open: OpenDevices): void {
   openByName = open;
 }
 
-export async function openEngine(where: Where): Promise<{ readonly engine: Engine; close(): Promise<void> }> {
+/** `feeding`: how devices are fed where `where` does not say. */
+export async function openEngine(
+  where: Where,
+  feeding?: (devices: readonly Device[]) => Promise<EngineOptions['feeding']>,
+): Promise<{ readonly engine: Engine; close(): Promise<void> }> {
   if (where.engine) return { engine: where.engine, close: async () => undefined };
   const { devices = 'auto', ...options } = where;
   const completion = completionOf(options.pipeline);
@@ -30,7 +34,8 @@ export async function openEngine(where: Where): Promise<{ readonly engine: Engin
   const used = typeof devices === 'string' ? opened : Array.isArray(devices) ? devices : [devices as Device];
   const closeOpened = () => Promise.all(opened.map((device) => device.close()));
   try {
-    const engine = new Engine(used, options);
+    const fed = options.feeding ?? (await feeding?.(used));
+    const engine = new Engine(used, { ...options, ...(fed && { feeding: fed }) });
     return {
       engine,
       close: async () => {

@@ -14,14 +14,15 @@ export { type GpuOptions, type GpuTarget, type LoweredGpu, lowerGpu } from './lo
 export * from './operations.js';
 export { Origin } from './origin.js';
 export { JobParameters, type Values, valuesOf } from './params.js';
+export { prepareKernel } from './passes/floating.js';
 export type { PipeShares } from './passes/pipes.js';
 export type { Buffers, Fields, Kernel, Signature, TraceOptions } from './signature.js';
 export { type Counts, type KernelStats, kernelStats, type OperationClass, type TargetStats } from './stats.js';
-export { aes } from './std/aes.js';
+export { type AesTables, aes } from './std/aes.js';
 export { type Blake3Block, blake3 } from './std/blake3.js';
 export { type Montgomery, montgomery, montgomeryConstants } from './std/montgomery.js';
 export { type Radix, type RadixOptions, radix } from './std/radix.js';
-export { belowTarget, sha256 } from './std/sha256.js';
+export { belowTarget, type Digest, sha256 } from './std/sha256.js';
 export { sincos } from './std/sincos.js';
 export { type StdFunction, std } from './std-function.js';
 export { Near, type TileContext, tiles } from './tiles.js';

@@ -2,7 +2,7 @@ import { MillraceError } from './error.js';
 import type { GridShape } from './grid.js';
 import type { Hoisted, Node, Statement } from './ir.js';
 import type { Lowered } from './lower.js';
-import { floatingProgram } from './passes/floating.js';
+import { floatingOf } from './passes/floating.js';
 import { inOrder, rootsOf } from './passes/graph.js';
 import { type Factor, type PipeShares, pipes } from './passes/pipes.js';
 import { place } from './passes/place.js';
@@ -88,8 +88,7 @@ export function lowerGpu(kernel: Kernel, options: GpuOptions): LoweredGpu {
   checkWorkgroup(kernel.name, workgroup);
   const isQueue = options.harness === 'queue';
   if (isQueue && (options.target !== 'cuda' || checked)) throw noQueue(kernel.name, options);
-  const traced = kernel.trace({ natives: new Set(nativeBodies ? target.natives : []) });
-  const hoisted = floatingProgram(traced, options.hoist ?? true);
+  const { program: hoisted } = floatingOf(kernel, new Set(nativeBodies ? target.natives : []), options.hoist ?? true);
   if (options.target === 'wgsl' && holds(hoisted, 'f64')) throw noDoubles(kernel.name);
   // Parameters are the host's, which has 64 bits: what `wide` changes is the body alone.
   const { pipes: shares = 0 } = options;

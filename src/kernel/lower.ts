@@ -3,7 +3,7 @@ import { MillraceError } from './error.js';
 import type { Hoisted } from './ir.js';
 import { type GpuTarget, lowerGpu } from './lower-gpu.js';
 import type { Origin } from './origin.js';
-import { floatingProgram } from './passes/floating.js';
+import { floatingOf } from './passes/floating.js';
 import { gang } from './passes/gang.js';
 import { type PipeShares, pipes } from './passes/pipes.js';
 import { place } from './passes/place.js';
@@ -44,14 +44,16 @@ export interface Lowered {
 /** From a kernel to text for one target: trace, passes, print. */
 export function lower(kernel: Kernel, options: LowerOptions): Lowered {
   const { target, cpu, checked } = options;
-  const traced = kernel.trace({ natives: options.nativeBodies ? nativeKeys(cpu, target) : new Set() });
+  const natives = options.nativeBodies ? nativeKeys(cpu, target) : new Set<string>();
+  const { traced, program: floating } = floatingOf(kernel, natives, options.hoist);
   const widest = target === 'wat' ? WASM_LANES : vectorLanes(cpu);
-  const asked = options.lanes === 'auto' ? bestLanes(traced.body, widest) : options.lanes;
+  const best = kernel.signature.lanes ?? bestLanes(traced.body, widest);
+  const asked = options.lanes === 'auto' ? best : options.lanes;
   const lanes = target === 'wat' && asked === 2 ? WASM_LANES : asked; // half a register is no gang
   checkLanes(kernel, lanes);
   const ternaryLogic = target === 'c' && cpu.features.has('avx512f') && lanes === 16;
   // Parameters are the host's, which has 64 bits: what `wide` changes is the body alone.
-  const program = pipes(floatingProgram(traced, options.hoist), options.pipes ?? 0);
+  const program = pipes(floating, options.pipes ?? 0);
   const narrow = options.wide ? wide(program, checked) : program;
   const ganged = gang(place(ternaryLogic ? ternary(narrow) : narrow), lanes);
   const text = target === 'wat' ? renderWat(ganged, { checked }) : renderC(ganged, { checked, ternaryLogic });
@@ -70,7 +72,7 @@ export function kernelText(
   kernel: Kernel,
   { target, lanes = 'auto', hoist: compute = true, cpu = plainCpu }: TextOptions,
 ): string {
-  if (target === 'ir') return renderIr(place(floatingProgram(kernel.trace(), compute)));
+  if (target === 'ir') return renderIr(place(floatingOf(kernel, new Set(), compute).program));
   if (target !== 'c' && target !== 'wat') return lowerGpu(kernel, { target, hoist: compute }).text;
   return lower(kernel, {
     target,

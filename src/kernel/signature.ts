@@ -47,6 +47,11 @@ export interface Signature<J extends Fields, C extends Fields, B extends Buffers
   readonly buffers?: B;
   /** What a hit carries. */
   readonly hit?: H;
+  /**
+   * Items that a CPU core best works on at once, where that is known better than from the operations: 1 for a kernel that
+   * mostly moves quads, which a gang would only take apart and put together again.
+   */
+  readonly lanes?: number;
 }
 
 /** What the body of every kernel is given. */

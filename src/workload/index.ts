@@ -1,7 +1,29 @@
 import type { Kernel } from '../kernel/index.js';
-import { headerScan } from './block/kernel.js';
+import { headerScan, versionScan } from './block/kernel.js';
+import { scaledPieces } from './encode/amplitude.js';
+import { iqpPhases } from './encode/iqp.js';
+import { productState } from './encode/product.js';
+import { chains as gapChains } from './gaps/chain-kernel.js';
+import { sieve as gapSieve } from './gaps/sieve-kernels.js';
+import { fill as uhashFill, mix as uhashMix, seeds as uhashSeeds } from './uhash/kernel.js';
+import { wordPieces } from './words/kernel.js';
 
 /** Kernels by the name that `millrace kernel` takes. A workload's kernel bears the workload's name. */
 export const kernels: Readonly<Record<string, () => Kernel>> = {
   block: () => headerScan({ topWordZero: true }),
+  'block-versions': () => versionScan({ topWordZero: true, versions: 2 }),
+  words: () => wordPieces(1),
+  encode: () => scaledPieces({ ...state16, length: 2 ** 16 }, 8) as unknown as Kernel,
+  'encode-angle': () => productState('angle', state16) as unknown as Kernel,
+  'encode-iqp': () => iqpPhases({ ...state16, tileBits: 11 }) as unknown as Kernel,
+  uhash: () => uhashMix(uhashPlain) as unknown as Kernel,
+  'uhash-fill': () => uhashFill(uhashPlain) as unknown as Kernel,
+  gaps: () => gapChains({ limb: 'u32', bits: 288 }) as unknown as Kernel,
+  'gaps-sieve': () => gapSieve({ tileBits: 2 ** 17 }) as unknown as Kernel,
+  'uhash-seeds': () => uhashSeeds({ headerBytes: 32 }),
 };
+
+const uhashPlain = { chainsPerItem: 1, copies: 1, tables: 1, pads: 1 } as const;
+
+/** 16 qubits, complex numbers of doubles. */
+const state16 = { qubits: 16, real: 'f64', wide: 'f64', order: 'little' } as const;

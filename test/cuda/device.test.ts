@@ -80,8 +80,8 @@ describe.skipIf(missing !== undefined)(`the CUDA device on the fake${missing ? `
     await streams[0]!.mark().done;
     await device.close();
     const handles = named('cuStreamCreate').map(({ text }) => text.split(' = ')[1]);
-    expect(handles).toHaveLength(3); // one zeroes memory
-    for (const handle of handles.slice(1)) expect(lines.join('\n')).toContain(handle);
+    expect(handles).toHaveLength(4); // one zeroes memory, one sends epochs
+    for (const handle of handles.slice(2)) expect(lines.join('\n')).toContain(handle);
     const threads = new Set(fake.calls().flatMap(({ name, thread }) => (name === 'cuInit' ? [] : [thread])));
     expect(threads.size).toBe(1);
     expect(threads.has(process.pid)).toBe(false);
@@ -127,7 +127,8 @@ describe.skipIf(missing !== undefined)(`the CUDA device on the fake${missing ? `
     stream.read(buffer, target);
     await stream.mark().done;
     expect(Buffer.compare(source, target)).toBe(0);
-    expect(named('cuMemcpyHtoDAsync').map(({ text }) => text.split(' ')[2])).toEqual([String(bytes)]);
+    const sizes = named('cuMemcpyHtoDAsync').map(({ text }) => text.split(' ')[2]);
+    expect(sizes).toEqual(['4', String(bytes)]); // the stream's epoch, then the bytes
     const plain = new Uint8Array(bytes);
     stream.read(buffer, plain);
     stream.fill(buffer, 0);

@@ -360,6 +360,7 @@ CUresult cuDeviceGetAttribute(int *value, int attribute, int device) {
     case 36: *value = 3201000; return OK;
     case 37: *value = 6144; return OK;
     case 38: *value = 60 << 20; return OK;
+    case 39: *value = 1024; return OK;
     case 40: *value = 3; return OK;
     case 75: *value = 9; return OK;
     case 76: *value = 0; return OK;
@@ -760,8 +761,8 @@ CUresult cuLaunchKernel(Address function, unsigned gx, unsigned gy, unsigned gz,
     Address at = *(Address *)op.params[i];
     int may_be_null = i == 1 && !m->queue;
     if ((i == 0 && bytes > 8) || (at == 0 && may_be_null)) continue;
-    int mapped = i == 3; // the status is the host's; more of a resident grid's
-    if (m->queue ? !inside(at, 4, 0) && !inside(at, 4, 1) : !inside(at, 4, !mapped)) misuse("parameter %u of a launch is 0x%lx, which the GPU does not see", i, (long)at);
+    int mapped = i == 3, either = m->queue || i == 2; // the status is the host's; the epoch and a resident grid's may be
+    if (either ? !inside(at, 4, 0) && !inside(at, 4, 1) : !inside(at, 4, !mapped)) misuse("parameter %u of a launch is 0x%lx, which the GPU does not see", i, (long)at);
   }
   return leave(send(s, op));
 }

@@ -25,6 +25,7 @@ typedef _Bool bool;
 #define __nanosleep(ns) usleep((ns) / 5)
 #define __threadfence() __atomic_thread_fence(__ATOMIC_SEQ_CST)
 #define __threadfence_system() __atomic_thread_fence(__ATOMIC_SEQ_CST)
+#define __any_sync(mask, value) (!!(value)) // asked only where all agree
 
 static _Thread_local struct { unsigned x; } threadIdx, blockIdx, gridDim;
 static _Thread_local __attribute__((aligned(16))) unsigned char fake_near[227 * 1024];

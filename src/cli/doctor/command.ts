@@ -1,13 +1,13 @@
 import { Command } from 'commander';
 import { action, type Call } from '../../console/action.js';
+import { withExamples } from '../../console/conventions.js';
 import { Exit } from '../../console/exit.js';
 import { plural } from '../../console/format.js';
-import { options } from '../../console/options.js';
 import type { Ending } from '../../console/output.js';
 import type { Style } from '../../console/style.js';
 import { table } from '../../console/table.js';
+import { version } from '../../console/version.js';
 import { diagnoseDevices, type Finding, listDevices } from '../../device/registry.js';
-import { version } from '../version.js';
 import { cacheFindings } from './cache.js';
 import { discreet } from './discreet.js';
 import { graphicsFindings } from './graphics.js';
@@ -16,10 +16,10 @@ import { tryDevice } from './trial.js';
 
 /** `millrace doctor` */
 export function doctorCommand(): Command {
-  return new Command('doctor')
+  const command = new Command('doctor')
     .description('what works on this machine, what does not, and what to do; a report to paste')
-    .addOption(options.json())
     .action(action(doctor));
+  return withExamples(command, ['millrace doctor > report.txt', 'without names and passwords']);
 }
 
 export interface Section {

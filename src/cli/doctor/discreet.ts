@@ -1,4 +1,5 @@
 import { homedir } from 'node:os';
+import { redact } from '../../console/redact.js';
 import type { Finding } from '../../device/registry.js';
 
 /** A finding that can be shown to others: the home folder is ~, and addresses lose their names and passwords. */
@@ -8,7 +9,7 @@ export function discreet(finding: Finding): Finding {
 }
 
 export function withoutSecrets(text: string, home: string = homedir()): string {
-  const noCredentials = text.replaceAll(/(\w+:\/\/)[^\s/@]+@/g, '$1…@');
+  const noCredentials = redact(text);
   if (home === '' || home === '/') return noCredentials;
   const folder = home.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&');
   return noCredentials.replaceAll(new RegExp(`${folder}(?![\\w.-])`, 'g'), '~');

@@ -2,9 +2,9 @@ import { existsSync, readFileSync } from 'node:fs';
 import { arch, freemem, platform, release, version as systemVersion } from 'node:os';
 import { delimiter } from 'node:path';
 import { bytes, plural } from '../../console/format.js';
+import { version } from '../../console/version.js';
 import { thisCpu } from '../../device/native/cpu.js';
 import type { Finding } from '../../device/registry.js';
-import { version } from '../version.js';
 import { isSecret } from './discreet.js';
 
 /** The machine and what runs on it. */

@@ -2,22 +2,28 @@ import { once } from 'node:events';
 import { resolve } from 'node:path';
 import { Command } from 'commander';
 import { action, type Call } from '../../console/action.js';
-import { Exit } from '../../console/exit.js';
+import { type Booking, type BookingOptions, openBooking, withBookingOptions } from '../../console/booking.js';
+import { withExamples } from '../../console/conventions.js';
+import { Exit, type ExitCode } from '../../console/exit.js';
 import { type FeedingOptions, feedingOf, withFeedingOptions } from '../../console/feeding.js';
-import { count, duration, percent, plural, rate } from '../../console/format.js';
+import { age, count, duration, percent, plural, rate } from '../../console/format.js';
+import { type MonitorOptions, startMonitor, withMonitorOptions } from '../../console/monitor.js';
 import { type OpeningOptions, startOpening, withOpeningOptions } from '../../console/opening.js';
 import { options, valued, wholeNumber } from '../../console/options.js';
 import type { Ending, Output } from '../../console/output.js';
-import { openProgress } from '../../console/progress.js';
+import { prepareKernels } from '../../console/preparation.js';
+import { type TelemetryOptions, withTelemetryOptions } from '../../console/telemetry/options.js';
+import { startTelemetry } from '../../console/telemetry/start.js';
 import type { Device } from '../../device/device.js';
 import { openDevices } from '../../device/registry.js';
-import { Engine, endOf, type Hit, type Mode, type Range, type Search, search } from '../../engine/index.js';
+import { type Aim, Engine, endOf, type Hit, type Mode, type Range, type Search, search } from '../../engine/index.js';
 import { rangeGiven } from '../../engine/source.js';
+import { shareOf } from '../../engine/space.js';
 import { MillraceError } from '../../kernel/error.js';
 import { columnsOf } from './columns.js';
+import { identityOf } from './identity.js';
 import { inFile } from './module.js';
 import { spaceGiven } from './space.js';
-import { statusLine, Watch } from './status.js';
 import { loadTask, type Task } from './task.js';
 import { addParam, type Params } from './values.js';
 
@@ -43,10 +49,18 @@ export function runCommand(): Command {
     .addOption(valued('--limit <n>', 'stop after so many hits').argParser(wholeNumber(1, Number.MAX_SAFE_INTEGER)))
     .addOption(options.devices().default('auto', 'the best there is'))
     .addHelpText('after', help);
-  return withOpeningOptions(withFeedingOptions(command)).addOption(options.json()).action(action(run));
+  withBookingOptions(withTelemetryOptions(withMonitorOptions(withOpeningOptions(withFeedingOptions(command)))));
+  command.action(action(run, { hasCheckpoints: true }));
+  return withExamples(
+    command,
+    ['millrace run kernel.ts --space 2^32 --param bits=24', 'all hits'],
+    ['millrace run kernel.ts --mode first --device cuda:0,cpu', 'the smallest index that hits'],
+    ['millrace run kernel.ts --runtime 10m --max-temp 80 --json'],
+    ['millrace run kernel.ts --on-hit ./tell.sh', 'it goes on where it was left'],
+  );
 }
 
-interface RunOptions extends OpeningOptions, FeedingOptions {
+interface RunOptions extends OpeningOptions, FeedingOptions, MonitorOptions, TelemetryOptions, BookingOptions {
   readonly device: string;
   readonly space?: Range;
   readonly mode?: Mode;
@@ -54,120 +68,162 @@ interface RunOptions extends OpeningOptions, FeedingOptions {
   readonly limit?: number;
 }
 
-async function run({ output, options: given, args: [file = ''], signal }: Call<RunOptions>): Promise<Ending> {
+async function run(call: Call<RunOptions>): Promise<Ending> {
+  const {
+    options: given,
+    args: [file = ''],
+  } = call;
   const path = resolve(file);
   const params = (given.param ?? []).reduce<Params>((before, text) => addParam(text, before), new Map());
   const task = await loadTask(path, params);
   const space = spaceOf(given, task, file);
-  const { engine: fed, driver } = feedingOf(given);
-  const opening = startOpening(given, output, driver);
-  const devices = await openDevices(given.device, opening.options);
+  const booked = { command: 'run', name: `run ${file}`, space, ...identityOf(task, space) };
+  const booking = await openBooking<Hit>(call, booked);
+  const mode = given.mode ?? task.mode ?? 'all';
+  const job = { call, task, space, mode, limit: given.limit ?? Number.POSITIVE_INFINITY, booking };
   try {
-    for (const { info } of devices) output.event('device', { id: info.id, name: info.name });
-    const engine = new Engine(devices, fed);
-    try {
-      await engine.prepare(task.kernel); // so that compiling is not part of the rate
-      return await find({ output, given, task, space, engine, devices, signal });
-    } finally {
-      await engine.close();
-      for (const device of devices) await opening.tell(device);
-    }
+    const known = booking.answer(mode, job.limit);
+    return known ? await recall(job, known) : await work(job);
   } catch (error) {
-    throw inTask(path, error);
+    const fault = inTask(path, error);
+    await booking.close(fault instanceof Error ? fault.message : String(fault));
+    throw fault;
   } finally {
-    await Promise.all(devices.map((device) => device.close()));
-    opening.end();
+    await booking.close();
   }
 }
 
-interface Finding {
-  readonly output: Output;
-  readonly given: RunOptions;
+interface Running {
+  readonly call: Call<RunOptions>;
   readonly task: Task;
   readonly space: Range;
-  readonly engine: Engine;
-  readonly devices: readonly Device[];
-  readonly signal: AbortSignal;
+  readonly mode: Mode;
+  readonly limit: number;
+  readonly booking: Booking<Hit>;
 }
 
-async function find({ output, given, task, space, engine, devices, signal }: Finding): Promise<Ending> {
+/** What an earlier run has found out: no device is opened for it. */
+async function recall({ call, task, space, mode, limit, booking }: Running, known: readonly Hit[]): Promise<Ending> {
+  const { output } = call;
+  const { job, before } = booking.ledger ?? {};
+  const teller = tellerOf(call.output, space, task);
+  for (const hit of known) {
+    await teller.tell(hit);
+    booking.told(hit);
+  }
+  const isComplete = booking.completed.total === space.length;
+  const since = age(Date.now() - (before?.activeMs ?? 0));
+  const time = duration((job?.elapsedMs ?? 0) / 1000);
+  const where = job?.devices.join(' and ');
+  output.say(`${plural(known.length, 'hit')}; known since ${since} ago (${time} on ${where}); --fresh searches again`);
+  await booking.end({ isComplete, isAnswered: true });
+  const answer = { job: job?.id, hits: known.length, tried: 0n, seconds: 0 };
+  return { exit: exitOf(mode, known.length, limit), answer };
+}
+
+async function work(job: Running): Promise<Ending> {
+  const { call, task } = job;
+  const { output, options: given } = call;
+  const { engine: fed, driver } = feedingOf(given);
+  const opening = startOpening(given, output, driver);
+  const telemetry = await startTelemetry(given, output, { name: `run ${task.kernel.name}`, unit: '' });
+  const devices = await openDevices(given.device, { ...opening.options, ...telemetry.opening });
+  try {
+    for (const { info } of devices) output.event('device', { id: info.id, name: info.name });
+    const engine = new Engine(devices, { ...fed, ...telemetry.engine });
+    try {
+      await prepareKernels(output, engine, [task.kernel]);
+      telemetry.watch(engine, devices);
+      return await find(job, engine, devices, opening.aim);
+    } finally {
+      await engine.close();
+      await telemetry.end();
+      for (const device of devices) await opening.tell(device);
+    }
+  } finally {
+    await Promise.all(devices.map((device) => device.close()));
+  }
+}
+
+async function find(running: Running, engine: Engine, devices: readonly Device[], aim?: Aim): Promise<Ending> {
+  const { call, task, space, mode, limit, booking } = running;
+  const { output, options: given, signal } = call;
   const { kernel, job, rest } = task;
-  const mode = given.mode ?? task.mode ?? 'all';
-  const limit = given.limit ?? Number.POSITIVE_INFINITY;
-  const hits: Search<Hit> = search(kernel, { ...rest, engine, space, mode, job, signal });
-  const columns = columnsOf(space, task.program.hit);
-  const ticker = watch(output, hits, space, engine);
-  const start = performance.now();
+  const how = { ...rest, ...(aim && { aim }), ...booking.search };
+  const hits: Search<Hit> = search(kernel, { ...how, engine, space, mode, job, signal });
+  const teller = tellerOf(output, space, task);
   let found = 0;
+  const watched = {
+    name: kernel.name,
+    unit: '',
+    length: space.length,
+    before: booking.completed.total,
+    progress: () => hits.progress,
+    devices: () => engine.devices,
+    hits: () => found,
+    ...(task.chance !== undefined && { chance: task.chance }),
+  };
+  const monitor = startMonitor(output, given, watched, booking.controls(engine, call));
+  booking.listen(monitor);
+  const start = performance.now();
   try {
     for await (const hit of hits) {
-      ticker.clear();
-      if (found === 0) output.say(output.aside.dim(columns.heading));
       found++;
-      const { index, ...fields } = hit;
-      output.event('hit', { index, hit: fields });
-      output.line(columns.line(hit));
-      if (process.stdout.writableNeedDrain) await once(process.stdout, 'drain');
+      await teller.tell(hit);
+      booking.told(hit);
       if (found >= limit) break;
     }
   } catch (error) {
     if (!signal.aborted) throw error;
   } finally {
-    ticker.end();
+    monitor.end();
   }
   const seconds = (performance.now() - start) / 1000;
   // Stopped before it began, nothing is done; without a frontier, everything is.
   const { done, frontier } = hits.progress ?? { done: 0n, frontier: space.start };
+  const isAnswered = (mode === 'first' || mode === 'any') && found > 0;
+  const isStopped = signal.aborted && !isAnswered && frontier !== undefined;
+  await booking.end({
+    isComplete: frontier === undefined && !isAnswered,
+    isAnswered,
+    ...(isStopped && { reason: 'stopped' }),
+  });
   const where = devices.map(({ info: { id, name } }) => `${id} (${name})`).join(' and ');
   const figures = `${count(done)} tried in ${duration(seconds)}, ${rate(Number(done) / seconds, '')} on ${where}`;
   output.say(`${plural(found, 'hit')}; ${figures}${fedText(engine)}`);
-  const answer = { hits: found, tried: done, seconds };
-  const isAnswered = (mode === 'first' || mode === 'any') && found > 0;
-  if (!signal.aborted || isAnswered || frontier === undefined) {
-    const isCut = !isAnswered && found >= limit;
-    return { exit: isCut ? Exit.limit : found > 0 ? Exit.ok : Exit.no, answer };
+  const answer = { job: booking.ledger?.id, hits: found, tried: done, seconds };
+  if (!isStopped) return { exit: exitOf(mode, found, limit), answer };
+  const exit = call.stopped ?? Exit.stopped;
+  if (booking.ledger) {
+    const share = percent(shareOf(booking.completed.total + done, space.length));
+    output.say(`stopped at ${share}; the same command goes on from here (job ${booking.ledger.id})`);
+    return { exit, answer };
   }
   const left = `${frontier}:${endOf(space)}`;
   output.say(`stopped; all below ${count(frontier)} is done, go on with --space ${left}`);
-  return { exit: Exit.stopped, answer: { ...answer, next: left } };
+  return { exit, answer: { ...answer, next: left } };
 }
 
-/** Shows how far a search is while it runs, and which devices it has lost. */
-function watch(output: Output, hits: Search<Hit>, space: Range, engine: Engine): { clear(): void; end(): void } {
-  const progress = openProgress(process.stderr, !output.json);
-  const watching = new Watch(space.length);
-  const lost = new Set<string>();
-  let told = performance.now();
-  const look = (): void => {
-    const { devices } = engine;
-    for (const { info, fault } of devices) {
-      if (fault === undefined || lost.has(info.id)) continue;
-      lost.add(info.id);
-      progress.clear();
-      output.event('lost', { device: info.id, code: fault.code, message: fault.message });
-      output.say(`${output.aside.warn('warning:')} ${info.id} is not used any longer: ${fault.message}`);
-    }
-    const { done = 0n } = hits.progress ?? {};
-    const status = watching.look(done, devices);
-    progress.show(() => statusLine(status));
-    if (performance.now() - told < EVENT_MS) return;
-    told = performance.now();
-    output.event('progress', { ...status });
-  };
-  const timer = setInterval(look, LOOK_MS);
+function exitOf(mode: Mode, found: number, limit: number): ExitCode {
+  const isAnswer = mode === 'first' || mode === 'any';
+  return !isAnswer && found >= limit ? Exit.limit : found > 0 ? Exit.ok : Exit.no;
+}
+
+/** Writes hits, the first under its heading. */
+function tellerOf(output: Output, space: Range, task: Task): { tell(hit: Hit): Promise<void> } {
+  const columns = columnsOf(space, task.program.hit);
+  let isHeaded = false;
   return {
-    clear: () => progress.clear(),
-    end: () => {
-      clearInterval(timer);
-      look();
-      progress.clear();
+    tell: async (hit) => {
+      if (!isHeaded) output.say(output.aside.dim(columns.heading));
+      isHeaded = true;
+      const { index, ...fields } = hit;
+      output.event('hit', { index, hit: fields });
+      output.line(columns.line(hit));
+      if (process.stdout.writableNeedDrain) await once(process.stdout, 'drain');
     },
   };
 }
-
-const LOOK_MS = 250;
-/** Between two `progress` events. */
-const EVENT_MS = 1000;
 
 function fedText(engine: Engine): string {
   const shares = engine.devices.flatMap(({ info: { id }, fed }) => (fed === undefined ? [] : `${id} ${percent(fed)}`));
@@ -203,4 +259,4 @@ The file's default export is
   { kernel, space, job, mode, … }    one and what its search needs: verify, chunk, buffers, canaries, or
   (params) => …                      a function of the parameters that gives one of them.
 Numbers may be written 2^40, 1e12, 0xff, 1_000; lists with commas; a list of words also as one 0x….
-Hits go to stdout, a line each. Exit status: 0 found, 1 none, 2 stopped by Ctrl-C, 4 --limit reached.`;
+Hits go to stdout, a line each. Exit status: 0 found, 1 none, 2 stopped by Ctrl-C, 4 --limit or --runtime reached.`;

@@ -1,9 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { DeviceStatus } from '../../engine/index.js';
 import type { Field } from '../../kernel/index.js';
 import { columnsOf } from './columns.js';
 import { spaceGiven } from './space.js';
-import { statusLine, Watch } from './status.js';
 import { addParam, jobValues, loosely, type Params, wholeNumber } from './values.js';
 
 const params = (...texts: string[]): Params =>
@@ -107,20 +105,4 @@ it('hits are lines whose columns stay where they are', () => {
     '    3  4000000000  00000001abcdef01  0.5,2',
     '99999           7  00000001abcdef01  0.5,2',
   ]);
-});
-
-describe('how far a search is', () => {
-  const device = { info: { id: 'native' }, fed: 0.995 } as DeviceStatus;
-
-  it('is told from the last ten seconds', () => {
-    const watch = new Watch(1n << 40n, 0);
-    expect(statusLine(watch.look(0n, [device], 0))).toBe('0 %  native fed 99.5 %');
-    expect(watch.look(1_000_000n, [device], 1000)).toMatchObject({ perSecond: 1e6, etaSeconds: 2 ** 40 / 1e6 - 1 });
-    for (let second = 2; second <= 21; second++) {
-      const status = watch.look(1_000_000n + BigInt(second - 1) * 5_000_000n, [device], second * 1000);
-      if (second < 21) continue;
-      expect(status.perSecond).toBeCloseTo(5e6, -3);
-      expect(statusLine(status)).toMatch(/^5\.00 M\/s {2}0\.01 % {2}2 d 13 h left {2}native fed 99\.5 %$/);
-    }
-  });
 });

@@ -12,6 +12,8 @@ export interface Task {
   readonly job: Values;
   readonly space: bigint | number | Range | undefined;
   readonly mode: Mode | undefined;
+  /** How likely an index is to hit: expected time and luck are shown from it. */
+  readonly chance: number | undefined;
   /** Further options, given to the search as they are. */
   readonly rest: TaskOptions;
 }
@@ -38,7 +40,7 @@ const OPTIONS = [
   ...(['verify', 'aim', 'ring', 'share', 'steal', 'completed', 'buffers', 'chunk', 'canaries'] as const),
   ...(['least', 'most', 'granularity'] as const),
 ] satisfies readonly (keyof TaskOptions)[];
-const KEYS: readonly string[] = ['kernel', 'job', 'space', 'mode', ...OPTIONS];
+const KEYS: readonly string[] = ['kernel', 'job', 'space', 'mode', 'chance', ...OPTIONS];
 
 /** Loads a file and fills its job in with parameters. */
 export async function loadTask(path: string, params: Params): Promise<Task> {
@@ -46,7 +48,7 @@ export async function loadTask(path: string, params: Params): Promise<Task> {
   if (!('default' in exported)) throw noDefault(path, Object.keys(exported));
   const { made, asked } = await make(path, exported.default, params);
   const described = isKernel(made) ? { kernel: made } : made;
-  const { kernel, job = {}, space, mode, ...rest } = check(path, described);
+  const { kernel, job = {}, space, mode, chance, ...rest } = check(path, described);
   const program = traced(path, kernel);
   if (program.hit.length === 0) throw noHits(path, kernel);
   if (program.chunk.some(({ name }) => !name.startsWith('.')) && !rest.chunk) throw noChunk(path, kernel);
@@ -56,7 +58,7 @@ export async function loadTask(path: string, params: Params): Promise<Task> {
   const values = { ...job, ...jobValues(program.job, filling) };
   checkMissing(path, program.job, values);
   const verify = typeof rest.verify === 'object' ? throughHere(rest.verify) : rest.verify;
-  return { kernel, program, job: values, space, mode, rest: { ...rest, ...(verify && { verify }) } };
+  return { kernel, program, job: values, space, mode, chance, rest: { ...rest, ...(verify && { verify }) } };
 }
 
 /** A factory is called with the parameters; which of them it looks at is remembered. */
@@ -94,6 +96,7 @@ interface Described extends TaskOptions {
   readonly job?: Values;
   readonly space?: bigint | number | Range;
   readonly mode?: Mode;
+  readonly chance?: number;
 }
 
 const isKernel = (value: unknown): value is Kernel =>

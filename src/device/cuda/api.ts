@@ -181,6 +181,7 @@ export const Attribute = {
   memoryClockRate: 36,
   busWidth: 37,
   l2Bytes: 38,
+  threadsPerMultiprocessor: 39,
   asyncEngines: 40,
   computeMajor: 75,
   computeMinor: 76,

@@ -41,9 +41,9 @@ export class Clock {
 
   /** When the work between two passed events began and ended. Takes `end` over where it becomes the base. */
   times(start: number, end: number, seen: Seen): { startedNs: bigint; endedNs: bigint; kept: boolean } {
-    const far = this.#between(this.#base, start);
+    const far = this.between(this.#base, start);
     let startedNs = this.#baseNs + far;
-    let endedNs = startedNs + this.#between(start, end);
+    let endedNs = startedNs + this.between(start, end);
     const shift = drift(startedNs, endedNs, seen);
     startedNs += shift;
     endedNs += shift;
@@ -58,7 +58,7 @@ export class Clock {
   }
 
   /** Nanoseconds from one event to another; less than 0 where the second was first. */
-  #between(from: number, to: number): bigint {
+  between(from: number, to: number): bigint {
     if (from === to) return 0n;
     const code = this.#api.cuEventElapsedTime(this.#out.at, from, to);
     this.#errors.check('cuEventElapsedTime', code);

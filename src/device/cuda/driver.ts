@@ -1,5 +1,12 @@
 import type { DeviceInfo, Sensors } from '../device.js';
-import { type Driver, type DriverHost, FatalError, type GpuSource, type MarkResult } from '../gpu/driver.js';
+import {
+  type Driver,
+  type DriverHost,
+  FatalError,
+  type GpuSource,
+  type MarkDetail,
+  type MarkResult,
+} from '../gpu/driver.js';
 import { LineDriver } from '../gpu/line-driver.js';
 import { statusOf, workOf } from '../gpu/status.js';
 import { addressOf, loadForever, symbolIn } from '../native/libc.js';
@@ -12,6 +19,7 @@ import { Events } from './events.js';
 import { describeGpu } from './info.js';
 import { CudaLine, type CudaMark, type Shop } from './line.js';
 import { DeviceMemory, type Memory } from './memory.js';
+import { openNvtx } from './nvtx.js';
 import { PinnedMemory } from './pinned.js';
 import { CudaProgram } from './program.js';
 import { CudaGrids } from './resident.js';
@@ -67,10 +75,13 @@ export class CudaDriver
       }) as [CudaStream, CudaStream];
       const memory = new DeviceMemory(api, errors, service.handle, pool, gpu.memoryBytes);
       this.undo.push(() => memory.freeAll());
-      this.#epochs = new Epochs(parts, memory, { service, control }, host.words);
+      this.#epochs = new Epochs(parts, memory, { service, control }, host.words, host.completion === 'sync');
       const signal = host.completion === 'callback' ? this.#signals(start.signal) : undefined;
       const cells = new Cells((bytes) => pinned.alloc(bytes));
-      this.#shop = { ...parts, cells, memory, service, lines: this.lines, signal };
+      const isDetailed = host.calls.on;
+      const nvtx = isDetailed ? openNvtx() : undefined;
+      if (nvtx) host.log(`ranges for profilers: ${nvtx.path}`);
+      this.#shop = { ...parts, cells, memory, service, lines: this.lines, signal, isDetailed, nvtx };
       this.#clock = new Clock(api, errors, ends, service.handle);
       this.grids = new CudaGrids(this.#shop, this.#context.guard, (words) => this.#upload(words));
       this.undo.push(() => this.grids.closeAll());
@@ -113,7 +124,7 @@ export class CudaDriver
     const { tables: words } = source.shape;
     const tables = words.length > 0 ? this.#upload(words) : undefined;
     try {
-      const program = new CudaProgram(api, errors, gpu.multiprocessors, source, tables);
+      const program = new CudaProgram(api, errors, gpu, source, tables);
       const { registers, localBytes, resident } = program;
       this.#host.log(
         `kernel ${source.name}: ${registers} registers, ${localBytes} bytes of local memory, ${resident} workgroups at a time`,
@@ -124,6 +135,10 @@ export class CudaDriver
       if (tables) this.#shop.memory.free(tables);
       throw error;
     }
+  }
+
+  occupancy({ occupancy }: CudaProgram): number {
+    return occupancy;
   }
 
   openLine(number: number, epochWord: number): CudaLine {
@@ -150,6 +165,7 @@ export class CudaDriver
     }
     mark.line.stream.staging.settle();
     mark.passed = true;
+    if (mark.range !== undefined) this.#shop.nvtx?.end(mark.range);
     const status = statusOf(mark.statuses);
     if (status.kind === 'trapped') return status;
     return { kind: 'passed', complete: status.complete, ...this.#times(mark) };
@@ -164,6 +180,8 @@ export class CudaDriver
     if (mark.signal) cells.giveSignal(mark.signal);
     if (!mark.passed) return; // the GPU may still write: the rest goes with the device
     if (mark.start !== mark.end) starts.give(mark.start);
+    if (mark.launches) starts.give(mark.launches.start);
+    if (mark.launches?.end) starts.give(mark.launches.end);
     if (!mark.kept) ends.give(mark.end);
     for (const status of mark.statuses.values()) cells.give(status);
   }
@@ -208,14 +226,34 @@ export class CudaDriver
     };
   }
 
-  #times(mark: CudaMark): { startedNs: bigint; endedNs: bigint } {
+  #times(mark: CudaMark): { startedNs: bigint; endedNs: bigint; detail?: MarkDetail } {
     const { line, start, end, sentNs } = mark;
+    const launches = this.#launchesOf(mark);
     const { startedNs, endedNs, kept } = this.#clock.times(start, end, { sentNs, doneNs: process.hrtime.bigint() });
     mark.kept = kept;
     // Times are rounded to what a float holds, and the base may have moved: the order of a stream's marks stays.
-    const from = startedNs > line.endedNs ? startedNs : line.endedNs;
+    // Nothing begins before it was sent.
+    const earliest = sentNs > line.endedNs ? sentNs : line.endedNs;
+    const from = startedNs > earliest ? startedNs : earliest;
     line.endedNs = endedNs > from ? endedNs : from;
-    return { startedNs: from, endedNs: line.endedNs };
+    const times = { startedNs: from, endedNs: line.endedNs };
+    if (!this.#shop.isDetailed) return times;
+    const within = (ns: bigint): bigint => (ns < from ? from : ns > line.endedNs ? line.endedNs : ns);
+    const detail: MarkDetail = {
+      sentNs,
+      launches: launches && {
+        startedNs: within(startedNs + launches.afterNs),
+        endedNs: within(startedNs + launches.untilNs),
+      },
+    };
+    return { ...times, detail };
+  }
+
+  /** How long after the mark's beginning its first launch began and its last one ended. */
+  #launchesOf({ start, launches }: CudaMark): { readonly afterNs: bigint; readonly untilNs: bigint } | undefined {
+    if (!launches || launches.end === 0) return undefined;
+    const afterNs = this.#clock.between(start, launches.start);
+    return { afterNs, untilNs: afterNs + this.#clock.between(launches.start, launches.end) };
   }
 
   #upload(words: Uint32Array): Memory {

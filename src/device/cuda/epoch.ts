@@ -21,7 +21,8 @@ const STRIDE = 128;
 /**
  * How epochs reach running kernels: as words of the device's memory, written through a stream that has nothing else to do
  * and is not held up by what runs in others. Not as words of the host's memory that kernels would look at: an H200 makes
- * 0.9 million such looks a second, so 29,000 workgroups of 16 rounds ran at half speed.
+ * 0.9 million such looks a second, so 29,000 workgroups of 16 rounds ran at half speed. Only where this thread waits in the
+ * driver (`sync`) and can send nothing, kernels look at the board itself.
  */
 export class Epochs {
   readonly #parts: Parts;
@@ -32,15 +33,19 @@ export class Epochs {
   readonly #source: Pinned;
   readonly #words: Int32Array;
   readonly #board: Int32Array;
+  /** The board as kernels see it, where they look at it. */
+  readonly #mapped: Pinned | undefined;
 
   constructor(
     parts: Parts,
     memory: DeviceMemory,
     streams: { service: CudaStream; control: CudaStream },
     board: Int32Array,
+    isWaiting: boolean,
   ) {
     this.#parts = parts;
     this.#board = board;
+    this.#mapped = isWaiting ? parts.pinned.register(board.buffer as SharedArrayBuffer) : undefined;
     this.#source = parts.pinned.alloc(4 * LINES);
     const { bytes } = this.#source;
     this.#words = new Int32Array(bytes.buffer, bytes.byteOffset, LINES);
@@ -51,6 +56,10 @@ export class Epochs {
 
   /** `word` of the board is the line's epoch. */
   open(line: number, word: number): Epoch {
+    if (this.#mapped) {
+      const device = this.#mapped.device + this.#board.byteOffset + 4 * word;
+      return { device, word, moved: () => undefined, before: () => undefined };
+    }
     let isMoving = false;
     const moved = (epoch: number): void => {
       // A write that is still under way then brings the later epoch: what it cancels too early is cancelled anyhow.

@@ -18,6 +18,7 @@ export interface Gpu {
   readonly memoryClockMHz: number;
   readonly busBits: number;
   readonly l2Bytes: number;
+  readonly threadsPerMultiprocessor: number;
   readonly copyEngines: number;
   readonly ecc: boolean;
   readonly registersHostMemory: boolean;
@@ -77,6 +78,7 @@ export function readGpu(api: CudaApi, ordinal: number): Gpu {
     name: text(256, 'cuDeviceGetName'),
     memoryBytes,
     multiprocessors: attribute(Attribute.multiprocessors),
+    threadsPerMultiprocessor: attribute(Attribute.threadsPerMultiprocessor),
     architecture: attribute(Attribute.computeMajor) * 10 + attribute(Attribute.computeMinor),
     nearBytes: Math.max(attribute(Attribute.sharedPerBlock), attribute(Attribute.sharedPerBlockOptin)),
     clockMHz: attribute(Attribute.clockRate) / 1000,
@@ -118,7 +120,7 @@ export function describeGpu(gpu: Gpu, { cuda, driver, nvrtc, link }: Surrounding
     memoryBytes: gpu.memoryBytes,
     units: gpu.multiprocessors,
     capabilities: ['u64', 'f64', 'exact-floats', 'atomics', `sm_${gpu.architecture}`],
-    limits: { bufferBytes: gpu.memoryBytes, lanes: 1024 },
+    limits: { bufferBytes: gpu.memoryBytes, lanes: 1024, nearBytes: gpu.nearBytes },
     versions: {
       ...(driver === undefined ? {} : { driver }),
       cuda: cudaVersion(cuda),

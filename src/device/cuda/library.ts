@@ -3,8 +3,8 @@ import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { loadFault } from '../native/libc.js';
 
-/** The libraries of NVIDIA that the device uses: the driver, its compiler, its sensors. */
-export type LibraryName = 'cuda' | 'nvrtc' | 'nvml';
+/** The libraries of NVIDIA that the device uses: the driver, its compiler, its sensors, marks for profilers. */
+export type LibraryName = 'cuda' | 'nvrtc' | 'nvml' | 'nvtx';
 
 export interface FoundLibrary {
   /** What `dlopen` took: a name or a file. */
@@ -42,6 +42,13 @@ const known: Readonly<Record<LibraryName, Known>> = {
     sonames: () => ['libnvidia-ml.so.1', 'libnvidia-ml.so'],
     folders: () => ['/usr/lib/wsl/lib', '/usr/local/nvidia/lib64'],
     missing: 'there is no NVML: libnvidia-ml.so.1 is not there; it comes with the driver (libnvidia-ml1)',
+  },
+  nvtx: {
+    variable: 'MILLRACE_LIBNVTX',
+    // The second is what it was called up to CUDA 12.
+    sonames: () => ['libnvtx3interop.so.1', 'libnvToolsExt.so.1'],
+    folders: toolkitFolders,
+    missing: 'there is no NVTX: install cuda-nvtx-13-0, or the one of your CUDA version',
   },
 };
 

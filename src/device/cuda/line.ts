@@ -4,6 +4,7 @@ import { addressOf } from '../native/libc.js';
 import type { Cell, Cells } from './cells.js';
 import type { Epoch } from './epoch.js';
 import type { DeviceMemory, Memory } from './memory.js';
+import type { Nvtx, RangeId } from './nvtx.js';
 import type { CudaProgram } from './program.js';
 import { CudaStream, type Parts } from './stream.js';
 
@@ -16,6 +17,9 @@ export interface Shop extends Parts {
   readonly lines: ReadonlySet<CudaLine>;
   /** In `callback` mode: has a cell's first word set when the stream gets there. */
   readonly signal: ((stream: number, cell: Cell) => void) | undefined;
+  /** With telemetry: launches are timed apart from copies, and profilers are told of both. */
+  readonly isDetailed: boolean;
+  readonly nvtx: Nvtx | undefined;
 }
 
 export interface CudaMark {
@@ -26,9 +30,17 @@ export interface CudaMark {
   /** One for all launches of a program since the last mark. */
   readonly statuses: ReadonlyMap<CudaProgram, Cell>;
   readonly signal: Cell | undefined;
+  /** Before the first launch and after the last. */
+  readonly launches: LaunchEvents | undefined;
+  readonly range: RangeId | undefined;
   passed: boolean;
   /** The clock has taken the event `end` over. */
   kept: boolean;
+}
+
+export interface LaunchEvents {
+  readonly start: number;
+  end: number;
 }
 
 /** A line of the board on a stream of the driver. Commands are in the driver's queue when their method returns true. */
@@ -45,6 +57,8 @@ export class CudaLine implements DriverLine<Memory, CudaProgram, CudaMark> {
   #start: number | undefined;
   #sentNs = 0n;
   #statuses = new Map<CudaProgram, Cell>();
+  #launches: LaunchEvents | undefined;
+  #range: RangeId | undefined;
   /** For launch blocks that do not travel by value: the last is in use, since the stream is in order. */
   readonly #blocks: Memory[] = [];
 
@@ -63,6 +77,7 @@ export class CudaLine implements DriverLine<Memory, CudaProgram, CudaMark> {
   begin(): void {
     this.#sentNs = process.hrtime.bigint();
     this.#start = this.#shop.starts.record(this.stream.handle);
+    this.#range = this.#shop.nvtx?.start(`millrace stream ${this.number}`);
   }
 
   write(to: Memory, offset: number, { address = 0, bytes, locked }: HostBytes): boolean {
@@ -117,14 +132,30 @@ export class CudaLine implements DriverLine<Memory, CudaProgram, CudaMark> {
       status = this.#shop.cells.take();
       this.#statuses.set(program, status);
     }
-    program.launch(this.stream.handle, count, block, {
+    const addresses = {
       block: blockAt,
       counted: countFrom === undefined ? 0 : countFrom.memory.address + countFrom.offset,
       cancel: this.epoch.device,
       status: status.device,
       buffers,
-    });
+    };
+    const { isDetailed } = this.#shop;
+    if (isDetailed) this.#timed(program.name, () => program.launch(this.stream.handle, count, block, addresses));
+    else program.launch(this.stream.handle, count, block, addresses);
     return true;
+  }
+
+  /** A launch between events: the first of a group stays, the last moves on. */
+  #timed(name: string, launch: () => void): void {
+    const { starts, nvtx } = this.#shop;
+    const { handle } = this.stream;
+    const launches = this.#launches ?? { start: starts.record(handle), end: 0 };
+    const before = this.#launches && launches.end;
+    this.#launches = launches;
+    if (nvtx) nvtx.around(name, launch);
+    else launch();
+    launches.end = starts.record(handle);
+    if (before !== undefined) starts.give(before);
   }
 
   wait({ end, line }: CudaMark): boolean {
@@ -140,11 +171,15 @@ export class CudaLine implements DriverLine<Memory, CudaProgram, CudaMark> {
     const start = this.#start ?? end;
     const sentNs = this.#start === undefined ? process.hrtime.bigint() : this.#sentNs;
     const statuses = this.#statuses;
+    const launches = this.#launches;
+    const range = this.#range;
     this.#start = undefined;
     this.#statuses = new Map();
+    this.#launches = undefined;
+    this.#range = undefined;
     const signal = send && cells.take();
     if (signal) send(this.stream.handle, signal);
-    return { line: this, start, end, sentNs, statuses, signal, passed: false, kept: false };
+    return { line: this, start, end, sentNs, statuses, signal, launches, range, passed: false, kept: false };
   }
 
   destroy(): void {

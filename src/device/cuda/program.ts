@@ -4,6 +4,7 @@ import type { GpuSource } from '../gpu/driver.js';
 import { addressOf, keepingSignals } from '../native/libc.js';
 import { Cuda, type CudaApi, cText, Out } from './api.js';
 import type { CudaErrors } from './errors.js';
+import type { Gpu } from './info.js';
 import type { Memory } from './memory.js';
 
 /** Addresses that a launch passes beside its block. */
@@ -32,6 +33,8 @@ export class CudaProgram {
   readonly handle: number;
   /** Workgroups that the whole GPU holds at a time. */
   readonly resident: number;
+  /** What share of the threads that the GPU can hold that is, 0 to 1: its occupancy. */
+  readonly occupancy: number;
   readonly registers: number;
   readonly localBytes: number;
   /** By value: the block. Otherwise and for all that follows, an address each. */
@@ -41,7 +44,13 @@ export class CudaProgram {
   readonly #pointersAt: number;
 
   /** Throws where the driver does not take the binary. */
-  constructor(api: CudaApi, errors: CudaErrors, units: number, source: GpuSource, tables: Memory | undefined) {
+  constructor(
+    api: CudaApi,
+    errors: CudaErrors,
+    { multiprocessors: units, threadsPerMultiprocessor }: Pick<Gpu, 'multiprocessors' | 'threadsPerMultiprocessor'>,
+    source: GpuSource,
+    tables: Memory | undefined,
+  ) {
     const { name, shape, number } = source;
     this.number = number;
     this.name = name;
@@ -71,6 +80,7 @@ export class CudaProgram {
       );
       errors.check('cuOccupancyMaxActiveBlocksPerMultiprocessor', fits, `kernel ${name}`);
       this.resident = Math.max(1, out.int()) * units;
+      this.occupancy = Math.min(1, (this.resident * shape.workgroup) / (units * threadsPerMultiprocessor));
     } catch (error) {
       this.unload();
       throw error;

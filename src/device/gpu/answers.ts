@@ -68,7 +68,10 @@ export class Answers {
         return { locked: locked || address !== undefined, address };
       }
       case 'load':
-        return then(this.#driver.load(call.ask), (program) => void programs.set(call.ask.number, program));
+        return then(this.#driver.load(call.ask), (program) => {
+          programs.set(call.ask.number, program);
+          return this.#driver.occupancy?.(program);
+        });
       case 'grid':
         return this.#grid(call.ask);
       case 'dismiss':

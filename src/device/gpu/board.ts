@@ -47,6 +47,12 @@ export const Result = {
   started: 3,
   ended: 4,
   noticed: 5,
+  /** With telemetry: when it was sent (0 without), its launches, waits in the driver and their nanoseconds. */
+  sent: 6,
+  launchStarted: 7,
+  launchEnded: 8,
+  waits: 9,
+  blocked: 10,
   program: 3,
   site: 4,
   index: 5,
@@ -55,7 +61,7 @@ export const Result = {
 /** Of a mark; `noted` is one that only tells how far things are, `closed` a line's last word. */
 export const Outcome = { complete: 0, incomplete: 1, trapped: 2, noted: 3, closed: 4 } as const;
 export const RESULTS = 1024;
-const RESULT_NUMBERS = 8;
+const RESULT_NUMBERS = 16;
 const RESULTS_AT = (WORDS + LINES * LINE_WORDS) / 2;
 /** First double of a result. */
 export const resultNumber = (sequence: number): number => RESULTS_AT + (sequence & (RESULTS - 1)) * RESULT_NUMBERS;

@@ -50,18 +50,23 @@ export class Calls {
 
 type Callable = (...given: unknown[]) => unknown;
 
+/** Times that are kept as they are, 128 KiB of them; of more only counts are. */
+const KEPT = 2 ** 14;
 /** Eight steps per doubling: the median is known to 9 %, from 1 ns to an hour in 336 counts. */
 const STEPS = 8;
 const COUNTS = 42 * STEPS;
 
-/** What is kept of one function: no times, only counts of them. */
+/** What is kept of one function. */
 class Tally {
   readonly name: string;
   calls = 0;
   #total = 0;
+  /** Welford's: the mean so far, and the sum of squares around it, which loses nothing where times are long and alike. */
+  #mean = 0;
   #squares = 0;
   #min = Number.POSITIVE_INFINITY;
   #max = 0;
+  #times = new Float64Array(64);
   readonly #counts = new Uint32Array(COUNTS);
 
   constructor(name: string) {
@@ -70,9 +75,12 @@ class Tally {
 
   add(ns: number): void {
     const time = Math.max(ns, 1);
+    if (this.calls < KEPT) this.#keep(time);
     this.calls++;
     this.#total += time;
-    this.#squares += time * time;
+    const off = time - this.#mean;
+    this.#mean += off / this.calls;
+    this.#squares += off * (time - this.#mean);
     this.#min = Math.min(this.#min, time);
     this.#max = Math.max(this.#max, time);
     const step = Math.min(COUNTS - 1, Math.floor(Math.log2(time) * STEPS));
@@ -80,8 +88,6 @@ class Tally {
   }
 
   row(): ApiCall {
-    const mean = this.#total / this.calls;
-    const variance = Math.max(0, this.#squares / this.calls - mean * mean);
     return {
       name: this.name,
       calls: this.calls,
@@ -89,11 +95,22 @@ class Tally {
       medianNs: this.#median(),
       minNs: this.#min,
       maxNs: this.#max,
-      deviationNs: Math.sqrt(variance),
+      // Of a sample, as nsys has it: 0 for one call.
+      deviationNs: this.calls < 2 ? 0 : Math.sqrt(this.#squares / (this.calls - 1)),
     };
   }
 
+  #keep(time: number): void {
+    if (this.calls === this.#times.length) {
+      const larger = new Float64Array(2 * this.#times.length);
+      larger.set(this.#times);
+      this.#times = larger;
+    }
+    this.#times[this.calls] = time;
+  }
+
   #median(): number {
+    if (this.calls <= KEPT) return middle(this.#times.slice(0, this.calls).sort());
     let before = 0;
     for (let step = 0; step < COUNTS; step++) {
       before += this.#counts[step] ?? 0;
@@ -102,4 +119,11 @@ class Tally {
     }
     return this.#max;
   }
+}
+
+/** Of values in order: the one in the middle, or what lies between the two. */
+function middle(sorted: Float64Array): number {
+  const half = sorted.length >> 1;
+  const high = sorted[half] ?? 0;
+  return sorted.length % 2 === 1 ? high : ((sorted[half - 1] ?? 0) + high) / 2;
 }

@@ -111,10 +111,10 @@ export abstract class GpuDevice implements Device {
     const asked: GpuOptions = { target, workgroup, ...limit, hoist, checked, nativeBodies, pipes };
     const lowered = lowerGpu(kernel, asked);
     this.accept(lowered);
-    const { number, cached } = await this.#load(lowered);
+    const { number, cached, occupancy } = await this.#load(lowered);
     this.checkOpen();
     const compiled = { milliseconds: performance.now() - started, cached };
-    return new GpuProgram(this, number, lowered, compiled, { kernel, options: asked });
+    return new GpuProgram(this, number, lowered, compiled, { kernel, options: asked, occupancy });
   }
 
   async alloc(bytes: number): Promise<DeviceBuffer> {
@@ -174,7 +174,7 @@ export abstract class GpuDevice implements Device {
   }
 
   /** Compiles and has the driver load it. `number` names it to the driver; `cached`: it was known from before. */
-  async #load(lowered: LoweredGpu): Promise<{ readonly number: number; readonly cached: boolean }> {
+  async #load(lowered: LoweredGpu): Promise<Loaded> {
     checkParameters(lowered);
     const { text, shape, program, sites } = lowered;
     const number = this.#traps.add({ name: program.name, sites });
@@ -182,8 +182,8 @@ export abstract class GpuDevice implements Device {
     try {
       const { binary, cached } = await this.build(source);
       this.checkOpen();
-      await this.#link.call('load', binary ? { ...source, binary } : source);
-      return { number, cached };
+      const occupancy = await this.#link.call('load', binary ? { ...source, binary } : source);
+      return { number, cached, occupancy };
     } catch (cause) {
       if (!(cause instanceof CompileRefusal)) throw cause;
       const { compiler, line, message: error } = cause;
@@ -227,6 +227,12 @@ export abstract class GpuDevice implements Device {
     this.#streams.fail(error);
     await this.#link.stop(error);
   }
+}
+
+interface Loaded {
+  readonly number: number;
+  readonly cached: boolean;
+  readonly occupancy: number | undefined;
 }
 
 /** A launch's block travels through the ring of commands. */

@@ -1,6 +1,6 @@
 import type { MillraceError } from '../../kernel/error.js';
 import type { GridShape } from '../../kernel/grid.js';
-import type { DeviceInfo, Sensors } from '../device.js';
+import type { DeviceInfo, ReportDetail, Sensors } from '../device.js';
 import type { Calls } from './calls.js';
 import type { ResidentMemory } from './resident-memory.js';
 
@@ -35,6 +35,8 @@ export interface Driver<Memory = unknown, Program = unknown, Line = unknown, Mar
 
   /** From text or from what `build` made of it. Throws `CompileRefusal` where the runtime's compiler does not take it. */
   load(source: GpuSource): Program | Promise<Program>;
+  /** The share of the threads that the device can hold that a launch of it keeps there at most, 0 to 1. */
+  occupancy?(program: Program): number | undefined;
 
   /** The host keeps the stream's epoch in word `epochWord` of the board's words; nothing else lies in those 64 bytes. */
   openLine(number: number, epochWord: number): Line;
@@ -171,7 +173,14 @@ export interface HostBytes {
 }
 
 export type MarkResult =
-  | { readonly kind: 'passed'; readonly startedNs: bigint; readonly endedNs: bigint; readonly complete: boolean }
+  | {
+      readonly kind: 'passed';
+      readonly startedNs: bigint;
+      readonly endedNs: bigint;
+      readonly complete: boolean;
+      /** With telemetry, where the runtime can tell it. */
+      readonly detail?: MarkDetail;
+    }
   | {
       readonly kind: 'trapped';
       /** The source's number. */
@@ -181,6 +190,8 @@ export type MarkResult =
       readonly length: number;
     }
   | { readonly kind: 'failed'; readonly error: MillraceError };
+
+export type MarkDetail = Pick<ReportDetail, 'sentNs' | 'launches'>;
 
 /** Thrown by `load`: the runtime's compiler refused the text. The device adds the lines, generated and written. */
 export class CompileRefusal extends Error {

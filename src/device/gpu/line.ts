@@ -1,6 +1,6 @@
 import { MillraceError } from '../../kernel/error.js';
 import { epochWord } from './board.js';
-import type { Driver, MarkResult } from './driver.js';
+import type { Driver, MarkDetail, MarkResult } from './driver.js';
 import { Fifo } from './fifo.js';
 import { kindWith } from './poll.js';
 
@@ -57,8 +57,9 @@ export interface Carried {
   readonly startedNs: bigint | undefined;
   readonly complete: boolean;
   readonly failed: Exclude<MarkResult, { kind: 'passed' }> | undefined;
+  readonly detail: MarkDetail | undefined;
 }
-export const nothingCarried: Carried = { startedNs: undefined, complete: true, failed: undefined };
+export const nothingCarried: Carried = { startedNs: undefined, complete: true, failed: undefined, detail: undefined };
 
 /**
  * The worker's side of a stream: commands in order, of which the first may have to wait for room or for another stream.

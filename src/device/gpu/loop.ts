@@ -87,8 +87,8 @@ export class Loop {
       this.#lines,
       {
         noted: (line, mark) => results.put({ kind: 'noted', line, mark }),
-        passed: (line, mark, startedNs, endedNs, complete) =>
-          results.put({ kind: 'passed', line, mark, startedNs, endedNs, noticedNs: clockNs(), complete }),
+        passed: (line, mark, { startedNs, endedNs, complete, detail }) =>
+          results.put({ kind: 'passed', line, mark, startedNs, endedNs, noticedNs: clockNs(), complete, detail }),
         trapped: (line, mark, { program, site, index, length }) =>
           results.put({ kind: 'trapped', line, mark, program, site, index, length }),
         failed: (line, mark, error) => post({ kind: 'failed', line, mark, error: plainError(error) }),

@@ -28,7 +28,8 @@ export interface Requests {
     };
     answer: { readonly locked: boolean; readonly address: number | undefined };
   };
-  load: { ask: GpuSource; answer: undefined };
+  /** The answer is the occupancy, where it is known. */
+  load: { ask: GpuSource; answer: number | undefined };
   /** A resident grid, under a number of the main thread's choice; false where it cannot be had. */
   grid: {
     ask: {

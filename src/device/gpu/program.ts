@@ -8,7 +8,8 @@ import { type LaunchParameters, SourceProgram, sourceOf } from '../program.js';
 export class GpuProgram extends SourceProgram {
   readonly shape: GridShape;
   /** What it was made from: a resident grid is made from the same. */
-  readonly origin: { readonly kernel: Kernel; readonly options: GpuOptions } | undefined;
+  readonly origin: Origin | undefined;
+  readonly occupancy: number | undefined;
   readonly #parameters: (job: Values) => LaunchParameters;
 
   constructor(
@@ -16,11 +17,12 @@ export class GpuProgram extends SourceProgram {
     number: number,
     lowered: LoweredGpu,
     compiled: DeviceProgram['compile'],
-    origin?: { readonly kernel: Kernel; readonly options: GpuOptions },
+    origin?: Origin & { readonly occupancy: number | undefined },
   ) {
     const source = sourceOf(lowered);
     super(device, number, source, compiled);
     this.origin = origin;
+    this.occupancy = origin?.occupancy;
     this.shape = lowered.shape;
     this.#parameters = source.parameters;
   }
@@ -28,6 +30,11 @@ export class GpuProgram extends SourceProgram {
   bind(job: Values): GpuJob {
     return new GpuJob(this, this.#parameters(job));
   }
+}
+
+interface Origin {
+  readonly kernel: Kernel;
+  readonly options: GpuOptions;
 }
 
 export class GpuJob implements BoundJob {

@@ -1,3 +1,4 @@
+import type { ReportDetail } from '../device.js';
 import { type Board, Outcome, RESULTS, Result, resultNumber, tellMain, Word } from './board.js';
 
 /** What the worker tells of a line through the board. */
@@ -11,6 +12,7 @@ export type LineResult =
       /** When the worker saw it. */
       readonly noticedNs: bigint;
       readonly complete: boolean;
+      readonly detail?: ReportDetail | undefined;
     }
   | {
       readonly kind: 'trapped';
@@ -72,6 +74,8 @@ export class ResultWriter {
         bigs[at + Result.started] = result.startedNs;
         bigs[at + Result.ended] = result.endedNs;
         bigs[at + Result.noticed] = result.noticedNs;
+        bigs[at + Result.sent] = result.detail?.sentNs ?? 0n;
+        if (result.detail) this.#writeDetail(at, result.detail);
         break;
       case 'trapped':
         numbers[at + Result.outcome] = Outcome.trapped;
@@ -90,6 +94,14 @@ export class ResultWriter {
         break;
     }
     this.#written = (this.#written + 1) | 0;
+  }
+
+  #writeDetail(at: number, { launches, blockingWaits, blockedNs }: ReportDetail): void {
+    const { numbers, bigs } = this.#board;
+    bigs[at + Result.launchStarted] = launches?.startedNs ?? 0n;
+    bigs[at + Result.launchEnded] = launches?.endedNs ?? 0n;
+    numbers[at + Result.waits] = blockingWaits;
+    numbers[at + Result.blocked] = blockedNs;
   }
 }
 
@@ -143,7 +155,21 @@ export class ResultReader {
           endedNs: bigs[at + Result.ended] ?? 0n,
           noticedNs: bigs[at + Result.noticed] ?? 0n,
           complete: field('outcome') === Outcome.complete,
+          detail: this.#readDetail(at),
         };
     }
+  }
+
+  #readDetail(at: number): ReportDetail | undefined {
+    const { numbers, bigs } = this.#board;
+    const sentNs = bigs[at + Result.sent] ?? 0n;
+    if (sentNs === 0n) return undefined;
+    const startedNs = bigs[at + Result.launchStarted] ?? 0n;
+    return {
+      sentNs,
+      launches: startedNs === 0n ? undefined : { startedNs, endedNs: bigs[at + Result.launchEnded] ?? 0n },
+      blockingWaits: numbers[at + Result.waits] ?? 0,
+      blockedNs: numbers[at + Result.blocked] ?? 0,
+    };
   }
 }

@@ -1,12 +1,13 @@
 import type { MillraceError } from '../../kernel/error.js';
-import type { Driver, MarkResult } from './driver.js';
+import type { Report, ReportDetail } from '../device.js';
+import type { Driver, MarkDetail, MarkResult } from './driver.js';
 import { type MarkInFlight, nothingCarried, type WorkerLine } from './line.js';
 import { backOffUs, Expectations, idleLimit, restUs, stepUs, UNKNOWN_US } from './poll.js';
 
 /** How marks end that the main thread knows of. */
 export interface Ends {
   noted(line: number, mark: number): void;
-  passed(line: number, mark: number, startedNs: bigint, endedNs: bigint, complete: boolean): void;
+  passed(line: number, mark: number, report: Omit<Report, 'noticedNs'>): void;
   trapped(line: number, mark: number, trap: Extract<MarkResult, { kind: 'trapped' }>): void;
   failed(line: number, mark: number, error: MillraceError): void;
 }
@@ -42,6 +43,9 @@ export class Settler {
   blockingWaits = 0;
   blockedNs = 0;
   lostCallbacks = 0;
+  /** Of these, what reports have told of. */
+  #toldWaits = 0;
+  #toldNs = 0;
 
   /** `lines` are all that were ever opened; more may be added. */
   constructor(driver: Driver, lines: readonly WorkerLine[], ends: Ends, options: SettleOptions) {
@@ -120,7 +124,7 @@ export class Settler {
     const expected = this.#expectedOf(mark);
     if (result) {
       const whole = mark.failure === undefined && !mark.cut && result.kind === 'passed' && result.complete;
-      if (whole && elapsed > 0) this.#learn(mark, elapsed);
+      if (whole && elapsed > 0 && !mark.isHurried) this.#learn(mark, elapsed);
       this.#settle(line, mark, result, nowUs);
       return true;
     }
@@ -172,18 +176,32 @@ export class Settler {
     const { carried } = line;
     const failed = mark.failure ? ({ kind: 'failed', error: mark.failure } as const) : result;
     const bad = carried.failed ?? (failed.kind === 'passed' ? undefined : failed);
-    const times = result.kind === 'passed' ? result : { startedNs: 0n, endedNs: 0n, complete: true };
+    const times: Passed = result.kind === 'passed' ? result : { startedNs: 0n, endedNs: 0n, complete: true };
     const startedNs = carried.startedNs ?? times.startedNs;
     const complete = carried.complete && times.complete && !mark.cut;
+    const detail = joined(carried.detail, times.detail);
     if (mark.role !== 'asked') {
-      line.carried = { startedNs, complete, failed: bad };
+      line.carried = { startedNs, complete, failed: bad, detail };
       if (mark.role === 'noted') this.#ends.noted(line.number, mark.number);
       return;
     }
     line.carried = nothingCarried;
     if (bad?.kind === 'failed') this.#ends.failed(line.number, mark.number, bad.error);
     else if (bad) this.#ends.trapped(line.number, mark.number, bad);
-    else this.#ends.passed(line.number, mark.number, startedNs, times.endedNs, complete);
+    else {
+      const { endedNs } = times;
+      const report = { startedNs, endedNs, complete, ...(detail && { detail: this.#told(detail) }) };
+      this.#ends.passed(line.number, mark.number, report);
+    }
+  }
+
+  /** Waits in the driver are told with the mark that passes first after them. */
+  #told(detail: MarkDetail): ReportDetail {
+    const blockingWaits = this.blockingWaits - this.#toldWaits;
+    const blockedNs = this.blockedNs - this.#toldNs;
+    this.#toldWaits = this.blockingWaits;
+    this.#toldNs = this.blockedNs;
+    return { ...detail, blockingWaits, blockedNs };
   }
 
   /** A round that found nothing: one too many, and the worker waits in the driver. */
@@ -209,4 +227,13 @@ export class Settler {
     }
     return earliest;
   }
+}
+
+type Passed = Omit<Extract<MarkResult, { kind: 'passed' }>, 'kind'>;
+
+/** Of a group that marks of the worker's own have cut into parts. */
+function joined(first: MarkDetail | undefined, last: MarkDetail | undefined): MarkDetail | undefined {
+  if (!first || !last) return first ?? last;
+  const [from, to] = [first.launches ?? last.launches, last.launches ?? first.launches];
+  return { sentNs: first.sentNs, launches: from && to && { startedNs: from.startedNs, endedNs: to.endedNs } };
 }

@@ -188,8 +188,9 @@ export class Streams {
     const line = this.#lines[result.line];
     switch (result.kind) {
       case 'passed': {
-        const { startedNs, endedNs, noticedNs, complete } = result;
-        line?.queue?.settle('asked', result.mark, { report: { startedNs, endedNs, noticedNs, complete } });
+        const { startedNs, endedNs, noticedNs, complete, detail } = result;
+        const report = { startedNs, endedNs, noticedNs, complete, ...(detail && { detail }) };
+        line?.queue?.settle('asked', result.mark, { report });
         return;
       }
       case 'trapped':

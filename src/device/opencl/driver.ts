@@ -1,5 +1,12 @@
 import type { DeviceInfo } from '../device.js';
-import { type Driver, type DriverHost, FatalError, type GpuSource, type MarkResult } from '../gpu/driver.js';
+import {
+  type Driver,
+  type DriverHost,
+  FatalError,
+  type GpuSource,
+  type MarkDetail,
+  type MarkResult,
+} from '../gpu/driver.js';
 import { LineDriver, tolerate } from '../gpu/line-driver.js';
 import { statusOf, workOf } from '../gpu/status.js';
 import { addressOf } from '../native/libc.js';
@@ -61,7 +68,7 @@ export class OpenClDriver
       const cells = new Cells(context, pinned);
       this.undo.push(() => cells.destroy());
       this.#epochs = new Epochs(context, events, pinned, control, host.words);
-      this.#shop = { context, events, pinned, memory, cells, lines: this.lines };
+      this.#shop = { context, events, pinned, memory, cells, lines: this.lines, isDetailed: host.calls.on };
       this.#setClock(memory, control);
     } catch (error) {
       this.releaseAll();
@@ -145,7 +152,9 @@ export class OpenClDriver
   release(mark: OpenClMark): void {
     const { events, cells } = this.#shop;
     if (!mark.passed) return; // the device may still write: the rest goes with it
-    for (const event of [mark.event, mark.first, mark.last]) if (event !== undefined) events.release(event);
+    const { event: own, first, last, launches } = mark;
+    const held = [own, first, last, launches?.first, launches?.last];
+    for (const event of held) if (event !== undefined) events.release(event);
     for (const status of mark.statuses.values()) cells.give(status);
   }
 
@@ -186,7 +195,7 @@ export class OpenClDriver
     memory.free(own);
   }
 
-  #times(mark: OpenClMark): { startedNs: bigint; endedNs: bigint } {
+  #times(mark: OpenClMark): { startedNs: bigint; endedNs: bigint; detail?: MarkDetail } {
     const { events } = this.#shop;
     const { line, sentNs, first, last, event } = mark;
     const doneNs = process.hrtime.bigint();
@@ -203,8 +212,27 @@ export class OpenClDriver
     const startedNs = later(times.startedNs, line.endedNs);
     line.endedNs = later(later(times.endedNs, startedNs), before);
     mark.endedNs = line.endedNs;
-    return { startedNs, endedNs: line.endedNs };
+    const told = { startedNs, endedNs: line.endedNs };
+    if (!this.#shop.isDetailed) return told;
+    const shift = from === undefined ? 0n : times.startedNs - from;
+    return { ...told, detail: { sentNs, launches: this.#launchesOf(mark, shift, told) } };
   }
+
+  /** On the host's clock, which `shift` leads to, and within the mark's own times. */
+  #launchesOf({ launches }: OpenClMark, shift: bigint, within: Span): Span | undefined {
+    const { events } = this.#shop;
+    const from = launches && events.startedNs(launches.first);
+    const to = launches && events.endedNs(launches.last);
+    if (from === undefined || to === undefined) return undefined;
+    const inside = (ns: bigint): bigint =>
+      ns < within.startedNs ? within.startedNs : ns > within.endedNs ? within.endedNs : ns;
+    return { startedNs: inside(from + shift), endedNs: inside(to + shift) };
+  }
+}
+
+interface Span {
+  readonly startedNs: bigint;
+  readonly endedNs: bigint;
 }
 
 const later = (a: bigint, b: bigint): bigint => (a > b ? a : b);

@@ -170,7 +170,11 @@ export function describeDevice(device: ClDevice): DeviceInfo {
     memoryBytes: device.memoryBytes,
     units,
     capabilities: capabilitiesOf(device),
-    limits: { bufferBytes: device.bufferBytes, lanes: Math.min(device.workgroup, MOST_THREADS) },
+    limits: {
+      bufferBytes: device.bufferBytes,
+      lanes: Math.min(device.workgroup, MOST_THREADS),
+      nearBytes: device.nearBytes,
+    },
     versions: { driver, opencl: version, platform: platform.version, node: process.versions.node },
     details: {
       platform: platform.name,

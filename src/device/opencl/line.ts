@@ -16,6 +16,8 @@ export interface Shop extends StageParts {
   readonly memory: DeviceMemory;
   readonly cells: Cells;
   readonly lines: ReadonlySet<OpenClLine>;
+  /** With telemetry: launches are timed apart from copies. */
+  readonly isDetailed: boolean;
 }
 
 export interface OpenClMark {
@@ -25,6 +27,7 @@ export interface OpenClMark {
   /** Of the first and the last command; undefined where there was none. */
   readonly first: Event | undefined;
   readonly last: Event | undefined;
+  readonly launches: LaunchEvents | undefined;
   readonly sentNs: bigint;
   /** One for all launches of a program since the last mark. */
   readonly statuses: ReadonlyMap<OpenClProgram, Cell>;
@@ -36,6 +39,12 @@ export interface OpenClMark {
   held: readonly unknown[];
   passed: boolean;
   endedNs: bigint;
+}
+
+/** Of the first launch and of the last. */
+export interface LaunchEvents {
+  readonly first: Event;
+  last: Event;
 }
 
 /** Several blocks of the largest size: 2^16 words travel from the main thread at most. */
@@ -65,6 +74,7 @@ export class OpenClLine implements DriverLine<Memory, OpenClProgram, OpenClMark>
   #sentNs = 0n;
   #first: Event | undefined;
   #last: Event | undefined;
+  #launches: LaunchEvents | undefined;
   #statuses = new Map<OpenClProgram, Cell>();
   #held: unknown[] = [];
   #after: OpenClMark[] = [];
@@ -153,6 +163,7 @@ export class OpenClLine implements DriverLine<Memory, OpenClProgram, OpenClMark>
       event,
       first: this.#first,
       last: this.#last,
+      launches: this.#launches,
       sentNs: this.#sentNs,
       statuses: this.#statuses,
       cut: this.#cut,
@@ -163,6 +174,7 @@ export class OpenClLine implements DriverLine<Memory, OpenClProgram, OpenClMark>
     };
     this.#first = undefined;
     this.#last = undefined;
+    this.#launches = undefined;
     this.#statuses = new Map();
     this.#cut = false;
     this.#after = [];
@@ -174,8 +186,9 @@ export class OpenClLine implements DriverLine<Memory, OpenClProgram, OpenClMark>
     const { memory, events } = this.#shop;
     this.#forgetSlices();
     this.#moving.destroy();
-    for (const event of [this.#first, this.#last]) if (event !== undefined) events.release(event);
-    for (const own of [...this.#blocks, this.#counted]) if (own) memory.free(own);
+    const own = [this.#first, this.#last, this.#launches?.first, this.#launches?.last];
+    for (const event of own) if (event !== undefined) events.release(event);
+    for (const held of [...this.#blocks, this.#counted]) if (held) memory.free(held);
     this.stage.destroy();
     this.#sending.destroy();
     this.epoch.release();
@@ -205,6 +218,7 @@ export class OpenClLine implements DriverLine<Memory, OpenClProgram, OpenClMark>
       this.epoch.before(this.queue);
       const event = program.launch(this.queue, items, this.#handles(program, at, counted, buffers));
       this.#slices.push({ event: this.#shop.events.retain(event), items });
+      if (this.#shop.isDetailed) this.#noteLaunch(event);
       this.#note(event);
       this.#next += items;
       this.#lastItems = items;
@@ -302,6 +316,13 @@ export class OpenClLine implements DriverLine<Memory, OpenClProgram, OpenClMark>
   #roomy(sent: boolean): boolean {
     if (!sent) this.queue.flush();
     return sent;
+  }
+
+  #noteLaunch(event: Event): void {
+    const { events } = this.#shop;
+    if (this.#launches) events.release(this.#launches.last);
+    this.#launches ??= { first: events.retain(event), last: event };
+    this.#launches.last = events.retain(event);
   }
 
   #note(event: Event): void {

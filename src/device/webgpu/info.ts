@@ -63,7 +63,13 @@ export function describe(found: FoundAdapter, number: number): AdapterFacts {
         ...['u64', 'atomics'],
         ...Object.entries(FEATURES).flatMap(([name, word]) => (features.has(name) ? [word] : [])),
       ],
-      limits: { bufferBytes, lanes },
+      limits: {
+        bufferBytes,
+        lanes,
+        nearBytes: limits.maxComputeWorkgroupStorageSize,
+        // The status and the tables are storage too.
+        buffers: limits.maxStorageBuffersPerShaderStage - 2,
+      },
       versions: { ...versions, ...(info.description ? { driver: info.description } : {}) },
       details: {
         ...(info.vendor ? { vendor: info.vendor } : {}),

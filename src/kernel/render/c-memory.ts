@@ -4,6 +4,7 @@ import type { Gang } from '../passes/gang.js';
 import { type Scalar, type Value, wordsOf } from '../types.js';
 import { cLiteral, vectorType } from './c.js';
 import type { Helpers } from './c-helpers.js';
+import { hasQuads, loadQuads, quadsPrelude, storeQuads } from './c-quads.js';
 import type { EffectNames, EffectStatement, Operand } from './cstyle.js';
 
 /**
@@ -131,7 +132,11 @@ export class CMemory {
       return `{ const ${type} *const p = &${element(place, address, 0)}; for (int l = 0; l < LANES; l++) { ${parts} } }`;
     };
     const vector = vectorType(type, true);
-    return [...defined.map((name) => `${vector} ${name} = {0};`), ...this.#allLanes(names, place, at, one, piece)];
+    const apart = this.#quads(place, names, results.length, (base, index) => loadQuads(base, index, defined));
+    return [
+      ...defined.map((name) => `${vector} ${name} = {0};`),
+      ...this.#allLanes(names, place, at, one, piece, apart),
+    ];
   }
 
   #store(statement: Extract<EffectStatement, { kind: 'store' }>, names: EffectNames): string[] {
@@ -151,7 +156,24 @@ export class CMemory {
       const parts = texts.map((part, k) => `p[4 * l + ${k}] = ${laneOf(part, '[l]')};`).join(' ');
       return `{ ${type} *const p = &${element(place, address, 0)}; for (int l = 0; l < LANES; l++) { ${parts} } }`;
     };
-    return this.#allLanes(names, place, at, one('[l]'), piece);
+    const all = texts.map((value) => (value.varying ? value.text : `splat_${type}(${value.text})`));
+    const apart = this.#quads(place, names, values.length, (base, index) => storeQuads(base, index, all));
+    return this.#allLanes(names, place, at, one('[l]'), piece, apart);
+  }
+
+  /** How all lanes of a gang reach a quad each, wherever it is; undefined where there is no better way than one by one. */
+  #quads(
+    { buffer, base, index }: Place,
+    names: EffectNames,
+    width: number,
+    act: (base: string, index: string) => string,
+  ): string | undefined {
+    const { lanes, varying } = this.#gang;
+    if (width !== 4 || wordsOf(buffer.type) !== 1 || !hasQuads(lanes) || (base && varying.has(base))) return undefined;
+    if (!varying.has(index)) return undefined;
+    this.#preludes.add(quadsPrelude(lanes));
+    const from = bufferName(buffer.name);
+    return act(base ? `${from} + (u64)${names.value(base).text} * 4` : from, names.value(index).text);
   }
 
   /**
@@ -164,6 +186,7 @@ export class CMemory {
     at: (lane: string) => string,
     one: (address: string) => string,
     piece: (address: string) => string,
+    apart?: string,
   ): string[] {
     const masked = `for (int l = 0; l < LANES; l++) if (${names.mask}[l]) { ${this.#guarded(at('[l]'), one)} }`;
     if (names.mask !== 'active' || this.#checked) return [masked];
@@ -171,7 +194,7 @@ export class CMemory {
     const lastStart = (2 ** 32 - this.#gang.lanes).toString(16);
     const fast = neighbours
       ? `if (whole && ${names.value(place.index).text}[0] <= 0x${lastStart}u) ${piece(at('[0]'))}`
-      : `if (whole) for (int l = 0; l < LANES; l++) { ${one(at('[l]'))} }`;
+      : `if (whole) ${apart ?? `for (int l = 0; l < LANES; l++) { ${one(at('[l]'))} }`}`;
     return [fast, `else ${masked}`];
   }
 

@@ -106,6 +106,22 @@ describe('generic bodies', () => {
     expect(hexOfWords(outcome.text as Uint32Array)).toBe(encrypted(key, text));
   });
 
+  test.each([{ copies: 8 }, { copies: 32, tables: 2 }, { tables: 4 }, { copies: 4, tables: 4 }] as const)(
+    'give the same with %o',
+    async (tables) => {
+      const kernel = items('spread', compress.signature, ({ item, buffers }) => {
+        const state = buffers.state.at4(item.mul(2));
+        const keys = [0, 1, 2, 3].map((quarter) => buffers.block.at4(item.mul(4).add(quarter)));
+        const lane = 'copies' in tables ? item.rem(tables.copies) : item.and(0);
+        buffers.out.set4(item.mul(2), aes.rounds(state, keys, { ...tables, lane }));
+      });
+      const spread = await interpreter.run(kernel, compressSetup);
+      const plain = await interpreter.run(compress, compressSetup);
+      const lowHalves = (out: ArrayLike<number>) => Array.from(out).filter((_, i) => i % 8 < 4);
+      expect(lowHalves(spread.out as Uint32Array)).toEqual(lowHalves(plain.out as Uint32Array));
+    },
+  );
+
   test('share one table', () => {
     expect(encrypt.trace().tables).toHaveLength(1);
   });

@@ -4,6 +4,7 @@ import { std } from '../std-function.js';
 import type { Scalar } from '../types.js';
 
 type Word = Expr<'u32'>;
+type Chaining = readonly In<'u32'>[];
 
 /** What one call of the compression function is told besides its chaining value and block. */
 export interface Blake3Block {
@@ -40,34 +41,55 @@ export const blake3 = {
   },
 
   /**
-   * The 32-byte hash of a message of `bytes` bytes, at most one chunk (1,024). `message` holds them as words; what a
-   * last word holds past the end is ignored.
+   * The 32-byte hash of a message of `bytes` bytes. `message` holds them as words; what a last word holds past the end is
+   * ignored. Above a chunk (1,024 bytes) it is BLAKE3's tree; chunks that depend on the job alone are the host's work.
    */
   hash(message: readonly In<'u32'>[], bytes = message.length * 4): Word[] {
     const words = Math.ceil(bytes / 4);
-    if (!Number.isInteger(bytes) || bytes < 0 || bytes > 1024 || message.length < words) {
+    if (!Number.isInteger(bytes) || bytes < 0 || bytes > MOST_BYTES || message.length < words) {
       throw new MillraceError({
         code: 'kernel-value',
         message: `blake3.hash of ${bytes} bytes, with ${message.length} words given`,
-        asked: 'the hash of one chunk',
-        advice: 'give ceil(bytes / 4) words, at most 1,024 bytes; longer messages need the tree, on the host',
+        asked: 'the hash of a message',
+        advice: `give ceil(bytes / 4) words, at most ${MOST_BYTES} bytes: each block is traced`,
       });
     }
-    const padded = message.slice(0, words);
-    if (bytes % 4 !== 0) padded[words - 1] = operand('u32', padded[words - 1] ?? 0).and(2 ** (8 * (bytes % 4)) - 1);
-    const blocks = Math.max(1, Math.ceil(words / 16));
-    while (padded.length < blocks * 16) padded.push(0);
-
-    let chaining: readonly In<'u32'>[] = blake3.iv;
-    for (let i = 0; i < blocks; i++) {
-      const isLast = i === blocks - 1;
-      const flags = (i === 0 ? 1 : 0) | (isLast ? blake3.flags.chunkEnd | blake3.flags.root : 0);
-      const length = isLast ? bytes - 64 * i : 64;
-      chaining = blake3.compress(chaining, padded.slice(16 * i, 16 * i + 16), { length, flags }).slice(0, 8);
-    }
-    return chaining as Word[];
+    const whole = message.slice(0, words);
+    if (bytes % 4 !== 0) whole[words - 1] = operand('u32', whole[words - 1] ?? 0).and(2 ** (8 * (bytes % 4)) - 1);
+    return subtree(whole, bytes, 0, blake3.flags.root) as Word[];
   },
 };
+
+/** Tracing a block takes about 1 ms. */
+const MOST_BYTES = 65_536;
+const CHUNK_BYTES = 1024;
+
+/** The chaining value over chunks from number `first` on; the left part of a tree is the largest that is full. */
+function subtree(message: Chaining, bytes: number, first: number, root: number): Chaining {
+  if (bytes <= CHUNK_BYTES) return chunk(message, bytes, first, root);
+  let left = CHUNK_BYTES;
+  while (left * 2 < bytes) left *= 2;
+  const children = [
+    ...subtree(message.slice(0, left / 4), left, first, 0),
+    ...subtree(message.slice(left / 4), bytes - left, first + left / CHUNK_BYTES, 0),
+  ];
+  return blake3.compress(blake3.iv, children, { flags: blake3.flags.parent | root }).slice(0, 8);
+}
+
+function chunk(message: Chaining, bytes: number, number: number, root: number): Chaining {
+  const { chunkStart, chunkEnd } = blake3.flags;
+  const blocks = Math.max(1, Math.ceil(bytes / 64));
+  const padded = [...message, ...Array<number>(blocks * 16 - message.length).fill(0)];
+  let chaining: Chaining = blake3.iv;
+  for (let i = 0; i < blocks; i++) {
+    const isLast = i === blocks - 1;
+    const flags = (i === 0 ? chunkStart : 0) | (isLast ? chunkEnd | root : 0);
+    const length = isLast ? bytes - 64 * i : 64;
+    const rest = { counter: [number, 0], length, flags } as const;
+    chaining = blake3.compress(chaining, padded.slice(16 * i, 16 * i + 16), rest).slice(0, 8);
+  }
+  return chaining;
+}
 
 /** The first half of the output: both halves of the working state, combined. */
 const folded = (v: readonly Word[]): Word[] => v.slice(0, 8).map((word, i) => word.xor(v[i + 8] as Word));

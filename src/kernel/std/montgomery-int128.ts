@@ -10,6 +10,9 @@ export function int128Text(kind: 'multiply' | 'square', shape: Omit<LimbShape, '
   return limbFunction('int128', kind, shape, ['unsigned __int128 t; u64 c, q;', ...body]);
 }
 
+/** GCC 12 takes 10 s and more for a large kernel into which assembly of so many operands is pasted, and 0.3 s where it is called. */
+const APART = '__attribute__((noinline)) ';
+
 /** A C function over arrays of limbs `r` (the result) and `a`, `b`, `n`, with `k` last; called once per lane. */
 export function limbFunction(
   by: string,
@@ -22,7 +25,7 @@ export function limbFunction(
   return {
     lanes: 1,
     prelude: [
-      `static inline void ${name}(u64 *r, ${numbers.map((p) => `const u64 *${p}`).join(', ')}, u64 k) {`,
+      `static ${by === 'adx' && spare < 4 ? APART : 'inline '}void ${name}(u64 *r, ${numbers.map((p) => `const u64 *${p}`).join(', ')}, u64 k) {`,
       ...body.map((line) => `  ${line}`),
       '}',
     ].join('\n'),

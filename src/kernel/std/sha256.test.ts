@@ -146,3 +146,20 @@ describe('belowTarget', () => {
     expect(ask(pairs)).toEqual(pairs.map(([digest, target]) => digest < target));
   });
 });
+
+test('one block into several states: each as if it were alone', () => {
+  const random = () => Array.from({ length: 40 }, () => randomBytes(4).readUInt32BE());
+  const inputs = Array.from({ length: 3 }, random);
+  const alone = each(inputs, (words) =>
+    [0, 8, 16].flatMap((at) => sha256.compress(words.slice(at, at + 8), words.slice(24))),
+  );
+  const together = each(inputs, (words) =>
+    sha256
+      .compressEach(
+        [0, 8, 16].map((at) => words.slice(at, at + 8)),
+        words.slice(24),
+      )
+      .flat(),
+  );
+  expect(together).toEqual(alone);
+});

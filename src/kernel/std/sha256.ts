@@ -1,6 +1,7 @@
 import { type Expr, type In, operand } from '../expr.js';
 import { bitSelect } from '../operations.js';
 import { std } from '../std-function.js';
+import { currentTrace } from '../trace.js';
 import type { Scalar } from '../types.js';
 import { armBody } from './sha256-arm.js';
 import { shaNiBody } from './sha256-shani.js';
@@ -19,6 +20,18 @@ export const sha256 = {
   /** One block of 16 words into the state. */
   compress(state: readonly In<'u32'>[], block: readonly In<'u32'>[]): Digest {
     return compress(...[...state, ...block].map((word) => operand('u32', word))) as unknown as Digest;
+  },
+
+  /**
+   * One block into each of several states: what follows from the block alone is computed once for all of them. (Where
+   * instructions compress, there is nothing to share.)
+   */
+  compressEach(states: readonly (readonly In<'u32'>[])[], block: readonly In<'u32'>[]): Digest[] {
+    if (Object.keys(natives).some((key) => currentTrace().natives.has(key))) {
+      return states.map((state) => sha256.compress(state, block));
+    }
+    const words = compressEach(...[...block, ...states.flat()].map((word) => operand('u32', word)));
+    return states.map((_, i) => words.slice(8 * i, 8 * i + 8) as unknown as Digest);
   },
 
   /** The words that complete a message of `bits` bits, a multiple of 32: a one bit, zeros, the length. */
@@ -57,14 +70,27 @@ export function belowTarget(digest: Digest, target: readonly In<'u32'>[]): Expr<
 /** Fractional parts of the cube roots of the first 64 primes. */
 export const roundConstants: readonly number[] = cubeRootFractions(64);
 
+const natives = { 'c-neon-sha': armBody(roundConstants), 'c-shani': shaNiBody(roundConstants) };
+
 const compress = std({
   name: 'sha256.compress',
   results: () => Array<Scalar>(8).fill('u32'),
-  generic: (...args) => generic(args.slice(0, 8) as Word[], args.slice(8) as Word[]),
-  native: { 'c-neon-sha': armBody(roundConstants), 'c-shani': shaNiBody(roundConstants) },
+  generic: (...args) => rounds(args.slice(0, 8) as Word[], expand(args.slice(8) as Word[])),
+  native: natives,
 });
 
-function generic(state: readonly Word[], block: readonly Word[]): Word[] {
+const compressEach = std({
+  name: 'sha256.compressEach',
+  results: (args) => Array<Scalar>(args.length - 16).fill('u32'),
+  generic: (...args) => {
+    const words = expand(args.slice(0, 16) as Word[]);
+    const states = args.slice(16) as Word[];
+    return Array.from({ length: states.length / 8 }, (_, i) => rounds(states.slice(8 * i, 8 * i + 8), words)).flat();
+  },
+});
+
+/** What each of the 64 rounds adds: a message word and the round's constant. */
+function expand(block: readonly Word[]): Word[] {
   const w = [...block];
   for (let t = 16; t < 64; t++) {
     const at = (back: number) => w[t - back] as Word;
@@ -75,13 +101,16 @@ function generic(state: readonly Word[], block: readonly Word[]): Word[] {
         .add(at(16)),
     );
   }
+  return w.map((word, t) => word.add(roundConstants[t] as number));
+}
+
+function rounds(state: readonly Word[], words: readonly Word[]): Word[] {
   let [a, b, c, d, e, f, g, h] = state as [Word, Word, Word, Word, Word, Word, Word, Word];
-  for (let t = 0; t < 64; t++) {
+  for (const word of words) {
     const t1 = h
       .add(bigSigma1(e))
       .add(bitSelect(e, f, g))
-      .add(w[t] as Word)
-      .add(roundConstants[t] as number);
+      .add(word);
     const t2 = bigSigma0(a).add(majority(a, b, c));
     [h, g, f, e, d, c, b, a] = [g, f, e, d.add(t1), c, b, a, t1.add(t2)];
   }

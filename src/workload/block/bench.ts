@@ -4,13 +4,16 @@ import { machine, machineLine } from '../../bench/machine.js';
 import { type Candidate, compare, LEAST_RUNS, type Spread, spreadOf } from '../../bench/measure.js';
 import { comparisonTable, measurementFields } from '../../bench/report.js';
 import { action, type Call } from '../../console/action.js';
+import { withExamples } from '../../console/conventions.js';
 import { Exit, type ExitCode } from '../../console/exit.js';
 import { type FeedingOptions, feedingOf, withFeedingOptions } from '../../console/feeding.js';
 import { duration } from '../../console/format.js';
 import { type OpeningOptions, startOpening, withOpeningOptions } from '../../console/opening.js';
 import { options, valued, wholeNumber } from '../../console/options.js';
+import { preparing } from '../../console/preparation.js';
 import { startScratchCache } from '../../console/scratch-cache.js';
 import { table } from '../../console/table.js';
+import { startTuning, type TuningOptions, withTuningOptions } from '../../console/tuning.js';
 import type { Device } from '../../device/device.js';
 import { thisCpu } from '../../device/native/cpu.js';
 import { openDevice, openDevices } from '../../device/registry.js';
@@ -31,16 +34,22 @@ export function blockBench(): Command {
         .argParser(wholeNumber(LEAST_RUNS, 1000))
         .default(LEAST_RUNS),
     );
-  return withFeedingOptions(withOpeningOptions(command)).addOption(options.json()).action(action(bench));
+  withTuningOptions(withFeedingOptions(withOpeningOptions(command)), 'known').action(action(bench));
+  return withExamples(
+    command,
+    ['millrace bench block', 'next to OpenSSL'],
+    ['millrace bench block --device cuda,opencl --pipeline poll', 'side by side, also as jobs'],
+  );
 }
 
-interface BenchOptions extends OpeningOptions, FeedingOptions {
+interface BenchOptions extends OpeningOptions, FeedingOptions, TuningOptions {
   readonly device: string;
   readonly runs: number;
 }
 
 async function bench({ output, options: given }: Call<BenchOptions>): Promise<ExitCode> {
   const { device: names, runs, threads } = given;
+  startTuning(given, output);
   const feeding = feedingOf(given);
   const opening = startOpening(given, output, feeding.driver);
   const opened = await openDevices(names, opening.options);
@@ -54,7 +63,10 @@ async function bench({ output, options: given }: Call<BenchOptions>): Promise<Ex
     output.event('machine', { ...host });
     output.line(machineLine(host));
     const translate = translation();
-    const compiles = await coldCompiles(opened);
+    const ids = new Set(opened.map(({ info }) => info.id));
+    const compiles = await preparing(output, 'compiling into an empty cache', ids.size, (step) =>
+      coldCompiles([...ids], step),
+    );
     const candidates: Candidate[] = [];
     for (const device of opened) {
       candidates.push(await rateOf(device, runs));
@@ -83,7 +95,6 @@ async function bench({ output, options: given }: Call<BenchOptions>): Promise<Ex
     return Exit.ok;
   } finally {
     await Promise.all(opened.map((device) => device.close()));
-    opening.end();
   }
 }
 
@@ -104,16 +115,16 @@ function translation(): { readonly first: number; readonly warm: Spread } {
 }
 
 /** Seconds to compile the kernel when no cache holds it, per device. */
-async function coldCompiles(devices: readonly Device[]): Promise<Map<string, number>> {
+async function coldCompiles(ids: readonly string[], done: (id: string) => void): Promise<Map<string, number>> {
   const seconds = new Map<string, number>();
   const scratch = startScratchCache();
   try {
-    for (const { info } of devices) {
-      if (seconds.has(info.id)) continue;
-      const device = await openDevice(info.id);
+    for (const id of ids) {
+      const device = await openDevice(id);
       try {
         const { compile } = await device.compile(headerScan({ topWordZero: true }));
-        seconds.set(info.id, compile.milliseconds / 1000);
+        seconds.set(id, compile.milliseconds / 1000);
+        done(id);
       } finally {
         await device.close();
       }

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { eventsOf } from '../../../test/events.js';
 import { listDevices } from '../../device/registry.js';
 
 // `millrace block solve` on the native device, as a process: the files it writes, byte for byte.
@@ -53,18 +54,37 @@ describe('solves', () => {
     rmSync(out);
   });
 
+  it.each([1, 16])('the same with %i blocks at a time', async (jobs) => {
+    const out = join(folder, 'jobs.out');
+    const { status } = await millrace('solve', join(data, 'synthetic/easy01.in'), out, '--jobs', `${jobs}`);
+    expect(status).toBe(0);
+    expect(readFileSync(out, 'latin1')).toBe(readFileSync(join(data, 'synthetic/easy01.out'), 'latin1'));
+    rmSync(out);
+  });
+
+  it('check is another name of verify', async () => {
+    const files = [join(data, 'course/case01.in'), join(data, 'course/case01.out')];
+    const [check, verify] = [await millrace('check', ...files), await millrace('verify', ...files)];
+    expect(check).toMatchObject({ status: 0, stdout: expect.stringContaining('block 4: correct\n') });
+    expect(check).toEqual(verify);
+    const wrong = await millrace('check', join(data, 'course/case01.in'), join(data, 'course/case00.out'));
+    expect(wrong.status).toBe(1);
+  });
+
   it('CRLF and upper case, and tells programs', async () => {
     const text = readFileSync(join(data, 'synthetic/easy01.in'), 'latin1');
     const [input, out] = [join(folder, 'odd.in'), join(folder, 'odd.out')];
     writeFileSync(input, text.toUpperCase().replaceAll('\n', '\r\n'));
     const { stdout, stderr } = await millrace('solve', input, out, '--json');
     expect(stderr).toBe('');
-    const events = stdout
-      .trimEnd()
-      .split('\n')
-      .map((line) => JSON.parse(line) as Record<string, unknown>);
-    expect(events.map(({ event }) => event)).toEqual(['device', ...Array<string>(5).fill('block'), 'done']);
-    expect(events[1]).toMatchObject({ block: 1, blocks: 5, nonce: 187, written: 'bb000000' });
+    const events = eventsOf(stdout).filter(({ event }) => event !== 'progress' && event !== 'prepared');
+    const told = events.filter(({ event }) => event === 'block').toSorted((a, b) => Number(a.block) - Number(b.block));
+    expect(told.map(({ block }) => block)).toEqual([1, 2, 3, 4, 5]);
+    expect(told[0]).toMatchObject({ block: 1, blocks: 5, nonce: 187, written: 'bb000000' });
+    expect(events.find(({ event }) => event === 'device')).toMatchObject({ id: expect.any(String) });
+    const done = events.at(-1);
+    expect(done).toMatchObject({ event: 'done', exit: 0, blocks: 5, unsolved: 0 });
+    expect(done?.tried).toBe(told.reduce((sum, { tried }) => sum + Number(tried), 0));
     expect(readFileSync(out, 'latin1')).toBe(readFileSync(join(data, 'synthetic/easy01.out'), 'latin1'));
   });
 });
@@ -81,11 +101,18 @@ it('a block without a nonce: zeros, a warning, the next block, status 1', async 
 it('Ctrl-C ends a long search with status 3, and nothing is written', async () => {
   const out = join(folder, 'stopped.out');
   const search = millrace('solve', join(data, 'mainnet/mainnet-0.in'), out, '--json');
-  // The device is open from the first event on; the search takes a minute.
-  search.child.stdout?.once('data', () => setTimeout(() => search.child.kill('SIGINT'), 300));
+  // Once the device is open the search takes a minute.
+  let told = '';
+  search.child.stdout?.on('data', (text: string) => {
+    if (!told.includes('"device"') && text.includes('"device"')) setTimeout(() => search.child.kill('SIGINT'), 300);
+    told += text;
+  });
   const { status, stdout } = await search;
   expect(status).toBe(3);
-  expect(stdout).toMatch(/^{"event":"device",.*}\n{"event":"error","code":"aborted",.*}\n{"event":"done","exit":3}\n$/);
+  expect(eventsOf(stdout).slice(-2)).toMatchObject([
+    { event: 'error', code: 'aborted' },
+    { event: 'done', exit: 3 },
+  ]);
   expect(readdirSync(folder).filter((name) => name.includes('stopped'))).toEqual([]);
 });
 

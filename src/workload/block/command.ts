@@ -1,18 +1,27 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { action, type Call } from '../../console/action.js';
+import { withExamples } from '../../console/conventions.js';
 import { Exit, type ExitCode } from '../../console/exit.js';
 import { type FeedingOptions, feedingOf, withFeedingOptions } from '../../console/feeding.js';
 import { count, duration, plural, rate } from '../../console/format.js';
-import { flag, options, valued } from '../../console/options.js';
-import type { Output } from '../../console/output.js';
-import { openProgress } from '../../console/progress.js';
+import { holding, type MonitorOptions, startMonitor, withMonitorOptions } from '../../console/monitor.js';
+import { type OpeningOptions, startOpening, withOpeningOptions } from '../../console/opening.js';
+import { flag, options, valued, wholeNumber } from '../../console/options.js';
+import type { Ending, Output } from '../../console/output.js';
+import { prepareKernels } from '../../console/preparation.js';
+import { type TelemetryOptions, withTelemetryOptions } from '../../console/telemetry/options.js';
+import { startTelemetry } from '../../console/telemetry/start.js';
+import { startTuning, type TuningOptions, withTuningOptions } from '../../console/tuning.js';
 import { openDevices } from '../../device/registry.js';
+import { tunedFeeding } from '../../engine/tune-known.js';
 import { MillraceError } from '../../kernel/error.js';
 import { checkWritable, readText, replaceFile, sameFile } from './disk.js';
 import { formatOutput, nonceText, parseInput, parseOutput } from './file.js';
-import { checkNonce, headerPrefix, targetOf, targetText } from './reference.js';
+import { checkNonce, headerPrefix, targetFromBits, targetText } from './reference.js';
 import { NONCES } from './scan.js';
-import { type Solution, Solver } from './solve.js';
+import { preparations, prepareMeanwhile, Solver } from './solve.js';
+import { JOBS, type SolvedBlock, solveAll } from './solve-all.js';
+import { blockTunable } from './tune.js';
 
 /** `millrace block …` */
 export function blockCommand(): Command {
@@ -25,98 +34,115 @@ export function blockCommand(): Command {
     .argument('<in>', 'blocks without their nonces')
     .argument('<out>', 'the nonces, in the same order')
     .addOption(options.devices().default('auto', 'the best there is'))
-    .addOption(options.threads())
     .addOption(flag('--any', 'any valid nonce will do, not the smallest'))
-    .addOption(valued('--nonces <from:to>', 'only these nonces, the last one not included').argParser(nonceRange));
-  withFeedingOptions(solving).addOption(options.json()).action(action(solve));
-  block
+    .addOption(valued('--nonces <from:to>', 'only these nonces, the last one not included').argParser(nonceRange))
+    .addOption(valued('--jobs <n>', 'blocks that are searched at a time').argParser(wholeNumber(1, 64)).default(JOBS));
+  withTelemetryOptions(withTuningOptions(withMonitorOptions(withOpeningOptions(withFeedingOptions(solving)))));
+  solving.action(action(solve));
+  withExamples(solving, ['millrace block solve blocks.in nonces.out --device cuda:0,cpu']);
+  const verifying = block
     .command('verify')
+    .alias('check')
     .description('recompute each block of IN with the nonces of OUT; any valid nonce is correct')
     .argument('<in>', 'blocks without their nonces')
     .argument('<out>', 'the nonces, in the same order')
-    .addOption(options.json())
     .action(action(verify));
+  withExamples(verifying, ['millrace block verify blocks.in nonces.out']);
   return block;
 }
 
-interface SolveOptions extends FeedingOptions {
+interface SolveOptions extends FeedingOptions, OpeningOptions, MonitorOptions, TuningOptions, TelemetryOptions {
   readonly device: string;
-  readonly threads?: number;
   readonly any?: boolean;
   readonly nonces?: { readonly from: number; readonly to: number };
+  readonly jobs: number;
 }
 
-async function solve({ output, options: given, args, signal }: Call<SolveOptions>): Promise<ExitCode> {
-  const [inName = '', outName = ''] = args;
+async function solve(call: Call<SolveOptions>): Promise<Ending> {
+  const { output, options: given, signal } = call;
+  const [inName = '', outName = ''] = call.args;
   const blocks = parseInput(await readText(inName), inName);
   await checkWritable(outName);
   if (await sameFile(inName, outName)) throw overwrites(inName);
+  startTuning(given, output);
   const { engine, driver } = feedingOf(given);
-  const threads = given.threads === undefined ? {} : { threads: given.threads };
-  const devices = await openDevices(given.device, { ...driver, ...threads });
+  const { options: opened, aim, tell } = startOpening(given, output, driver);
+  const targets = blocks.map(({ bits }) => targetFromBits(bits));
+  const telemetry = await startTelemetry(given, output, { name: 'block solve', unit: 'H' });
+  const opening = openDevices(given.device, { ...opened, ...telemetry.opening });
+  await prepareMeanwhile(opening, targets);
+  const devices = await opening;
   try {
     for (const { info } of devices) output.event('device', { id: info.id, name: info.name });
-    const solver = new Solver(devices, engine);
-    const progress = openProgress(process.stderr, !output.json);
-    const nonces: number[] = [];
-    for (const { bits } of blocks) await solver.prepare(targetOf(bits));
+    const feeding = await tunedFeeding(devices, blockTunable);
+    const solver = new Solver(devices, { feeding, ...engine, ...telemetry.engine });
+    await prepareKernels(output, solver.engine, preparations(targets));
+    telemetry.watch(solver.engine, devices);
     const start = performance.now();
-    let unsolved = 0;
+    const elapsed = () => (performance.now() - start) / 1000;
     let total = 0;
-    for (const [at, block] of blocks.entries()) {
-      const began = performance.now();
-      const seconds = () => (performance.now() - began) / 1000;
-      let tried = 0;
-      const solution = await solver.solve({
-        prefix: headerPrefix(block),
-        target: targetOf(block.bits),
-        mode: given.any ? 'any' : 'first',
-        ...given.nonces,
-        signal,
-        onProgress: (now) => {
-          tried = now;
-          progress.show(
-            () => `block ${at + 1} of ${blocks.length}  ${count(now)} tried  ${rate(now / seconds(), 'H')}`,
-          );
-        },
-      });
-      progress.clear();
-      if (solution === null) unsolved += 1;
-      total += tried;
-      nonces.push(solution?.nonce ?? 0);
-      tellBlock(output, { block: at + 1, blocks: blocks.length, tried, seconds: seconds() }, solution);
-    }
+    let done = 0;
+    const watched = {
+      name: `block solve ${inName}`,
+      unit: 'H',
+      progress: () => ({ done: BigInt(total) }),
+      devices: () => solver.engine.devices,
+      hits: () => done,
+      notes: () => [{ label: 'blocks', text: `${done} of ${blocks.length}` }],
+      ...chanceOf(targets),
+    };
+    const controls = { ...holding(solver.engine), stop: call.stop, signal };
+    const monitor = startMonitor(output, given, watched, controls);
+    const solutions = await solveAll(solver, blocks, {
+      mode: given.any ? 'any' : 'first',
+      jobs: given.jobs,
+      ...given.nonces,
+      ...(aim && { aim }),
+      signal,
+      onBlock: (block) => {
+        done += 1;
+        tellBlock(output, block, blocks.length);
+      },
+      onProgress: (tried) => {
+        total = tried;
+      },
+    }).finally(() => monitor.end());
+    const seconds = elapsed();
     await solver.close();
-    await replaceFile(outName, formatOutput(nonces));
-    const seconds = (performance.now() - start) / 1000;
+    await telemetry.end();
+    for (const device of devices) await tell(device);
+    await replaceFile(outName, formatOutput(solutions.map((solution) => solution?.nonce ?? 0)));
+    const unsolved = solutions.filter((solution) => solution === null).length;
     const solved = plural(blocks.length - unsolved, 'block');
     const where = devices.map(({ info: { id, name } }) => `${id} (${name})`).join(' and ');
     output.say(`${solved} solved in ${duration(seconds)} on ${where}, ${rate(total / seconds, 'H')}`);
-    return unsolved === 0 ? Exit.ok : Exit.no;
+    const exit = unsolved === 0 ? Exit.ok : Exit.no;
+    // Start-up is what went before the first search: the process's own start, devices, compilers.
+    return { exit, answer: { blocks: blocks.length, unsolved, tried: total, seconds, startup: start / 1000 } };
   } finally {
+    await telemetry.end();
     await Promise.all(devices.map((device) => device.close()));
   }
 }
 
-interface Tried {
-  readonly block: number;
-  readonly blocks: number;
-  readonly tried: number;
-  readonly seconds: number;
+/** How likely a nonce is to be valid, where that is the same for all blocks. */
+function chanceOf(targets: readonly bigint[]): { readonly chance?: number } {
+  const [target = 0n] = targets;
+  return new Set(targets).size === 1 ? { chance: Number(target) / 2 ** 256 } : {};
 }
 
-function tellBlock(output: Output, done: Tried, solution: Solution | null): void {
-  const which = `block ${String(done.block).padStart(String(done.blocks).length)} of ${done.blocks}`;
+function tellBlock(output: Output, { at, solution, tried, seconds }: SolvedBlock, blocks: number): void {
+  const which = `block ${String(at + 1).padStart(String(blocks).length)} of ${blocks}`;
+  const done = { block: at + 1, blocks, tried, seconds };
   if (solution === null) {
     output.event('block', { ...done, nonce: null });
     const warning = output.aside.warn('warning:');
-    output.say(`${warning} ${which} has no valid nonce (${count(done.tried)} tried); 00000000 stands in its place`);
+    output.say(`${warning} ${which} has no valid nonce (${count(tried)} tried); 00000000 stands in its place`);
     return;
   }
   const { nonce, hash } = solution;
   output.event('block', { ...done, nonce, written: nonceText(nonce), hash });
-  const figures = `${count(done.tried)} tried in ${duration(done.seconds)}, ${rate(done.tried / done.seconds, 'H')}`;
-  output.say(`${which}  ${nonceText(nonce)}  ${output.aside.dim(figures)}`);
+  output.say(`${which}  ${nonceText(nonce)}  ${output.aside.dim(`${count(tried)} tried in ${duration(seconds)}`)}`);
 }
 
 async function verify({ output, args }: Call<object>): Promise<ExitCode> {
@@ -132,7 +158,7 @@ async function verify({ output, args }: Call<object>): Promise<ExitCode> {
   let wrong = 0;
   for (const [at, block] of blocks.entries()) {
     const nonce = nonces[at] ?? 0;
-    const target = targetOf(block.bits);
+    const target = targetFromBits(block.bits);
     const { valid, hash } = checkNonce(headerPrefix(block), target, nonce);
     if (!valid) wrong += 1;
     output.event('block', { block: at + 1, nonce, correct: valid, hash, target: targetText(target) });

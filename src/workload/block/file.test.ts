@@ -117,14 +117,71 @@ describe('mutations of a valid file', () => {
           const plain = (text: string) => text.replace(/^0+(?=\d{1,7}$)/gm, '').replace(/\n?$/, '\n');
           expect(plain(written)).toBe(plain(canonical));
         } catch (error) {
-          if (!(error instanceof MillraceError)) throw error;
-          expect(error.code).toBe('input-format');
+          expectPlace(error);
         }
       }),
       { numRuns: 2000 },
     );
   });
 });
+
+describe('any text at all', () => {
+  const line = fc.oneof(
+    fc.string({ unit: 'binary-ascii', maxLength: 70 }),
+    fc.string({ unit: fc.constantFrom(...'0123456789abcdefABCDEF'), minLength: 8, maxLength: 8 }),
+    fc.string({ unit: fc.constantFrom(...'0123456789abcdef'), minLength: 64, maxLength: 64 }),
+    fc.nat({ max: 20 }).map(String),
+    fc.constantFrom('1', '2', '0', '1d00ffff', '207fffff', '4294967296', '9999999999', hash, '\r', ''),
+  );
+  const anything = fc.oneof(
+    fc.array(line, { maxLength: 30 }).map((lines) => lines.join('\n')),
+    fc.array(line, { maxLength: 30 }).map((lines) => `${lines.join('\r\n')}\r\n`),
+    fc.uint8Array({ maxLength: 500 }).map((bytes) => Buffer.from(bytes).toString('latin1')),
+  );
+  it.each([
+    ['input', parseInput, formatInput],
+    ['output', parseOutput, formatOutput],
+  ] as const)('as %s: an error that names line and field, or what can be written again', (_name, parse, format) => {
+    fc.assert(
+      fc.property(anything, (given) => {
+        let parsed: unknown;
+        try {
+          parsed = parse(given);
+        } catch (error) {
+          return expectPlace(error);
+        }
+        const written = (format as (parsed: unknown) => string)(parsed);
+        expect(parse(written)).toEqual(parsed);
+      }),
+      { numRuns: 3000 },
+    );
+  });
+
+  it('a file that promises more than it holds ends where it ends: 10^10 blocks, 10^10 transactions', () => {
+    const block = valid.slice(1, 5);
+    expect(failure(() => parseInput(['9999999999', ...block, '1', hash].join('\n'))).message).toContain('line 8');
+    expect(failure(() => parseInput(['1', ...block, '9999999999', hash].join('\n'))).message).toContain('line 8');
+  });
+
+  it('10^5 transactions, and a line of 10^7 characters', () => {
+    const many = Array<string>(1e5).fill(hash);
+    const [block] = parseInput(['1', ...valid.slice(1, 5), '100000', ...many].join('\n'));
+    expect(block?.transactions).toHaveLength(1e5);
+    const error = failure(() => parseInput(`1\n${'f'.repeat(1e7)}\n`));
+    expect(error.message).toContain('line 2: expected the version of block 1 of 1, 8 hex digits');
+    expect(error.message.length).toBeLessThan(500);
+  });
+});
+
+/** Every field that a file has, as errors name it. */
+const FIELDS =
+  /^the (?:in|out)put, line [1-9]\d*: expected (?:the number of blocks|the (?:version|previous hash|time|nbits|number of transactions|nonce) of block \d+ of \d+|transaction \d+ of \d+ of block \d+ of \d+|the end of the file)[,;]/;
+
+function expectPlace(error: unknown): void {
+  if (!(error instanceof MillraceError)) throw error;
+  expect(error.code).toBe('input-format');
+  expect(error.message).toMatch(FIELDS);
+}
 
 function failure(run: () => unknown): MillraceError {
   try {

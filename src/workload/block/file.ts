@@ -1,5 +1,5 @@
 import { MillraceError } from '../../kernel/error.js';
-import { type Block, targetOf } from './reference.js';
+import { type Block, targetFromBits } from './reference.js';
 
 /**
  * The course's text files: an input lists blocks without their nonces, an output the nonces. Lines end in LF or CRLF,
@@ -48,7 +48,7 @@ function parseBlock(lines: Lines, which: string): Block {
   const version = lines.word(`the version ${which}`);
   const previousHash = lines.hash(`the previous hash ${which}`);
   const time = lines.word(`the time ${which}`);
-  const bits = lines.word(`the nbits ${which}`, targetOf);
+  const bits = lines.word(`the nbits ${which}`, targetFromBits);
   const count = lines.number(`the number of transactions ${which}`);
   const transactions: string[] = [];
   while (transactions.length < count) {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { kernelStats, kernelText } from '../../kernel/index.js';
-import { headerScan } from './kernel.js';
+import { headerScan, versionScan } from './kernel.js';
 
 const kernel = headerScan({ topWordZero: true });
 
@@ -33,5 +33,23 @@ describe('the block kernel, written as three plain compressions', () => {
     expect(kernelText(kernel, { target: 'c', lanes: 8 })).toBe(
       kernelText(headerScan({ topWordZero: true }), { target: 'c', lanes: 8 }),
     );
+  });
+});
+
+describe('several versions per item', () => {
+  const sharing = (versions: number) => {
+    const { always, words } = kernelStats(versionScan({ topWordZero: true, versions }));
+    return { shared: (always.rotations + always.shifts + always.logic) / versions, additions: always.additions, words };
+  };
+
+  it('expand the second block once: by hand that leaves 1,667 operations of 1,819 with two, 1,591 with four', () => {
+    const [one, two, four] = [1, 2, 4].map(sharing);
+    expect(one!.shared).toBeLessThanOrEqual(1819);
+    expect(two!.shared).toBeLessThanOrEqual(1667);
+    expect(four!.shared).toBeLessThanOrEqual(1591);
+    // and the rest is there: each version has two compressions less one expansion
+    expect(four!.shared).toBeGreaterThan(1500);
+    expect(four!.additions / 4).toBeGreaterThan(850);
+    expect(four!.words.job).toBe(two!.words.job);
   });
 });

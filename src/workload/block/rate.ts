@@ -3,50 +3,53 @@ import type { Candidate } from '../../bench/measure.js';
 import { plural } from '../../console/format.js';
 import type { Device } from '../../device/device.js';
 import { between, Engine, type EngineOptions, search } from '../../engine/index.js';
+import { nameOf as settingName } from '../../engine/tune.js';
+import { settingFor, tunedFeeding } from '../../engine/tune-known.js';
 import { MillraceError } from '../../kernel/error.js';
 import { EASY, GENESIS_NONCES, genesis, genesisWindow } from './genesis.js';
-import { headerScan } from './kernel.js';
-import { checkNonce, headerPrefix, targetOf } from './reference.js';
-import { jobValues, NONCES, openSlot, type Piece, scan } from './scan.js';
+import { type BlockSetting, nonceFlow } from './nonce-flow.js';
+import { checkNonce, headerPrefix, targetFromBits } from './reference.js';
+import { NONCES, type Piece } from './scan.js';
+import { blockTunable, openScan } from './tune.js';
 
 /**
  * The kernel's rate at difficulty 1, over a window around the genesis block's nonce that takes about half a second. Its
  * hits are known, so each run is checked; and before the first, an easy target's known number of hits is.
  */
 export async function rateOf(device: Device, runs: number): Promise<Candidate> {
-  const prefix = headerPrefix(genesis);
-  await audit(device, prefix);
-  const target = targetOf(genesis.bits);
-  const scanning = await openScanning(device, prefix, target, true);
-  const piece = genesisWindow(await countFor(RUN_SECONDS, scanning));
-  const run = async () => outcome(device, piece, (await scanning(piece)).hits);
-  return { name: nameOf(device), unit: 'H', runs, run };
+  const setting = await settingFor(device, blockTunable);
+  await audit(device, setting);
+  const { scan } = await openScan(device, setting, target);
+  const piece = genesisWindow(await countFor(RUN_SECONDS, scan));
+  const run = async () => outcome(device, piece, (await scan(piece)).hits);
+  return { name: nameOf(device, setting), unit: 'H', runs, run };
 }
+
+const prefix = headerPrefix(genesis);
+const target = targetFromBits(genesis.bits);
 
 /** The rate that a job has: the same window in chunks that the engine keeps in flight, from its beginning to its end. */
 export async function fedRateOf(device: Device, runs: number, options: EngineOptions): Promise<Candidate> {
-  const prefix = headerPrefix(genesis);
-  const target = targetOf(genesis.bits);
-  const scanning = await openScanning(device, prefix, target, true);
-  const piece = genesisWindow(await countFor(RUN_SECONDS, scanning));
-  const engine = { ...options, pipeline: options.pipeline ?? 'poll' };
+  const setting = await settingFor(device, blockTunable);
+  const { scan } = await openScan(device, setting, target);
+  const piece = genesisWindow(await countFor(RUN_SECONDS, scan));
+  const feeding = await tunedFeeding([device], blockTunable);
+  const engine = { feeding, ...options, pipeline: options.pipeline ?? 'poll' };
+  const flow = nonceFlow({ prefix, target, most: NONCES }, setting);
   const space = between(BigInt(piece.base), BigInt(piece.base + piece.count));
   const run = async () => {
-    const feeding = new Engine([device], engine);
+    const fed = new Engine([device], engine);
     const hits: number[] = [];
     try {
-      const found = search(fedKernel, { engine: feeding, space, job: jobValues(prefix, target) });
+      const found = search(flow, { engine: fed, space });
       for await (const { nonce } of found) hits.push(nonce);
     } finally {
-      await feeding.close();
+      await fed.close();
     }
     return outcome(device, piece, hits);
   };
-  return { name: `${nameOf(device)}, fed (${engine.pipeline})`, unit: 'H', runs, run };
+  return { name: `${nameOf(device, setting)}, fed (${engine.pipeline})`, unit: 'H', runs, run };
 }
-
-/** One, so that its program is compiled once. */
-const fedKernel = headerScan({ topWordZero: true });
 
 function outcome(device: Device, { base, count }: Piece, hits: readonly number[]): { work: number; digest: string } {
   const known = GENESIS_NONCES.filter((nonce) => nonce >= base && nonce < base + count);
@@ -54,8 +57,10 @@ function outcome(device: Device, { base, count }: Piece, hits: readonly number[]
   return { work: count, digest: createHash('sha256').update(hits.join()).digest('hex') };
 }
 
-const nameOf = ({ info }: Device): string =>
-  info.kind === 'native' ? `native, ${plural(info.units, 'thread')}` : info.id;
+function nameOf({ info }: Device, setting: BlockSetting): string {
+  const name = info.kind === 'native' ? `native, ${plural(info.units, 'thread')}` : info.id;
+  return Object.keys(setting).length === 0 ? name : `${name}, tuned (${settingName(setting)})`;
+}
 
 const RUN_SECONDS = 0.5;
 
@@ -68,25 +73,14 @@ async function countFor(wanted: number, scanning: (piece: Piece) => Promise<{ se
 }
 
 /** Scans an easy target's window, where hits are many and their number is known, and recomputes each of them. */
-async function audit(device: Device, prefix: Uint8Array): Promise<void> {
-  const scanning = await openScanning(device, prefix, EASY.target, false);
+async function audit(device: Device, setting: BlockSetting): Promise<void> {
+  const { scan } = await openScan(device, setting, EASY.target);
   // The interpreter takes minutes for all of it.
   if (device.info.kind === 'interpreter') return;
-  const { hits } = await scanning({ base: 0, count: EASY.count });
+  const { hits } = await scan({ base: 0, count: EASY.count });
   if (new Set(hits).size !== EASY.hits) throw wrong(device, `${hits.length} hits instead of ${EASY.hits}`);
   const bad = hits.find((nonce) => !checkNonce(prefix, EASY.target, nonce).valid);
   if (bad !== undefined) throw wrong(device, `nonce ${bad}, whose hash is not below the target`);
-}
-
-async function openScanning(device: Device, prefix: Uint8Array, target: bigint, topWordZero: boolean) {
-  const program = await device.compile(headerScan({ topWordZero }));
-  const slot = await openSlot(device, program, device.stream());
-  const job = program.bind(jobValues(prefix, target));
-  return async (piece: Piece) => {
-    const { hits, seconds } = await scan(slot, job, piece);
-    if (hits === undefined) throw wrong(device, 'more hits than its ring holds');
-    return { hits, seconds };
-  };
 }
 
 function wrong({ info: { id } }: Device, what: string): MillraceError {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { MillraceError } from '../../kernel/error.js';
 import { parseInput, parseOutput } from './file.js';
-import { checkNonce, displayOf, header, headerPrefix, merkleRoot, targetOf, targetText } from './reference.js';
+import { checkNonce, displayOf, header, headerPrefix, merkleRoot, targetFromBits, targetText } from './reference.js';
 
 const data = new URL('../../../test/data/block/', import.meta.url);
 const text = (name: string) => readFileSync(new URL(name, data), 'latin1');
@@ -33,7 +33,7 @@ const synthetic = JSON.parse(text('synthetic/expected.json')) as Record<
 function expectVector(file: string, block: number, vector: Vector) {
   const input = parseInput(text(`${file}.in`))[block]!;
   const prefix = headerPrefix(input);
-  const target = targetOf(input.bits);
+  const target = targetFromBits(input.bits);
   expect(displayOf(merkleRoot(input.transactions))).toBe(vector.merkle_root);
   expect(targetText(target)).toBe(vector.target);
   expect(Buffer.from(header(prefix, vector.nonce)).toString('hex')).toBe(vector.header);
@@ -51,11 +51,11 @@ describe('main, test and signet blocks', () => {
   it.each(mainnet)('$name: the nonce on the chain and the smallest one', (vector) => {
     expectVector(`mainnet/${vector.name}`, 0, { ...vector, nonce: vector.chain_nonce });
     const [block] = parseInput(text(`mainnet/${vector.name}.in`));
-    const first = checkNonce(headerPrefix(block!), targetOf(block!.bits), vector.first_nonce);
+    const first = checkNonce(headerPrefix(block!), targetFromBits(block!.bits), vector.first_nonce);
     expect(first).toEqual({ valid: true, hash: vector.first_hash });
     expect(parseOutput(text(`mainnet/${vector.name}.out`))).toEqual([vector.first_nonce]);
     for (const nonce of vector.all_valid_nonces ?? []) {
-      expect(checkNonce(headerPrefix(block!), targetOf(block!.bits), nonce).valid).toBe(true);
+      expect(checkNonce(headerPrefix(block!), targetFromBits(block!.bits), nonce).valid).toBe(true);
     }
   });
 });
@@ -95,7 +95,7 @@ describe('targets', () => {
     [0x1d00ffff, 0xffffn << 208n],
     [0x181717f0, 0x1717f0n << 168n],
   ])('%x', (bits, target) => {
-    expect(targetOf(bits)).toBe(target);
+    expect(targetFromBits(bits)).toBe(target);
   });
 
   it.each([
@@ -116,7 +116,7 @@ describe('targets', () => {
     [0x23000001, 'more than 256 bits'],
     [0xff123456, 'more than 256 bits'],
   ])('%x is refused', (bits, why) => {
-    const refused = () => targetOf(bits);
+    const refused = () => targetFromBits(bits);
     expect(refused).toThrow(MillraceError);
     expect(refused).toThrow(why);
     expect(refused).toThrow(expect.objectContaining({ code: 'input-format' }));

@@ -49,10 +49,12 @@ export function header(prefix: Uint8Array, nonce: number): Uint8Array {
 export const hashHeader = (prefix: Uint8Array, nonce: number): Uint8Array => doubleHash(header(prefix, nonce));
 
 /**
- * The root of the transactions' tree, in header byte order. On every level an odd node is paired with itself; a single
- * transaction is its own root.
+ * The root of the tree of transaction ids, which are given as block explorers show them; the root is in header byte
+ * order. On every level an odd node is paired with itself; a single transaction is its own root.
  */
 export function merkleRoot(transactions: readonly string[]): Uint8Array {
+  const bad = transactions.findIndex((id) => !/^[0-9a-fA-F]{64}$/.test(id));
+  if (bad >= 0) throw invalid(`transaction ${bad + 1} is not 64 hex digits`, 'a merkle root', 'give transaction ids');
   let level = transactions.map(fromDisplay);
   while (level.length > 1) {
     const above: Uint8Array[] = [];
@@ -62,7 +64,8 @@ export function merkleRoot(transactions: readonly string[]): Uint8Array {
     level = above;
   }
   const [root] = level;
-  if (root === undefined) throw invalid('a block without transactions has no merkle root', 'a merkle root');
+  if (root === undefined)
+    throw invalid('no transactions have no merkle root', 'a merkle root', 'a block has at least one');
   return root;
 }
 
@@ -70,7 +73,8 @@ export function merkleRoot(transactions: readonly string[]): Uint8Array {
  * The target of a compact `bits` value, by Bitcoin's rule: the top byte is a length in bytes, the rest a signed
  * mantissa. Negative, zero and more than 256 bits are errors.
  */
-export function targetOf(bits: number): bigint {
+export function targetFromBits(bits: number): bigint {
+  if (!Number.isInteger(bits) || bits < 0 || bits > 0xffffffff) throw invalid(`${bits} is no nbits`, 'a target');
   const asked = `the target of nbits ${hex32(bits)}`;
   const exponent = bits >>> 24;
   const mantissa = BigInt(bits & 0x007fffff);
@@ -95,11 +99,7 @@ const doubleHash = (bytes: Uint8Array): Uint8Array => sha256(sha256(bytes));
 const sha256 = (bytes: Uint8Array): Uint8Array => createHash('sha256').update(bytes).digest();
 const hex32 = (value: number): string => value.toString(16).padStart(8, '0');
 
-function invalid(message: string, asked: string): MillraceError {
-  return new MillraceError({
-    code: 'input-format',
-    message,
-    asked,
-    advice: 'take the value from the block it describes, for example 1d00ffff for difficulty 1',
-  });
+function invalid(message: string, asked: string, advice = BITS): MillraceError {
+  return new MillraceError({ code: 'input-format', message, asked, advice });
 }
+const BITS = 'take the value from the block it describes, for example 1d00ffff for difficulty 1';

@@ -67,12 +67,12 @@ async function collect(completion: Completion, words: Uint32Array, program: Devi
 }
 
 /** SHA-256 reads its message as big-endian words. */
-function headerWords(prefix: Uint8Array): number[] {
+export function headerWords(prefix: Uint8Array): number[] {
   const view = new DataView(prefix.buffer, prefix.byteOffset, prefix.byteLength);
   return Array.from({ length: 19 }, (_, at) => view.getUint32(at * 4));
 }
 
 /** Most significant word first. */
-function targetWords(target: bigint): number[] {
+export function targetWords(target: bigint): number[] {
   return Array.from({ length: 8 }, (_, at) => Number((target >> BigInt(32 * (7 - at))) & 0xffffffffn));
 }

@@ -2,9 +2,10 @@ import { describe, expect, it } from 'vitest';
 import type { BoundJob, Device, DeviceBuffer, DeviceProgram, Launch, Report, Stream } from '../../device/device.js';
 import { sharedMemory } from '../../device/host-memory.js';
 import { MillraceError } from '../../kernel/error.js';
-import { checkNonce } from './reference.js';
+import { type Block, checkNonce, headerPrefix, targetFromBits } from './reference.js';
 import { jobValues } from './scan.js';
-import { Solver } from './solve.js';
+import { mostNonces, Solver } from './solve.js';
+import { solveAll } from './solve-all.js';
 
 const prefix = Buffer.alloc(76, 7);
 /** Every hash is below it, so whatever the fake device reports is right. */
@@ -56,13 +57,18 @@ describe('a search', () => {
     }
   });
 
-  it('scans a chunk again in smaller pieces when its ring overflows, and loses nothing', async () => {
-    const from = 1_000_000; // chunks have grown by then
-    const device = fakeDevice({ hits: (nonce) => nonce >= from });
-    expect((await new Solver(device).solve({ prefix, target: EASY }))?.nonce).toBe(from);
-    const overflowed = device.launches.find(({ base, count }) => base + count - Math.max(base, from) > 4096);
-    const again = device.launches.filter(({ base }) => base === overflowed?.base);
-    expect(again.length).toBeGreaterThan(1);
+  it('tries no more at a time than the target makes worth while', async () => {
+    const device = fakeDevice({ hits: (nonce) => nonce === 3000 });
+    expect((await new Solver(device).solve({ prefix, target: EASY }))?.nonce).toBe(3000);
+    expect(Math.max(...device.launches.map(({ count }) => count))).toBe(65);
+    // One in 2^20: 64 of them in 2^26, which chunks here never reach.
+    expect([EASY, 1n << 255n, 1n << 236n, 1n << 224n, 1n].map(mostNonces)).toEqual([
+      65,
+      129,
+      2 ** 26 + 1,
+      2 ** 32,
+      2 ** 32,
+    ]);
   });
 
   it('uses the variant that its target allows', async () => {
@@ -73,6 +79,67 @@ describe('a search', () => {
     // Nonce 3 is no solution at difficulty 1: the check refuses it, but the kernel was compiled by then.
     await solver.solve({ prefix, target: 1n << 223n }).catch(() => {});
     expect(device.compiled).toBe(2);
+  });
+});
+
+describe('many blocks', () => {
+  const bits = 0x207fffff;
+  const blockAt = (time: number): Block => ({
+    version: 1,
+    previousHash: '0'.repeat(64),
+    time,
+    bits,
+    transactions: ['a'.repeat(64)],
+  });
+  const blocks = Array.from({ length: 9 }, (_, at) => blockAt(at));
+  /** By node:crypto alone. */
+  const smallest = (block: Block) => {
+    let nonce = 0;
+    while (!checkNonce(headerPrefix(block), targetFromBits(bits), nonce).valid) nonce++;
+    return nonce;
+  };
+  const isRight = (nonce: number, job: { header: readonly number[] }) =>
+    checkNonce(bytesOf(job.header), targetFromBits(bits), nonce).valid;
+  const bytesOf = (words: readonly number[]) => {
+    const bytes = Buffer.alloc(76);
+    for (const [at, word] of words.entries()) bytes.writeUInt32BE(word, 4 * at);
+    return bytes;
+  };
+
+  it('several at a time; answers in their order, each told once, as soon as it is known', async () => {
+    const device = fakeDevice({ hits: isRight, shuffle: true });
+    const told: number[] = [];
+    const solver = new Solver(device);
+    const solutions = await solveAll(solver, blocks, { onBlock: ({ at }) => told.push(at) });
+    expect(solutions.map((one) => one?.nonce)).toEqual(blocks.map(smallest));
+    expect(told.toSorted()).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8]);
+    await solver.close();
+    expect(device.held).toBe(0);
+  });
+
+  it('one without a nonce does not hold up the others', async () => {
+    const none = blocks.findIndex((block) => smallest(block) > 0);
+    const range = { from: 0, to: 1 };
+    const solutions = await solveAll(new Solver(fakeDevice({ hits: isRight })), blocks, range);
+    expect(solutions[none]).toBeNull();
+    expect(solutions.map((one) => one?.nonce)).toEqual(blocks.map((block) => (smallest(block) === 0 ? 0 : undefined)));
+  });
+
+  it('a failure ends all of them, and is what is told', async () => {
+    const lost = new MillraceError({ code: 'device-failed', message: 'the driver is gone' });
+    const device = fakeDevice({ hits: () => false, failure: lost });
+    const solver = new Solver(device);
+    await expect(solveAll(solver, blocks, {})).rejects.toThrow('the driver is gone');
+    await solver.close();
+    expect(device.held).toBe(0);
+  });
+
+  it('a cancel ends all of them', async () => {
+    const device = fakeDevice({ hits: () => false, stuck: () => true });
+    const controller = new AbortController();
+    setTimeout(() => controller.abort(), 5);
+    const search = solveAll(new Solver(device), blocks, { signal: controller.signal });
+    await expect(search).rejects.toMatchObject({ name: 'AbortError' });
   });
 });
 
@@ -139,7 +206,7 @@ it('words stand as the kernel reads them', () => {
 });
 
 interface Behaviour {
-  readonly hits: (nonce: number) => boolean;
+  readonly hits: (nonce: number, job: { readonly header: readonly number[] }) => boolean;
   /** What is written instead of a hit. */
   readonly report?: (nonce: number) => number;
   /** Added to the ring's count. */
@@ -186,7 +253,7 @@ function fakeDevice(behaviour: Behaviour) {
         bindings: [],
         hit: [{ name: 'nonce', type: 'u32', length: 1, array: false }],
         ring: { headerWords: 4, recordWords: 2 },
-        bind: (): BoundJob => ({ program }),
+        bind: (job): BoundJob => Object.assign({ program }, { job }),
       };
       return program;
     },
@@ -231,7 +298,8 @@ function fakeStream(
       last = { base: Number(launch.base), count: Number(launch.count) };
       launches.push(last);
       const { base, count } = last;
-      queued.push(() => emit(behaviour, rings.get(launch.ring!)!, base, count));
+      const { job } = launch.job as BoundJob & { job: { header: readonly number[] } };
+      queued.push(() => emit(behaviour, rings.get(launch.ring!)!, { base, count }, job));
     },
     mark: () => {
       const commands = queued;
@@ -259,13 +327,13 @@ function fakeStream(
 function emit(
   { hits, report = (nonce) => nonce, extra = 0 }: Behaviour,
   ring: Uint32Array,
-  base: number,
-  count: number,
+  { base, count }: { base: number; count: number },
+  job: { readonly header: readonly number[] },
 ) {
   let found = 0;
   // Backwards: a device stores hits in no order.
   for (let item = count - 1; item >= 0; item -= 1) {
-    if (!hits(base + item)) continue;
+    if (!hits(base + item, job)) continue;
     if (4 + found * 2 < ring.length) ring.set([item, report(base + item)], 4 + found * 2);
     found += 1;
   }

@@ -1,52 +1,76 @@
 import type { Device } from '../../device/device.js';
-import { between, Engine, type EngineOptions, search } from '../../engine/index.js';
-import { headerScan } from './kernel.js';
+import { type Aim, between, Engine, type EngineOptions, type Preparation, search } from '../../engine/index.js';
+import { settingFor } from '../../engine/tune-known.js';
+import { tunedFlow } from '../../engine/tune-live.js';
+import { prepareKernel } from '../../kernel/index.js';
+import { compileOptions, isTopWordZero, kernelFor, nonceFlow } from './nonce-flow.js';
 import { checkNonce } from './reference.js';
-import { jobValues, NONCES } from './scan.js';
+import { NONCES } from './scan.js';
+import { blockTunable } from './tune.js';
 
 /** Finds nonces. It holds devices and programs between blocks; several searches share them by turns. */
 export class Solver {
-  readonly #engine: Engine;
+  readonly engine: Engine;
 
   constructor(devices: Device | readonly Device[], options?: EngineOptions) {
-    this.#engine = new Engine(Array.isArray(devices) ? devices : [devices as Device], options);
+    this.engine = new Engine(Array.isArray(devices) ? devices : [devices as Device], options);
   }
 
-  /** Compiles what a target needs, so that the first search is not charged for it. */
-  prepare(target: bigint): Promise<void> {
-    return this.#engine.prepare(kernelFor(target));
+  /** Compiles what targets need, so that the first search is not charged for it. */
+  async prepare(...targets: readonly bigint[]): Promise<void> {
+    await Promise.all(preparations(targets).map((one) => this.engine.prepare(one)));
   }
 
   /** The smallest valid nonce in `[from, to)` (any one with mode `any`), or null when there is none. */
-  async solve(wanted: Search): Promise<Solution | null> {
-    const { prefix, target, from = 0, to = NONCES, mode = 'first', signal, onProgress } = wanted;
-    signal?.throwIfAborted();
-    if (from >= to) return null;
-    let tried = 0;
-    const hits = search(kernelFor(target), {
-      engine: this.#engine,
-      space: between(BigInt(from), BigInt(to)),
-      job: jobValues(prefix, target),
-      mode,
-      // Every hit is recomputed by code that shares nothing with the kernel.
-      verify: ({ index, nonce }) => {
-        if (BigInt(nonce) !== index) return `but gave it as nonce ${nonce}`;
-        const { valid, hash } = checkNonce(prefix, target, nonce);
-        return valid || `but its hash ${hash} is not below the target`;
-      },
-      onProgress: ({ done }) => {
-        tried = Number(done);
-        onProgress?.(tried);
-      },
-      ...(signal && { signal }),
-    });
-    const hit = await hits.first();
-    return hit ? { nonce: hit.nonce, hash: checkNonce(prefix, target, hit.nonce).hash, tried } : null;
+  solve(wanted: Search): Promise<Solution | null> {
+    return solveOn(this.engine, wanted);
   }
 
   async close(): Promise<void> {
-    await this.#engine.close();
+    await this.engine.close();
   }
+}
+
+/**
+ * While devices are being opened, which takes drivers 0.2 to 0.6 s on threads of their own, this one does its part of the
+ * compiling. First they must have been asked: that takes a few turns, and most of the time here.
+ */
+export async function prepareMeanwhile(opening: Promise<unknown>, targets: readonly bigint[]): Promise<void> {
+  const asked = new Promise((resolve) => setTimeout(resolve, ASKED_MS));
+  await Promise.race([asked, opening.catch(() => undefined)]);
+  for (const topWordZero of variants(targets)) prepareKernel(kernelFor(topWordZero));
+}
+const ASKED_MS = 30;
+
+/** A search for one header's nonce, on an engine that others may use at the same time. */
+export async function solveOn(engine: Engine, wanted: Search): Promise<Solution | null> {
+  const { prefix, target, from = 0, to = NONCES, mode = 'first', signal, onProgress } = wanted;
+  signal?.throwIfAborted();
+  if (from >= to) return null;
+  let tried = 0;
+  const nonces = { prefix, target, most: mostNonces(target) };
+  const found = tunedFlow(blockTunable, (setting) => nonceFlow(nonces, setting));
+  const hits = search(found, {
+    engine,
+    space: between(BigInt(from), BigInt(to)),
+    mode,
+    ...(wanted.name !== undefined && { name: wanted.name }),
+    // Every hit is recomputed by code that shares nothing with the kernel.
+    verify: ({ index, nonce }) => {
+      if (BigInt(nonce) !== index) return `but gave it as nonce ${nonce}`;
+      const { valid, hash } = checkNonce(prefix, target, nonce);
+      return valid || `but its hash ${hash} is not below the target`;
+    },
+    onProgress: ({ done }) => {
+      tried = Number(done);
+      onProgress?.(tried);
+    },
+    // All nonces are half a second of a GPU's work: a hit is not to wait for a long chunk's end.
+    aim: wanted.aim ?? 'interactive',
+    ...(signal && { signal }),
+  });
+  const hit = await hits.first();
+  return hit ? { nonce: hit.nonce, hash: checkNonce(prefix, target, hit.nonce).hash, tried } : null;
 }
 
 export interface Search {
@@ -58,6 +82,10 @@ export interface Search {
   /** Not included; default 2^32. */
   readonly to?: number;
   readonly mode?: 'first' | 'any';
+  /** What it is called in telemetry. */
+  readonly name?: string;
+  /** How long chunks should be. */
+  readonly aim?: Aim;
   readonly signal?: AbortSignal;
   /** Called after each chunk with the number of nonces tried so far. */
   readonly onProgress?: (tried: number) => void;
@@ -69,7 +97,25 @@ export interface Solution {
   readonly tried: number;
 }
 
-/** Below 2^224 a digest's top word must be zero, which is the cheapest test there is: a variant of its own. */
-const kernelFor = (target: bigint) => (target < 1n << 224n ? kernels.topWordZero : kernels.anyTopWord);
+/**
+ * The largest chunk for a target. With more than 64 solutions in it all that comes after the first is thrown away, and
+ * each was recomputed before: at the easiest target of all, where every second nonce is valid, that took 0.3 s.
+ */
+export function mostNonces(target: bigint): number {
+  const nonces = (ENOUGH << 256n) / target + 1n;
+  return nonces < BigInt(NONCES) ? Number(nonces) : NONCES;
+}
+const ENOUGH = 64n;
 
-const kernels = { topWordZero: headerScan({ topWordZero: true }), anyTopWord: headerScan({ topWordZero: false }) };
+/** What targets need, each once, as it suits each device. */
+export function preparations(targets: readonly bigint[]): readonly Preparation[] {
+  return variants(targets).map((topWordZero) => ({
+    name: kernelFor(topWordZero).name,
+    on: async (device) => {
+      const setting = await settingFor(device, blockTunable);
+      return { kernel: kernelFor(topWordZero, setting.perThread), compile: compileOptions(setting) };
+    },
+  }));
+}
+
+const variants = (targets: readonly bigint[]): boolean[] => [...new Set(targets.map(isTopWordZero))];

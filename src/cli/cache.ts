@@ -1,0 +1,88 @@
+import { lstat } from 'node:fs/promises';
+import { Command } from 'commander';
+import { action, type Call } from '../console/action.js';
+import { withExamples } from '../console/conventions.js';
+import { Exit } from '../console/exit.js';
+import { tilde } from '../console/folders.js';
+import { bytes, count, duration, plural } from '../console/format.js';
+import { flag } from '../console/options.js';
+import type { Ending, Output } from '../console/output.js';
+import { table } from '../console/table.js';
+import { cacheDirectory } from '../device/cache.js';
+import { type CacheEntry, cacheEntries, clearEntries } from '../device/cache-entries.js';
+import { MillraceError } from '../kernel/error.js';
+
+/** `millrace cache` */
+export function cacheCommand(): Command {
+  const command = new Command('cache')
+    .description('what is kept of compiled programs; --clear empties it')
+    .addOption(flag('--clear', 'delete all of it; programs are then compiled anew'))
+    .action(action(cache));
+  return withExamples(command, ['millrace cache', 'how much, how old'], ['millrace cache --clear']);
+}
+
+async function cache({ output, options: { clear = false } }: Call<{ readonly clear?: boolean }>): Promise<Ending> {
+  const directory = cacheDirectory();
+  await checkOurs(directory, clear);
+  const entries = await cacheEntries(directory);
+  output.line(
+    `${output.style.bold(tilde(directory))}  ${plural(entries.length, 'entry', 'entries')}, ${bytes(sizeOf(entries))}`,
+  );
+  const kinds = byKind(entries);
+  tellKinds(output, kinds);
+  const gone = clear ? await clearEntries(directory, entries) : [];
+  if (clear) output.line(`deleted ${plural(gone.length, 'entry', 'entries')}, ${bytes(sizeOf(gone))}`);
+  return {
+    exit: Exit.ok,
+    answer: {
+      directory,
+      entries: entries.length,
+      bytes: sizeOf(entries),
+      kinds: [...kinds].map(([kind, some]) => ({
+        kind,
+        entries: some.length,
+        bytes: sizeOf(some),
+        oldest: some[0]?.made.toISOString(),
+        newest: some.at(-1)?.made.toISOString(),
+      })),
+      ...(clear && { deleted: gone.length, deletedBytes: sizeOf(gone) }),
+    },
+  };
+}
+
+const sizeOf = (entries: readonly CacheEntry[]): number => entries.reduce((sum, entry) => sum + entry.bytes, 0);
+
+function byKind(entries: readonly CacheEntry[]): Map<string, CacheEntry[]> {
+  const kinds = new Map<string, CacheEntry[]>();
+  for (const entry of entries) kinds.set(entry.kind, [...(kinds.get(entry.kind) ?? []), entry]);
+  return kinds;
+}
+
+function tellKinds(output: Output, kinds: ReadonlyMap<string, readonly CacheEntry[]>): void {
+  const age = (entry: CacheEntry | undefined): string =>
+    entry === undefined ? '' : duration(Math.max(1, Math.round((Date.now() - entry.made.getTime()) / 1000)));
+  const rows = [...kinds].map(([kind, some]) => [
+    kind,
+    count(some.length),
+    bytes(sizeOf(some)),
+    age(some[0]),
+    age(some.at(-1)),
+  ]);
+  if (rows.length === 0) return;
+  const heading = ['of', 'entries', 'size', 'oldest', 'newest'].map(output.style.dim);
+  for (const line of table([heading, ...rows], { indent: 2, right: [1, 2, 3, 4] })) output.line(line);
+}
+
+/** A link, or a folder of somebody else's, is looked at by its owner: nothing is deleted through it. */
+async function checkOurs(directory: string, isToBeCleared: boolean): Promise<void> {
+  const state = await lstat(directory).catch(() => undefined);
+  const me = process.getuid?.();
+  if (!isToBeCleared || state === undefined) return;
+  if (state.isDirectory() && (me === undefined || state.uid === me)) return;
+  throw new MillraceError({
+    code: 'io',
+    message: `${directory} is ${state.isDirectory() ? `a folder of user ${state.uid}` : 'no folder'}`,
+    asked: 'to delete what is in it',
+    advice: 'delete it yourself, or set MILLRACE_CACHE_DIR to a folder of your own',
+  });
+}

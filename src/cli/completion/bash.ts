@@ -1,0 +1,56 @@
+import { quoted } from './quoted.js';
+import type { OptionWords, Words } from './words.js';
+
+/** Completion for bash 3.2 and later: macOS still has that one. */
+export function bashScript(all: readonly Words[]): string {
+  return `# bash completion of millrace: eval "$(millrace completion bash)"
+_millrace() {
+  local cur=\${COMP_WORDS[COMP_CWORD]} prev='' path='' word words='' at
+  [ "$COMP_CWORD" -gt 0 ] && prev=\${COMP_WORDS[COMP_CWORD-1]}
+  COMPREPLY=()
+  # The command so far: words that are names of commands, one below the other.
+  for ((at = 1; at < COMP_CWORD; at++)); do
+    word=\${COMP_WORDS[at]}
+    case "$path $word" in
+${all
+  .filter(({ path }) => path !== '')
+  .map(({ path }) => `      ${quoted(` ${path}`)}) path=${quoted(` ${path}`)} ;;`)
+  .join('\n')}
+    esac
+  done
+  case "$path $prev" in
+${all.flatMap(valueCases).join('\n')}
+  esac
+  case "$path" in
+${all.map(wordsCase).join('\n')}
+  esac
+  COMPREPLY=($(compgen -W "$words" -- "$cur"))
+}
+complete -o default -F _millrace millrace
+`;
+}
+
+/** What follows an option that takes a value. */
+function valueCases({ path, options }: Words): string[] {
+  const prefix = path === '' ? '' : ` ${path}`;
+  return options
+    .filter(({ value }) => value !== 'none')
+    .map((option) => {
+      const patterns = option.flags.map((flag) => quoted(`${prefix} ${flag}`)).join('|');
+      return `    ${patterns}) ${reply(option)}; return ;;`;
+    });
+}
+
+function reply({ value, choices }: OptionWords): string {
+  if (value === 'choice') return `COMPREPLY=($(compgen -W ${quoted(choices.join(' '))} -- "$cur"))`;
+  // Left to bash itself (\`-o default\`), which completes names of files; of other values nothing is known.
+  return value === 'folder' ? 'COMPREPLY=($(compgen -d -- "$cur"))' : ':';
+}
+
+function wordsCase({ path, commands, options, choices, takesFiles }: Words): string {
+  const flags = options.flatMap((option) => option.flags).join(' ');
+  const names = [...commands.map(({ name }) => name), ...choices].join(' ');
+  const pattern = quoted(path === '' ? '' : ` ${path}`);
+  const plain = takesFiles ? 'return' : `words=${quoted(names)}`;
+  return `    ${pattern}) case "$cur" in -*) words=${quoted(flags)} ;; *) ${plain} ;; esac ;;`;
+}

@@ -1,0 +1,35 @@
+import { Argument, Command } from 'commander';
+import { action, type Call } from '../../console/action.js';
+import { withExamples } from '../../console/conventions.js';
+import { Exit } from '../../console/exit.js';
+import type { Ending } from '../../console/output.js';
+import { bashScript } from './bash.js';
+import { fishScript } from './fish.js';
+import { type Words, wordsOf } from './words.js';
+import { zshScript } from './zsh.js';
+
+/** `millrace completion` */
+export function completionCommand(): Command {
+  const command = new Command('completion')
+    .description('a script by which a shell completes commands and options')
+    .addArgument(new Argument('<shell>', 'which').choices(Object.keys(scripts)));
+  command.action(action((call: Call<object>) => completion(call, command)));
+  return withExamples(
+    command,
+    ['eval "$(millrace completion bash)"', 'in ~/.bashrc'],
+    ['eval "$(millrace completion zsh)"', 'in ~/.zshrc, after compinit'],
+    ['millrace completion fish > ~/.config/fish/completions/millrace.fish'],
+  );
+}
+
+async function completion({ output, args: [shell = ''] }: Call<object>, command: Command): Promise<Ending> {
+  const script = scripts[shell]?.(wordsOf(command.parent ?? command)) ?? '';
+  output.line(script.trimEnd());
+  return { exit: Exit.ok, answer: { shell, script } };
+}
+
+const scripts: Readonly<Record<string, (words: readonly Words[]) => string>> = {
+  bash: bashScript,
+  zsh: zshScript,
+  fish: fishScript,
+};

@@ -1,0 +1,2 @@
+/** A word for a shell, whatever it holds. */
+export const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;

@@ -1,0 +1,64 @@
+import type { Argument, Command, Option } from 'commander';
+
+/** What can be typed after a command's name: what completion scripts are printed from. */
+export interface Words {
+  /** `block solve`; empty for the program itself. */
+  readonly path: string;
+  readonly does: string;
+  readonly commands: readonly { readonly name: string; readonly does: string }[];
+  readonly options: readonly OptionWords[];
+  /** Choices of its first argument; undefined where it takes files or anything else. */
+  readonly choices: readonly string[];
+  readonly takesFiles: boolean;
+}
+
+export interface OptionWords {
+  readonly flags: readonly string[];
+  readonly does: string;
+  /** What follows: nothing, one of some words, a file, a folder, or anything. */
+  readonly value: 'none' | 'choice' | 'file' | 'folder' | 'any';
+  readonly choices: readonly string[];
+}
+
+/** The program and every command below it. */
+export function wordsOf(command: Command, path: readonly string[] = []): Words[] {
+  const help = { flags: ['-h', '--help'], does: 'this help', value: 'none', choices: [] } as const;
+  const own: Words = {
+    path: path.join(' '),
+    does: command.description(),
+    commands: command.commands.map((one) => ({ name: one.name(), does: one.description() })),
+    options: [...command.options.filter(({ hidden }) => !hidden).map(optionOf), help],
+    choices: command.registeredArguments[0]?.argChoices ?? [],
+    takesFiles: command.registeredArguments.some(isFile),
+  };
+  return [own, ...command.commands.flatMap((one) => wordsOf(one, [...path, one.name()]))];
+}
+
+function optionOf(option: Option): OptionWords {
+  const flags = [option.short, option.long].filter((flag) => flag !== undefined);
+  const choices = option.long === '--device' ? DEVICES : (option.argChoices ?? []);
+  return { flags, does: option.description, value: takenBy(option, choices), choices };
+}
+
+/** Kinds, and the first of each that may be several; asking drivers at every press of a key would take a second. */
+const DEVICES = [
+  'auto',
+  'cuda',
+  'cuda:0',
+  'opencl',
+  'opencl:0',
+  'webgpu',
+  'webgpu:0',
+  'native',
+  'cpu',
+  'wasm',
+  'interpreter',
+];
+
+function takenBy({ required, optional, flags }: Option, choices: readonly string[]): OptionWords['value'] {
+  if (!required && !optional) return 'none';
+  if (choices.length > 0) return 'choice';
+  return /[<[]file/.test(flags) ? 'file' : /[<[](dir|folder)/.test(flags) ? 'folder' : 'any';
+}
+
+const isFile = (argument: Argument): boolean => /file|^in$|^out$/.test(argument.name());

@@ -1,0 +1,87 @@
+import { spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { RESUMED } from '../../console/booking.js';
+import { Exit, type ExitCode } from '../../console/exit.js';
+import type { Ending } from '../../console/output.js';
+import { MillraceError } from '../../kernel/error.js';
+import type { JobRecord, JobSummary } from '../../store/index.js';
+import type { StoreCall, StoreOptions } from './command.js';
+import { until } from './control.js';
+
+/**
+ * `millrace jobs resume`: a paused job goes on in the process that has it; one that nobody has is run by its own command
+ * in its own folder. Several are run one after the other; the first that does not end well is the answer.
+ */
+export async function resume({ output, options, args, signal, store }: StoreCall<ResumeOptions>): Promise<Ending> {
+  const given = (args as readonly (string | readonly string[])[]).flat();
+  if (given.length === 0 && !options.all) throw nothingNamed();
+  const open = async (): Promise<JobSummary[]> =>
+    (await store.jobs()).filter(
+      ({ job, isRunning }) => !isRunning && ['open', 'running', 'paused'].includes(job.state),
+    );
+  const jobs = options.all ? await open() : await Promise.all(given.map((id) => store.find(id)));
+  for (const { job, isRunning } of jobs) {
+    if (signal.aborted) return Exit.stopped;
+    if (isRunning) {
+      await store.request(job.id, 'resume');
+      const goesOn = await until(store, job.id, ({ job: { state } }) => state === 'running');
+      output.say(`job ${job.id}: ${goesOn ? 'goes on' : 'it was asked to go on, and has not answered yet'}`);
+      continue;
+    }
+    output.say(`job ${job.id}: millrace ${job.call.args.join(' ')}`);
+    const exit = await run(job, options.dataDir, signal);
+    if (exit !== Exit.ok && exit !== Exit.no) return exit as ExitCode;
+    if (!options.all && jobs.length === 1) return exit as ExitCode;
+  }
+  return Exit.ok;
+}
+
+interface ResumeOptions extends StoreOptions {
+  readonly all?: boolean;
+}
+
+/** The command again, as a process of its own. */
+function run({ id, call }: JobRecord, dataDir: string, signal: AbortSignal): Promise<number> {
+  const main = fileURLToPath(new URL('../main.js', import.meta.url));
+  if (call.args.length === 0) throw noCommand(id);
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, [main, ...call.args], {
+      ...(call.folder !== '' && { cwd: call.folder }),
+      env: { ...process.env, ...call.environment, MILLRACE_DATA_DIR: dataDir, [RESUMED]: id },
+      stdio: 'inherit',
+    });
+    // Ctrl-C on a terminal reaches the child by itself; a signal to this process does not.
+    const stop = (): boolean => child.kill('SIGTERM');
+    if (!process.stdin.isTTY) signal.addEventListener('abort', stop, { once: true });
+    child.once('error', (cause) => reject(notStarted(id, call.folder, cause)));
+    child.once('close', (code) => {
+      signal.removeEventListener('abort', stop);
+      resolve(code ?? Exit.aborted);
+    });
+  });
+}
+
+const nothingNamed = (): MillraceError =>
+  new MillraceError({
+    code: 'usage',
+    message: 'no job is named',
+    asked: 'jobs resume',
+    advice: 'give an id (`millrace jobs list`), last, or --all',
+  });
+
+const noCommand = (id: string): MillraceError =>
+  new MillraceError({
+    code: 'usage',
+    message: `job ${id} has no command: it was imported`,
+    asked: `to go on with job ${id}`,
+    advice: 'run the command yourself, with the same parameters: it finds the job',
+  });
+
+const notStarted = (id: string, folder: string, cause: Error): MillraceError =>
+  new MillraceError({
+    code: 'io',
+    message: `its command could not be started in ${folder}: ${cause.message}`,
+    asked: `to go on with job ${id}`,
+    advice: 'go to the folder where its file is now and run the command there',
+    cause,
+  });

@@ -1,0 +1,99 @@
+import { Exit } from '../../console/exit.js';
+import { age, count, duration, percent, plural } from '../../console/format.js';
+import { type Ending, jsonLine } from '../../console/output.js';
+import { table } from '../../console/table.js';
+import { endOf } from '../../engine/index.js';
+import { shareOf } from '../../engine/space.js';
+import { type JobSummary, unspell } from '../../store/index.js';
+import type { StoreCall, StoreOptions } from './command.js';
+
+/** `millrace jobs list` */
+export async function list({ output, options, store }: StoreCall<ListOptions>): Promise<Ending> {
+  const all = await store.jobs();
+  const shown = all.filter(({ job }) => (options.open ? !OVER.includes(job.state) : job.state !== 'replaced'));
+  for (const summary of shown) output.event('job', eventOf(summary));
+  const heading = ['id', 'state', 'done', 'hits', 'worked', 'last', 'prio', 'job'].map(output.style.dim);
+  const rows = shown.map((summary) => {
+    const { job, done, hits } = summary;
+    return [
+      job.id,
+      stateOf(summary),
+      percent(shareOf(done, job.space.length)),
+      count(hits),
+      duration(job.elapsedMs / 1000),
+      age(Date.now() - job.activeMs),
+      String(job.priority),
+      job.name,
+    ];
+  });
+  if (rows.length > 0) for (const line of table([heading, ...rows], { right: [2, 3, 4, 5, 6] })) output.line(line);
+  else output.say(`no jobs in ${store.directory}`);
+  return Exit.ok;
+}
+
+interface ListOptions extends StoreOptions {
+  readonly open?: boolean;
+}
+
+const OVER: readonly string[] = ['complete', 'answered', 'cancelled', 'replaced'];
+
+/** `millrace jobs show` */
+export async function show({ output, options, args: [id = ''], store }: StoreCall<ShowOptions>): Promise<Ending> {
+  const summary = await store.find(id);
+  const { job, done, hits: found, ranges } = summary;
+  const progress = await store.progress(job.id);
+  output.event('job', eventOf(summary));
+  const line = (name: string, text: string): void => output.line(`${output.style.dim(name.padEnd(9))} ${text}`);
+  output.line(`${output.style.bold(job.id)}  ${job.name}`);
+  line('state', `${stateOf(summary)}${job.reason === undefined ? '' : `: ${job.reason.split('\n', 1)[0]}`}`);
+  const { space } = job;
+  line('space', `${count(space.start)} to ${count(endOf(space))}`);
+  line('done', `${count(done)}, ${percent(shareOf(done, space.length))}, in ${plural(ranges, 'range')}`);
+  line('hits', count(found));
+  line('worked', `${duration(job.elapsedMs / 1000)}${job.devices.length > 0 ? ` on ${job.devices.join(', ')}` : ''}`);
+  line('begun', `${age(Date.now() - job.madeMs)} ago, last worked on ${age(Date.now() - job.activeMs)} ago`);
+  line('priority', String(job.priority));
+  line('with', jsonLine(job.params));
+  line('command', `millrace ${job.call.args.join(' ')}`);
+  if (job.call.folder !== '') line('in', job.call.folder);
+  if (options.ranges) {
+    for (const { start, past, hits } of progress.done) {
+      output.event('range', { start, end: past, hits });
+      output.line(`  ${start}:${past}  ${plural(hits, 'hit')}`);
+    }
+  }
+  for (const { index, fields } of progress.hits) {
+    const values = unspell(fields) as object;
+    output.event('hit', { index, hit: values });
+    output.line(`  ${index}  ${jsonLine(values)}`);
+  }
+  return Exit.ok;
+}
+
+interface ShowOptions extends StoreOptions {
+  readonly ranges?: boolean;
+}
+
+/** A job that says it is running while nobody has it was interrupted. */
+export function stateOf({ job, isRunning }: JobSummary): string {
+  const isSaid = job.state === 'running' || job.state === 'paused';
+  return isSaid && !isRunning ? 'interrupted' : job.state;
+}
+
+/** A job as an event. */
+function eventOf(summary: JobSummary): Readonly<Record<string, unknown>> {
+  const { job, done, hits } = summary;
+  return {
+    id: job.id,
+    name: job.name,
+    state: stateOf(summary),
+    done,
+    length: job.space.length,
+    hits,
+    elapsedSeconds: job.elapsedMs / 1000,
+    priority: job.priority,
+    devices: job.devices,
+    begun: new Date(job.madeMs).toISOString(),
+    active: new Date(job.activeMs).toISOString(),
+  };
+}

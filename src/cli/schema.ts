@@ -1,0 +1,23 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { Argument, Command } from 'commander';
+import { action, type Call } from '../console/action.js';
+import { withExamples } from '../console/conventions.js';
+import { Exit } from '../console/exit.js';
+import type { Ending } from '../console/output.js';
+
+/** `millrace schema` */
+export function schemaCommand(): Command {
+  const command = new Command('schema')
+    .description('the JSON Schema of what --json and --events write')
+    .addArgument(new Argument('[of]', 'of which').choices(['events']).default('events'))
+    .action(action(schema));
+  return withExamples(command, ['millrace schema events > events.schema.json']);
+}
+
+async function schema({ output }: Call<object>): Promise<Ending> {
+  const path = createRequire(import.meta.url).resolve('millrace/events.schema.json');
+  const text = readFileSync(path, 'utf8');
+  output.line(text.trimEnd());
+  return { exit: Exit.ok, answer: { schema: JSON.parse(text) as unknown } };
+}

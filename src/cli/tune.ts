@@ -1,0 +1,165 @@
+import { Argument, Command } from 'commander';
+import { action, type Call } from '../console/action.js';
+import { withExamples } from '../console/conventions.js';
+import { Exit } from '../console/exit.js';
+import { duration, percent, plural, rate } from '../console/format.js';
+import { type OpeningOptions, startOpening, withOpeningOptions } from '../console/opening.js';
+import { flag, options, valued } from '../console/options.js';
+import type { Ending, Output } from '../console/output.js';
+import { seconds } from '../console/quantity.js';
+import { table } from '../console/table.js';
+import type { Device } from '../device/device.js';
+import { openDevices } from '../device/registry.js';
+import { nameOf, type Tunable, type TuningRecord, tune } from '../engine/tune.js';
+import { keepTuning, keepTuningsOn, tuningFor } from '../engine/tune-known.js';
+import { LedgerTunings } from '../store/tunings.js';
+import { tunables } from '../workload/tunables.js';
+
+/** `millrace tune` */
+export function tuneCommand(): Command {
+  const names = tunables.map(({ name }) => name);
+  const command = new Command('tune')
+    .description('find out what suits workloads on devices, and keep it for their jobs')
+    .addArgument(new Argument('[workload...]', 'which; default all').choices(names))
+    .addOption(options.devices().default('auto', 'the best there is'))
+    .addOption(options.dataDir())
+    .addOption(flag('--show', 'what is known, with every timing; nothing is measured').conflicts(['reset', 'retune']))
+    .addOption(flag('--reset', 'forget what is known; nothing is measured').conflicts('retune'))
+    .addOption(flag('--retune', 'measure again what is known'))
+    .addOption(
+      valued('--budget <time>', 'the most time for each workload on each device')
+        .argParser(seconds)
+        .default(BUDGET_S, '5m'),
+    );
+  withOpeningOptions(command).action(action(run));
+  return withExamples(
+    command,
+    ['millrace tune', 'all workloads on the best device'],
+    ['millrace tune block --device cuda,cpu --retune', 'again, with all candidates'],
+    ['millrace tune --show', 'what jobs use now, and why'],
+  );
+}
+
+const BUDGET_S = 300;
+
+interface TuneCommandOptions extends OpeningOptions {
+  readonly device: string;
+  readonly dataDir: string;
+  readonly show?: boolean;
+  readonly reset?: boolean;
+  readonly retune?: boolean;
+  readonly budget: number;
+}
+
+async function run(call: Call<TuneCommandOptions>): Promise<Ending> {
+  const { output, options: given, args } = call;
+  const asked = (args[0] ?? []) as unknown as readonly string[];
+  const wanted = tunables.filter(({ name }) => asked.length === 0 || asked.includes(name));
+  keepTuningsOn(new LedgerTunings(given.dataDir));
+  const opening = startOpening(given, output);
+  const devices = await openDevices(given.device, opening.options);
+  let tuned = 0;
+  try {
+    for (const device of devices) {
+      output.event('device', { id: device.info.id, name: device.info.name });
+      for (const tunable of wanted) {
+        const did = await one(call, device, tunable);
+        if (did) tuned++;
+      }
+      await opening.tell(device);
+    }
+    return { exit: Exit.ok, answer: { tuned } };
+  } finally {
+    await Promise.all(devices.map((device) => device.close()));
+  }
+}
+
+/** One workload on one device; whether it was measured. */
+async function one(
+  { output, options: given, signal }: Call<TuneCommandOptions>,
+  device: Device,
+  tunable: Tunable,
+): Promise<boolean> {
+  const what = `${output.style.bold(tunable.name)} on ${device.info.id}`;
+  if (given.reset) {
+    await keepTuning(device, tunable, undefined);
+    output.line(`${what}: forgotten`);
+    return false;
+  }
+  const known = await tuningFor(device, tunable);
+  if (given.show) {
+    if (known) tell(output, device, tunable, known, true);
+    else output.line(`${what}: nothing is known`);
+    return false;
+  }
+  if (known?.isWhole && !given.retune) {
+    tell(output, device, tunable, known, true);
+    output.say('known from before; --retune measures again');
+    return false;
+  }
+  if (tunable.axes(device.info).length === 0) {
+    output.line(`${what}: there is nothing to choose`);
+    return false;
+  }
+  const start = performance.now();
+  const record = await watched(output, (onStep) => tune(device, tunable, { seconds: given.budget, signal, onStep }));
+  await keepTuning(device, tunable, record);
+  tell(output, device, tunable, record, false);
+  output.say(`measured in ${duration((performance.now() - start) / 1000)}`);
+  if (!record.isWhole) output.warn(`not everything was tried in ${duration(given.budget)}; --budget gives it more`);
+  return true;
+}
+
+async function watched<T>(
+  output: Output,
+  work: (onStep: (step: { axis: string; round: number; candidates: number }) => void) => Promise<T>,
+): Promise<T> {
+  try {
+    return await work(({ axis, round, candidates }) => {
+      output.event('tuning', { axis, round, candidates });
+      output.explain(`${axis}: round ${round}, ${plural(candidates, 'candidate')}`);
+      if (output.live.isThere) output.live.show([`${axis}  round ${round}  ${plural(candidates, 'candidate')}`]);
+    });
+  } finally {
+    output.live.clear();
+  }
+}
+
+/** A line for the choice, then a table for each axis. */
+function tell(output: Output, { info }: Device, tunable: Tunable, record: TuningRecord, isKnown: boolean): void {
+  const { setting, gain, rate: perSecond, unit, isWhole, axes } = record;
+  output.event('tuned', {
+    device: info.id,
+    workload: tunable.name,
+    isKnown,
+    isWhole,
+    unit,
+    rate: perSecond,
+    setting,
+    gain,
+    axes,
+  });
+  const by = Object.keys(setting).length === 0 ? 'nothing was better' : `${percent(gain - 1)} faster than untuned`;
+  output.line(`${output.style.bold(tunable.name)} on ${info.id}: ${nameOf(setting)} (${by}), ${rate(perSecond, unit)}`);
+  for (const axis of axes) {
+    output.line(
+      `\n  ${axis.name}, ${plural(axis.rounds, 'round')} by ${axis.measured === 'job' ? 'jobs' : 'launches'}`,
+    );
+    const rows = axis.candidates.map(({ name, samples, gain: ratio, unfit, discarded }, at) => {
+      const rates = samples.map(([work, took]) => work / took).sort((a, b) => a - b);
+      const middle = rates[rates.length >> 1];
+      const fate =
+        unfit ??
+        (discarded === undefined ? (at === axis.winner ? 'best' : '') : `left out after ${plural(discarded, 'round')}`);
+      return [
+        name,
+        middle === undefined ? '' : rate(middle, unit),
+        ratio === undefined ? '' : ratio.toFixed(3),
+        plural(samples.length, 'run'),
+        fate,
+      ];
+    });
+    for (const line of table(rows, { indent: 4, right: [1, 2, 3] })) output.line(line);
+  }
+  output.line();
+}

@@ -1,0 +1,80 @@
+import { describe, expect, it } from 'vitest';
+import { FREE, FULL_BUDGET, type Hold, hold, spend, threadsWithin } from './limits.js';
+
+describe('a device that gets hot', () => {
+  const walk = (temperatures: readonly (number | undefined)[], maxTemp = 80): boolean[] => {
+    let state: Hold = FREE;
+    return temperatures.map((temperatureC, at) => {
+      state = hold(state, temperatureC === undefined ? {} : { temperatureC }, { maxTemp }, at * 2000);
+      return state.held === 'too hot';
+    });
+  };
+  it('is held at the limit and let go when it is 5 °C cooler, not before', () => {
+    expect(walk([70, 79.9, 80, 79, 76, 75.1, 75, 79, 81])).toEqual([
+      ...[false, false, true, true, true, true],
+      ...[false, false, true],
+    ]);
+  });
+  it('stays held while its sensor is silent', () =>
+    expect(walk([85, undefined, undefined, 74])).toEqual([true, true, true, false]));
+  it('is not held by a sensor that never says anything', () => expect(walk([undefined])).toEqual([false]));
+});
+
+describe('a device that draws much power', () => {
+  it('is held for a while, whatever it draws while it does nothing', () => {
+    let state: Hold = FREE;
+    const held = ([powerW, nowMs]: readonly [number, number]): string | undefined => {
+      state = hold(state, { powerW }, { maxPower: 300 }, nowMs);
+      return state.held;
+    };
+    const readings = [
+      [290, 0],
+      [310, 2000],
+      [60, 4000],
+      [60, 6000],
+      [60, 7000],
+      [320, 9000],
+    ] as const;
+    expect(readings.map(held)).toEqual([
+      undefined,
+      'too much power',
+      'too much power',
+      'too much power',
+      undefined,
+      'too much power',
+    ]);
+  });
+  it('heat counts first', () => {
+    const { held } = hold(FREE, { powerW: 400, temperatureC: 90 }, { maxPower: 300, maxTemp: 80 }, 0);
+    expect(held).toBe('too hot');
+  });
+});
+
+describe('a share of the processors', () => {
+  it.each([
+    [1, 8, 8],
+    [0.5, 8, 4],
+    [0.3, 2, 1],
+    [0.01, 16, 1],
+    [0.99, 4, 3],
+  ])('%d of %d is %d threads at most', (share, processors, threads) =>
+    expect(threadsWithin(share, processors)).toBe(threads),
+  );
+
+  it('is kept over time: one thread of two processors, a quarter of them', () => {
+    let budget = FULL_BUDGET;
+    let usedMs = 0;
+    for (let tick = 0; tick < 1000; tick++) {
+      const used = budget.isHeld ? 0 : 100; // the thread works all the time when it may
+      usedMs += used;
+      budget = spend(budget, 0.25, 2, 100, used);
+    }
+    expect(usedMs / 100_000 / 2).toBeCloseTo(0.25, 2);
+  });
+  it('saves little: after a quiet hour there is no loud minute', () => {
+    let budget = spend(FULL_BUDGET, 0.5, 2, 3_600_000, 0);
+    let free = 0;
+    for (; !budget.isHeld; free++) budget = spend(budget, 0.5, 2, 100, 200);
+    expect(free).toBeLessThanOrEqual(3);
+  });
+});

@@ -1,0 +1,39 @@
+import { describe, expect, it } from 'vitest';
+import { amount, byteCount, seconds, share } from './quantity.js';
+
+describe('quantities', () => {
+  it.each([
+    ['90', 90],
+    ['90s', 90],
+    ['1.5m', 90],
+    ['10min', 600],
+    ['1h30m', 5400],
+    ['2d', 172_800],
+    ['1H30M', 5400],
+  ])('%s is %d s', (text, value) => expect(seconds(text)).toBe(value));
+  it.each(['', '0', '-5', '5x', 'h', '1 2', '90 30', '1h30', 'Infinity', '1e9'])('%j is no time', (text) =>
+    expect(() => seconds(text)).toThrow('A time is needed'),
+  );
+
+  it.each([
+    ['1000', 1000],
+    ['512M', 512 * 2 ** 20],
+    ['4g', 4 * 2 ** 30],
+    ['1.5GiB', 1.5 * 2 ** 30],
+    ['2TB', 2 ** 41],
+    ['64 KiB', 65_536],
+  ])('%s is %d bytes', (text, value) => expect(byteCount(text)).toBe(value));
+  it.each(['', '0', '-1G', 'G', '1E', '0.1', '99999999T'])('%j is no size', (text) =>
+    expect(() => byteCount(text)).toThrow('A size is needed'),
+  );
+
+  it('percent, with or without their sign', () => {
+    expect([share('50'), share('12.5%'), share('100 %')]).toEqual([0.5, 0.125, 1]);
+    for (const text of ['0', '101', '-1', 'half', '']) expect(() => share(text)).toThrow('Percent');
+  });
+  it('amounts, with or without their unit', () => {
+    const watts = amount('W');
+    expect([watts('300'), watts('300W'), watts('299.5 w')]).toEqual([300, 300, 299.5]);
+    for (const text of ['0', 'W', '300V', '-3']) expect(() => watts(text)).toThrow('in W');
+  });
+});

@@ -1,0 +1,80 @@
+import { describe, expect, it } from 'vitest';
+import { jsonLine, openOutput } from './output.js';
+import { isSecretName, keepSecret, redact, redactArguments } from './redact.js';
+
+describe('credentials by their form', () => {
+  it.each([
+    ['stratum+tcp://ann.worker:hunter2@pool.example:3333', 'stratum+tcp://…@pool.example:3333'],
+    ['cannot reach https://user:p%40ss@host/path?x=1, gave up', 'cannot reach https://…@host/path?x=1, gave up'],
+    ['redis://:hunter2@localhost', 'redis://…@localhost'],
+    ['--pool-password hunter2 --device cuda:0', '--pool-password … --device cuda:0'],
+    ['--pool-password=hunter2', '--pool-password=…'],
+    ['MILLRACE_POOL_PASSWORD=hunter2', 'MILLRACE_POOL_PASSWORD=…'],
+    ['{"password":"hunter2","user":"ann"}', '{"password":"…","user":"ann"}'],
+    ['Authorization: Bearer abcdef.ghi', 'Authorization: Bearer …'],
+    ['api_key: 12345, next', 'api_key: …, next'],
+    ['token=abc&x=1', 'token=…&x=1'],
+  ])('%s', (text, wanted) => expect(redact(text)).toBe(wanted));
+
+  it.each([
+    '1,204 cases passed, 0 failed',
+    'https://example.org/a@b',
+    'the password is wrong',
+    'native  22.9 MH/s',
+    '--device cuda:0 --space 2^40',
+  ])('%s stays as it is', (text) => expect(redact(text)).toBe(text));
+});
+
+describe('credentials by their value', () => {
+  it('are hidden wherever they turn up, once they are known', () => {
+    keepSecret('correct horse');
+    keepSecret('stratum+tcp://ann:battery staple@pool'.replace(' ', '-'));
+    expect(redact('login failed: correct horse')).toBe('login failed: …');
+    expect(redact('battery-staple')).toBe('…');
+    expect(redact('horse')).toBe('horse');
+  });
+  it('but not where they are too short to be told from words', () => {
+    keepSecret('a');
+    expect(redact('a banana')).toBe('a banana');
+  });
+});
+
+it('arguments can be shown: values of telling options are gone, all else is there', () => {
+  expect(
+    redactArguments([
+      'block',
+      'mine',
+      '--pool-password',
+      'hunter2',
+      '--token=t0k',
+      'tcp://a:b@c',
+      '--secret',
+      '--json',
+    ]),
+  ).toEqual(['block', 'mine', '--pool-password', '…', '--token=…', 'tcp://…@c', '--secret', '--json']);
+});
+
+it.each(['poolPassword', 'pool-password', 'MILLRACE_API_KEY', 'accessToken', 'clientSecret', 'pass'])(
+  '%s is a name of a secret',
+  (name) => expect(isSecretName(name)).toBe(true),
+);
+it.each(['passed', 'device', 'bypassing', 'key', 'maxPower'])('%s is none', (name) =>
+  expect(isSecretName(name)).toBe(false),
+);
+
+it('nothing that is told has them: words, warnings, errors, events, diagnostics', () => {
+  keepSecret('hunter2');
+  const told: string[] = [];
+  const sink = { write: (text: string) => told.push(text) };
+  for (const json of [false, true]) {
+    const output = openOutput({ json, log: 'debug' }, { stdout: sink, stderr: sink });
+    output.say('with hunter2');
+    output.warn('with hunter2');
+    output.fail('with hunter2');
+    output.explain('with hunter2');
+    output.event('error', { code: 'io', message: 'tcp://u:hunter2@h', password: 'x', deep: { token: 'hunter3' } });
+  }
+  expect(told.length).toBeGreaterThan(4);
+  expect(told.join('')).not.toMatch(/hunter|"x"/);
+  expect(jsonLine({ passed: 3, token: 7 })).toBe('{"passed":3,"token":7}');
+});

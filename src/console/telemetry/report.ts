@@ -1,0 +1,156 @@
+import { lengthOf, lengthRatio, type Overlap, overlapOf, phasesOf, type Span, union } from '../../engine/overlap.js';
+import { type PoolMetrics, poolMetrics, STARVED } from '../../engine/pool-metrics.js';
+import type { ChunkRecord } from '../../engine/record.js';
+import { bytes, count, duration, percent, plural, rate, scaled } from '../format.js';
+import { callsNs, type DeviceFigures } from './prometheus.js';
+
+/** What a device did, in the end: the fields of a `telemetry` event, and what the lines for people are made from. */
+export interface DeviceReport {
+  readonly device: string;
+  readonly seconds: number;
+  /** Time in which it had work. */
+  readonly busySeconds: number;
+  readonly fed: number | undefined;
+  readonly items: bigint;
+  readonly perSecond: number;
+  readonly chunks: Readonly<Record<string, number>>;
+  readonly partialChunks: number;
+  /** Chunks by how many were on the device when they were given to it, from 0 on. */
+  readonly depths: readonly number[];
+  readonly occupancy: number | undefined;
+  /** Summed over chunks. */
+  readonly times: Readonly<Record<string, number>>;
+  readonly bytesToDevice: number;
+  readonly bytesToHost: number;
+  readonly launches: number | undefined;
+  readonly polls: number | undefined;
+  readonly blockingWaits: number | undefined;
+  readonly blockedSeconds: number | undefined;
+  /** Of all time in the driver, 0 to 1. */
+  readonly blockingShare: number | undefined;
+  /** Time of the processors that the process has used. */
+  readonly cpuSeconds: number;
+  readonly joules: number | undefined;
+  readonly itemsPerJoule: number | undefined;
+  readonly pool: PoolMetrics;
+  /** Undefined where the device does not tell copies from launches. */
+  readonly overlap: (Overlap & { readonly ratio: number }) | undefined;
+}
+
+/** `records` are the device's own, as far as they are kept; `isWhole`: all of them are. */
+export function reportOf(
+  figures: DeviceFigures,
+  records: readonly Readonly<ChunkRecord>[],
+  {
+    seconds,
+    cpuSeconds,
+    isWhole,
+  }: { readonly seconds: number; readonly cpuSeconds: number; readonly isWhole: boolean },
+): DeviceReport {
+  const { status, tally, telemetry, joules } = figures;
+  const { fed } = status;
+  const items = Number(tally.items);
+  const inDriver = callsNs(telemetry);
+  const busy = isWhole || fed === undefined ? lengthOf(union(records.filter(hasRun))) / 1e9 : fed * seconds;
+  return {
+    device: status.info.id,
+    seconds,
+    busySeconds: busy,
+    fed,
+    items: tally.items,
+    perSecond: items / seconds,
+    chunks: Object.fromEntries(tally.outcomes),
+    partialChunks: tally.partial,
+    depths: Array.from(tally.depths, (chunks = 0) => chunks),
+    occupancy: status.occupancy,
+    times: Object.fromEntries(Object.entries(tally.ns).map(([name, ns]) => [`${name}Seconds`, ns / 1e9])),
+    bytesToDevice: tally.bytesToDevice,
+    bytesToHost: tally.bytesToHost,
+    launches: telemetry?.launches,
+    polls: telemetry?.polls,
+    blockingWaits: telemetry?.blockingWaits,
+    blockedSeconds: telemetry && telemetry.blockedNs / 1e9,
+    blockingShare: telemetry && inDriver !== undefined ? telemetry.blockedNs / Math.max(1, inDriver) : undefined,
+    cpuSeconds,
+    joules: joules > 0 ? joules : undefined,
+    itemsPerJoule: joules > 0 ? items / joules : undefined,
+    pool: poolMetrics(
+      records.map(({ free }) => free),
+      records.filter(({ starvedNs }) => starvedNs > 0n).map(({ starvedNs }) => Number(starvedNs)),
+    ),
+    overlap: overlapIn(records),
+  };
+}
+
+const hasRun = ({ endedNs }: ChunkRecord): boolean => endedNs > 0n;
+
+/** From when each chunk copied and computed, and beside it the mean of what upstream calls overlap. */
+function overlapIn(records: readonly Readonly<ChunkRecord>[]): DeviceReport['overlap'] {
+  const phases = records.flatMap((record) => phasesOf(record) ?? []);
+  if (phases.length === 0) return undefined;
+  const ratios = phases.map(({ copies, compute }) => lengthRatio(lengthOf(copies), lengthOf([compute])));
+  const ratio = ratios.reduce((sum, one) => sum + one, 0) / ratios.length;
+  const copies: Span[] = phases.flatMap((phase) => phase.copies);
+  return {
+    ...overlapOf(
+      copies,
+      phases.map(({ compute }) => compute),
+    ),
+    ratio,
+  };
+}
+
+/** What `--metrics` says in words. */
+export function summaryLines(report: DeviceReport, unit: string): string[] {
+  const { device, seconds, busySeconds, fed, items, perSecond, itemsPerJoule } = report;
+  const { launches, polls, blockingWaits, blockingShare, cpuSeconds, bytesToDevice, bytesToHost } = report;
+  const share = fed === undefined ? '' : ` (fed ${percent(fed)})`;
+  const work = `${count(items)} tried, ${rate(perSecond, unit)}`;
+  const energy = itemsPerJoule === undefined ? [] : [`${scaled(itemsPerJoule)}${unit || 'items'}/J`];
+  const driver = [
+    ...(launches === undefined ? [] : [plural(launches, 'launch', 'launches')]),
+    ...(polls === undefined ? [] : [plural(polls, 'poll')]),
+    ...(blockingWaits === undefined ? [] : [plural(blockingWaits, 'blocking wait')]),
+    ...(blockingShare === undefined ? [] : [`${percent(blockingShare)} of the time in the driver`]),
+    `${bytes(bytesToDevice)} there, ${bytes(bytesToHost)} back`,
+    `${duration(cpuSeconds)} of the host's processors`,
+  ];
+  return [
+    [`${device}  ${duration(seconds)}, busy ${duration(busySeconds)}${share}`, work, ...energy].join(', '),
+    `${' '.repeat(device.length)}  ${driver.join(', ')}`,
+  ];
+}
+
+/** What `--pool-metrics` says; `warning` where a larger pool would help. */
+export function poolLines({ device, pool }: DeviceReport): { readonly lines: string[]; readonly warning?: string } {
+  const { min, max, acquires, waits, starvation, averageWaitNs } = pool;
+  const free = min === undefined ? 'none was taken' : `${min} to ${max} free`;
+  const counts = `${plural(acquires, 'acquire')}, ${plural(waits, 'wait')}, ${percent(starvation)} starved`;
+  const lines = [`${device}  slots: ${free}, ${counts}`];
+  if (averageWaitNs > 0) lines.push(`${device}  slots: ${(averageWaitNs / 1e6).toFixed(3)} ms for a wait on average`);
+  if (starvation <= STARVED) return { lines };
+  return { lines, warning: `${device} waited for slots in ${percent(starvation)} of all cases: give more --slots` };
+}
+
+/** What is hidden less than this is worth a look, where copies take time at all. */
+const HIDDEN = 0.6;
+const NOTABLE = 0.05;
+
+/** What `--overlap` says. */
+export function overlapLines({ device, overlap }: DeviceReport): {
+  readonly lines: string[];
+  readonly warning?: string;
+} {
+  if (!overlap) return { lines: [`${device}  does not tell copies from launches`] };
+  const { copyNs, computeNs, hidden, copyBusy, computeBusy, ratio } = overlap;
+  const shorter = copyNs <= computeNs ? 'copies' : 'launches';
+  const lines = [
+    `${device}  overlap: ${percent(hidden)} of the ${shorter} hidden (copies ${duration(copyNs / 1e9)}, launches ${duration(computeNs / 1e9)})`,
+    `${device}  busy: copies ${percent(copyBusy)}, launches ${percent(computeBusy)} of the time; ratio of lengths ${percent(ratio)}`,
+  ];
+  if (hidden >= HIDDEN || copyBusy < NOTABLE) return { lines };
+  return {
+    lines,
+    warning: `only ${percent(hidden)} of the ${shorter} on ${device} are hidden: give more --slots or --streams`,
+  };
+}

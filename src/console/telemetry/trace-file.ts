@@ -1,0 +1,55 @@
+import { closeSync, openSync, writeSync } from 'node:fs';
+import type { TraceEvent } from '../../engine/trace.js';
+import { MillraceError } from '../../kernel/error.js';
+
+/** A trace that is written in the end, to a file that can be written to from the beginning: so that the run is not for nothing. */
+export interface TraceFile {
+  readonly path: string;
+  /** `about` is what a reader should know of the whole. */
+  write(events: Iterable<TraceEvent>, about: Readonly<Record<string, unknown>>): void;
+  close(): void;
+}
+
+/** Characters that are written at a time: an event has some 150. */
+const PART = 2 ** 20;
+
+export function openTrace(path: string): TraceFile {
+  let file: number | undefined = attempt(path, () => openSync(path, 'w'));
+  return {
+    path,
+    write: (events, about) => {
+      const open = file;
+      if (open === undefined) return;
+      attempt(path, () => {
+        let part = `{"displayTimeUnit":"ms","otherData":${JSON.stringify(about)},"traceEvents":[`;
+        let isFirst = true;
+        for (const event of events) {
+          part += `${isFirst ? '' : ','}\n${JSON.stringify(event)}`;
+          isFirst = false;
+          if (part.length < PART) continue;
+          writeSync(open, part);
+          part = '';
+        }
+        writeSync(open, `${part}\n]}\n`);
+      });
+    },
+    close: () => {
+      if (file !== undefined) closeSync(file);
+      file = undefined;
+    },
+  };
+}
+
+function attempt<T>(path: string, act: () => T): T {
+  try {
+    return act();
+  } catch (cause) {
+    throw new MillraceError({
+      code: 'io',
+      message: `cannot write ${path}: ${(cause as Error).message}`,
+      asked: `a trace in ${path}`,
+      advice: 'name a file in a folder that you may write to, on a disk that has room',
+      cause,
+    });
+  }
+}

@@ -1,0 +1,75 @@
+import { lstat, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/** What lies in the cache's directory, for people who want to see or empty it. Only looked at, unless it is cleared. */
+export interface CacheEntry {
+  readonly name: string;
+  readonly kind: EntryKind;
+  readonly bytes: number;
+  /** When it was made. */
+  readonly made: Date;
+}
+
+/** Programs by what they run on; texts that a compiler refused, kept to look at; what a process has not finished. */
+export type EntryKind = 'native' | 'cuda' | 'opencl' | 'program' | 'refused text' | 'unfinished';
+
+/** Oldest first. Empty where there is no directory. */
+export async function cacheEntries(directory: string): Promise<CacheEntry[]> {
+  const names = await readdir(directory).catch((): string[] => []);
+  const entries = await Promise.all(names.map((name) => entryOf(directory, name)));
+  return entries.filter((entry) => entry !== undefined).sort((a, b) => a.made.getTime() - b.made.getTime());
+}
+
+/** Deletes entries, and nothing that this program has not put there. Gives back those that are gone. */
+export async function clearEntries(directory: string, entries: readonly CacheEntry[]): Promise<CacheEntry[]> {
+  const gone: CacheEntry[] = [];
+  for (const entry of entries) {
+    // Another process may be making it; what is an hour old was left by one that died.
+    if (entry.kind === 'unfinished' && Date.now() - entry.made.getTime() < UNFINISHED_MS) continue;
+    if (await remove(directory, entry.name)) gone.push(entry);
+  }
+  return gone;
+}
+
+const UNFINISHED_MS = 3_600_000;
+
+/** Moved aside in one step first: a process that looks meanwhile finds an entry whole or not at all. */
+async function remove(directory: string, name: string): Promise<boolean> {
+  try {
+    const aside = await mkdtemp(join(directory, '.new-'));
+    await rename(join(directory, name), join(aside, 'entry'));
+    await rm(aside, { recursive: true, force: true });
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false; // somebody else was quicker
+    throw error;
+  }
+}
+
+async function entryOf(directory: string, name: string): Promise<CacheEntry | undefined> {
+  const path = join(directory, name);
+  const state = await lstat(path).catch(() => undefined);
+  if (state === undefined) return undefined;
+  const made = state.mtime;
+  if (/^failed-/.test(name) && state.isFile()) return { name, kind: 'refused text', bytes: state.size, made };
+  if (!state.isDirectory()) return undefined;
+  const isProgram = /^[0-9a-f]{64}$/.test(name);
+  if (!isProgram && !name.startsWith('.new-')) return undefined;
+  const files = await readdir(path, { recursive: true }).catch((): string[] => []);
+  const sizes = await Promise.all(
+    files.map((file) =>
+      lstat(join(path, file)).then(
+        (one) => (one.isFile() ? one.size : 0),
+        () => 0,
+      ),
+    ),
+  );
+  const bytes = sizes.reduce((sum, one) => sum + one, 0);
+  return { name, kind: isProgram ? kindOf(files) : 'unfinished', bytes, made };
+}
+
+function kindOf(files: readonly string[]): EntryKind {
+  if (files.some((file) => /\.(so|dylib)$/.test(file))) return 'native';
+  if (files.some((file) => /\.(cubin|ptx|cu)$/.test(file))) return 'cuda';
+  return files.some((file) => file.endsWith('.cl')) ? 'opencl' : 'program';
+}

@@ -1,0 +1,133 @@
+import { phasesOf } from './overlap.js';
+import type { ChunkRecord, Outcome } from './record.js';
+
+/** What the chunks of a device come to. Sums are kept as chunks end, so that no ring is too small for them. */
+export class DeviceTally {
+  readonly device: string;
+  readonly outcomes = new Map<Outcome, number>();
+  /** Indices that count. */
+  items = 0n;
+  /** Chunks that were smaller than meant: the last of a range, a part for another device. */
+  partial = 0;
+  /** Nanoseconds, summed over chunks: what overlaps counts several times. */
+  readonly ns = {
+    /** From when it was taken to when its first command was the driver's. */
+    queued: 0,
+    /** From there to its start on the device. */
+    waited: 0,
+    device: 0,
+    compute: 0,
+    copy: 0,
+    /** From its end to when that was noticed, and to when its results were read. */
+    unseen: 0,
+    reap: 0,
+    verify: 0,
+    commit: 0,
+    starved: 0,
+    blocked: 0,
+  };
+  starved = 0;
+  blockingWaits = 0;
+  bytesToDevice = 0;
+  bytesToHost = 0;
+  /** Chunks by how many were on the device when they were given to it, themselves included. */
+  readonly depths: number[] = [];
+  /** Chunks by the seconds that they took on the device. */
+  readonly seconds = new Histogram(CHUNK_SECONDS);
+
+  constructor(device: string) {
+    this.device = device;
+  }
+
+  get chunks(): number {
+    return [...this.outcomes.values()].reduce((sum, count) => sum + count, 0);
+  }
+
+  add(record: Readonly<ChunkRecord>): void {
+    const { outcome = 'dropped' } = record;
+    this.outcomes.set(outcome, (this.outcomes.get(outcome) ?? 0) + 1);
+    this.items += BigInt(record.counted);
+    if (record.count < record.meant) this.partial++;
+    if (record.starvedNs > 0n) this.starved++;
+    this.blockingWaits += record.blockingWaits;
+    this.bytesToDevice += record.bytesToDevice;
+    this.bytesToHost += record.bytesToHost;
+    this.depths[record.busy] = (this.depths[record.busy] ?? 0) + 1;
+    this.#addTimes(record);
+  }
+
+  #addTimes(record: Readonly<ChunkRecord>): void {
+    const { ns } = this;
+    ns.starved += Number(record.starvedNs);
+    ns.blocked += record.blockedNs;
+    if (record.endedNs === 0n) return;
+    const deviceNs = between(record.startedNs, record.endedNs);
+    ns.queued += between(record.enqueuedNs, record.launchedNs);
+    ns.waited += between(record.launchedNs, record.startedNs);
+    ns.device += deviceNs;
+    this.seconds.add(deviceNs / 1e9);
+    const phases = phasesOf(record);
+    ns.compute += phases ? between(phases.compute.startedNs, phases.compute.endedNs) : deviceNs;
+    for (const { startedNs, endedNs } of phases?.copies ?? []) ns.copy += between(startedNs, endedNs);
+    ns.unseen += between(record.endedNs, record.noticedNs);
+    ns.reap += between(record.noticedNs, record.reapedNs);
+    ns.verify += between(record.reapedNs, record.verifiedNs);
+    ns.commit += between(record.verifiedNs, record.committedNs);
+  }
+}
+
+/** The tallies of all devices that have had a chunk. */
+export class Tally {
+  readonly #devices = new Map<string, DeviceTally>();
+
+  add(record: Readonly<ChunkRecord>): void {
+    this.of(record.device).add(record);
+  }
+
+  of(device: string): DeviceTally {
+    const tally = this.#devices.get(device) ?? new DeviceTally(device);
+    this.#devices.set(device, tally);
+    return tally;
+  }
+
+  [Symbol.iterator](): Iterator<DeviceTally> {
+    return this.#devices.values();
+  }
+}
+
+/** Bounds of chunk times: from a tenth of a millisecond to the longest that is allowed, and a step beyond. */
+const CHUNK_SECONDS = [0.0001, 0.0005, 0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 5];
+
+/** Counts by upper bounds, as Prometheus has them: each bound counts all that is not above it. */
+export class Histogram {
+  readonly bounds: readonly number[];
+  readonly #counts: number[];
+  sum = 0;
+  count = 0;
+
+  constructor(bounds: readonly number[]) {
+    this.bounds = bounds;
+    this.#counts = bounds.map(() => 0);
+  }
+
+  add(value: number): void {
+    this.sum += value;
+    this.count++;
+    const at = this.bounds.findIndex((bound) => value <= bound);
+    if (at >= 0) this.#counts[at] = (this.#counts[at] ?? 0) + 1;
+  }
+
+  /** For each bound. */
+  get cumulative(): number[] {
+    let sum = 0;
+    return this.#counts.map((count) => {
+      sum += count;
+      return sum;
+    });
+  }
+}
+
+/** 0 where either moment never came, or where clocks disagree. */
+function between(from: bigint, to: bigint): number {
+  return from === 0n || to <= from ? 0 : Number(to - from);
+}

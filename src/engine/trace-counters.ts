@@ -1,0 +1,84 @@
+import { type Span, union } from './overlap.js';
+import type { Placed, SensorSample, TraceEvent } from './trace.js';
+
+type Counter = (name: string, ns: bigint, value: number) => TraceEvent;
+
+/** Queue depth at each change; fed % and rate over stretches of 10 ms to 1 s, of which a trace has about 200. */
+export function* deviceCounters(chunks: readonly Placed[], counter: Counter): Generator<TraceEvent> {
+  yield* depths(chunks, counter);
+  const ran = chunks.flatMap(({ record, times }) => (times.device ? [{ record, span: times.device }] : []));
+  const busy = union(ran.map(({ span }) => span));
+  const [first] = busy;
+  const last = busy.at(-1);
+  if (!first || !last) return;
+  const fromNs = first.startedNs;
+  const stepNs = clamp((last.endedNs - fromNs) / 200n, 10_000_000n, 1_000_000_000n);
+  const steps = Number((last.endedNs - fromNs - 1n) / stepNs) + 1;
+  const fed = spread(busy, () => 1, fromNs, stepNs, steps);
+  const counted = ran.filter(({ record }) => record.counted > 0);
+  const spans = counted.map(({ span }) => span);
+  const perNs = (at: number): number => {
+    const { record, span } = counted[at] ?? {};
+    return record && span ? record.counted / Math.max(1, Number(span.endedNs - span.startedNs)) : 0;
+  };
+  const rates = spread(spans, perNs, fromNs, stepNs, steps);
+  for (let step = 0; step < steps; step++) {
+    const ns = fromNs + BigInt(step) * stepNs;
+    // The last stretch may be shorter than the others.
+    const lengthNs = Number(least(stepNs, last.endedNs - ns));
+    yield counter('fed %', ns, (100 * (fed[step] ?? 0)) / lengthNs);
+    yield counter('rate (items/s)', ns, (1e9 * (rates[step] ?? 0)) / lengthNs);
+  }
+  yield counter('fed %', last.endedNs, 0);
+  yield counter('rate (items/s)', last.endedNs, 0);
+}
+
+export function* sensorCounters(samples: readonly SensorSample[], counter: Counter): Generator<TraceEvent> {
+  for (const { atNs, temperatureC, powerW } of samples) {
+    if (temperatureC !== undefined) yield counter('temperature (°C)', atNs, temperatureC);
+    if (powerW !== undefined) yield counter('power (W)', atNs, powerW);
+  }
+}
+
+/** Chunks that were taken and whose end was not yet noticed. */
+function* depths(chunks: readonly Placed[], counter: Counter): Generator<TraceEvent> {
+  const changes = chunks.flatMap(({ record, times }) => {
+    const { submit, device } = times;
+    if (!submit || !device) return [];
+    const end = record.noticedNs > device.endedNs ? record.noticedNs : device.endedNs;
+    return [
+      { ns: submit.startedNs, by: 1 },
+      { ns: end, by: -1 },
+    ];
+  });
+  let depth = 0;
+  // One that ends and one that begins at the same moment are not both there.
+  for (const { ns, by } of changes.sort((a, b) => (a.ns < b.ns ? -1 : a.ns > b.ns ? 1 : a.by - b.by))) {
+    depth += by;
+    yield counter('queue depth', ns, depth);
+  }
+}
+
+/** How much of spans, by their weight per nanosecond, lies in each of the steps. */
+function spread(
+  spans: readonly Span[],
+  weight: (at: number) => number,
+  fromNs: bigint,
+  stepNs: bigint,
+  steps: number,
+): Float64Array {
+  const sums = new Float64Array(steps);
+  for (const [at, { startedNs, endedNs }] of spans.entries()) {
+    const each = weight(at);
+    for (let ns = startedNs; ns < endedNs; ) {
+      const step = Number((ns - fromNs) / stepNs);
+      const until = least(endedNs, fromNs + BigInt(step + 1) * stepNs);
+      sums[step] = (sums[step] ?? 0) + Number(until - ns) * each;
+      ns = until;
+    }
+  }
+  return sums;
+}
+
+const least = (a: bigint, b: bigint): bigint => (a < b ? a : b);
+const clamp = (value: bigint, low: bigint, high: bigint): bigint => (value < low ? low : value > high ? high : value);

@@ -1,0 +1,236 @@
+import { phasesOf, type Span } from './overlap.js';
+import type { ChunkRecord } from './record.js';
+import { deviceCounters, sensorCounters } from './trace-counters.js';
+import { type Track, Tracks } from './tracks.js';
+
+/** What a trace is made from. */
+export interface Traced {
+  readonly records: Iterable<Readonly<ChunkRecord>>;
+  /** In the order in which they are drawn. */
+  readonly devices: readonly { readonly id: string; readonly name: string }[];
+  readonly samples: readonly SensorSample[];
+  /** What is at 0; nothing is earlier. */
+  readonly originNs: bigint;
+}
+
+/** What a device said about itself at a moment. */
+export interface SensorSample {
+  readonly device: string;
+  readonly atNs: bigint;
+  readonly temperatureC: number | undefined;
+  readonly powerW: number | undefined;
+}
+
+/** An event of the Trace Event Format, which Perfetto and Chrome open. Times in microseconds. */
+export interface TraceEvent {
+  readonly ph: 'M' | 'X' | 's' | 't' | 'f' | 'C';
+  readonly name: string;
+  readonly pid: number;
+  readonly tid?: number;
+  readonly ts?: number;
+  readonly dur?: number;
+  readonly cat?: string;
+  readonly id?: number;
+  readonly bp?: 'e';
+  readonly args?: Readonly<Record<string, unknown>>;
+}
+
+/** The process that stands for the host; devices follow. */
+const HOST = 1;
+/** Thread ids of a stream begin at multiples of it: first the stream's own tracks, then those of its slots. */
+const STREAM_TIDS = 10_000;
+const SLOT_TIDS = 100;
+
+/**
+ * Chunks as a picture: on the host's tracks what the engine did with each (submit, reap, verify, commit), on a device's a
+ * track per stream with what ran there and one per slot with a chunk's whole way; arrows lead from step to step. What a
+ * device did never lies before it was given to the driver, whatever the two clocks say.
+ */
+export function* traceEvents({ records, devices, samples, originNs }: Traced): Generator<TraceEvent> {
+  const chunks = [...records].filter(({ submittedNs }) => submittedNs > 0n);
+  const clock = new Clock(originNs);
+  const host = {
+    submit: new Tracks(HOST, 1, 'submit'),
+    reap: new Tracks(HOST, 1001, 'reap'),
+    verify: new Tracks(HOST, 2001, 'verify'),
+    commit: new Tracks(HOST, 3001, 'commit'),
+  };
+  yield* processNamed(HOST, 'millrace');
+  const known = new Map(devices.map(({ id }, at) => [id, HOST + 1 + at]));
+  for (const { id, name } of devices) {
+    const pid = known.get(id) ?? 0;
+    yield* processNamed(pid, `${id} ${name}`);
+  }
+  const streams = new Map<string, Tracks>();
+  const placed = chunks.map((record) => ({ record, times: timesOf(record), tracks: new Map<Step, Track>() }));
+  // Tracks are given away in the order of beginnings, which is another for each step.
+  for (const step of ['slot', 'submit', 'device', 'reap', 'verify', 'commit'] as const) {
+    const from = ({ times }: Placed): bigint => times[step]?.startedNs ?? 0n;
+    for (const chunk of [...placed].sort((a, b) => compare(from(a), from(b)))) {
+      const span = chunk.times[step];
+      if (!span) continue;
+      const tracks = step === 'slot' || step === 'device' ? tracksOf(chunk.record, step) : host[step];
+      chunk.tracks.set(step, tracks.take(span.startedNs, span.endedNs));
+    }
+  }
+  for (const chunk of placed) yield* chunkEvents(chunk, clock);
+  for (const tracks of [...Object.values(host), ...streams.values()]) {
+    for (const track of tracks.names()) yield* threadNamed(track);
+  }
+  for (const { id } of devices) {
+    const pid = known.get(id) ?? 0;
+    const own = placed.filter(({ record }) => record.device === id);
+    yield* deviceCounters(own, (name, ns, value) => clock.counter(pid, name, ns, value));
+    const said = samples.filter(({ device }) => device === id);
+    yield* sensorCounters(said, (name, ns, value) => clock.counter(pid, name, ns, value));
+  }
+
+  /** Of a stream, or of one of its slots. */
+  function tracksOf({ device, stream, slot }: ChunkRecord, step: 'slot' | 'device'): Tracks {
+    const name = step === 'slot' ? `stream ${stream} slot ${slot}` : `stream ${stream}`;
+    const tid = 1 + stream * STREAM_TIDS + (step === 'slot' ? SLOT_TIDS * (slot + 1) : 0);
+    const key = `${device} ${name}`;
+    const tracks = streams.get(key) ?? new Tracks(known.get(device) ?? 0, tid, name);
+    streams.set(key, tracks);
+    return tracks;
+  }
+}
+
+/** `slot` is the whole of its way on the device's side, until its results are read. */
+type Step = 'slot' | 'submit' | 'device' | 'reap' | 'verify' | 'commit';
+
+/** A chunk with its steps, each as far as it came, in the order of time. */
+export interface Placed {
+  readonly record: Readonly<ChunkRecord>;
+  readonly times: Readonly<Partial<Record<Step, Span>>>;
+  readonly tracks: ReadonlyMap<Step, Track>;
+}
+
+/** Steps of a chunk: each begins where the one before has ended, at the earliest. */
+export function timesOf(record: Readonly<ChunkRecord>): Placed['times'] {
+  const { enqueuedNs, submittedNs, launchedNs, startedNs, endedNs, noticedNs, reapedNs, verifiedNs, committedNs } =
+    record;
+  const times: Partial<Record<Step, Span>> = { submit: span(enqueuedNs, submittedNs) };
+  if (endedNs === 0n) return times;
+  times.device = span(latest(enqueuedNs, launchedNs, startedNs), endedNs);
+  const noticed = latest(times.device.endedNs, noticedNs);
+  times.slot = span(enqueuedNs, latest(noticed, reapedNs));
+  if (reapedNs === 0n) return times;
+  times.reap = span(noticed, reapedNs);
+  if (verifiedNs === 0n) return times;
+  times.verify = span(times.reap.endedNs, verifiedNs);
+  if (committedNs > 0n) times.commit = span(times.verify.endedNs, committedNs);
+  return times;
+}
+
+/** At least a nanosecond long: arrows end in slices, and one without length has no inside. */
+const span = (startedNs: bigint, endedNs: bigint): Span => ({ startedNs, endedNs: latest(startedNs + 1n, endedNs) });
+
+function* chunkEvents(chunk: Placed, clock: Clock): Generator<TraceEvent> {
+  const { record, times, tracks } = chunk;
+  const { sequence, job, start, count, outcome = 'unknown' } = record;
+  const name = `${job} ${sequence}`;
+  yield* slotEvents(chunk, name, clock);
+  const { submit, device, reap, verify, commit } = times;
+  const at = (step: Step): Track => tracks.get(step) ?? NOWHERE;
+  if (submit) {
+    const { policy, meant, waitRounds, active, busy } = record;
+    const args = { start: String(start), count, policy, meant, waitRounds, active, busy };
+    yield clock.slice(at('submit'), name, submit, args);
+  }
+  if (device) {
+    const { bytesToDevice, bytesToHost, occupancy } = record;
+    const args = { start: String(start), count, outcome, bytesToDevice, bytesToHost, occupancy };
+    yield clock.slice(at('device'), name, device, args);
+    yield* phaseEvents(record, at('device'), device, clock);
+  }
+  const { blockingWaits, blockedNs } = record;
+  if (reap) yield clock.slice(at('reap'), name, reap, { blockingWaits, blockedNs });
+  if (verify) yield clock.slice(at('verify'), name, verify, { outcome });
+  if (commit) yield clock.slice(at('commit'), name, commit, { counted: record.counted });
+  const steps = (['submit', 'device', 'reap', 'verify', 'commit'] as const).filter((step) => times[step]);
+  if (steps.length < 2) return;
+  for (const [k, step] of steps.entries()) {
+    const ns = times[step]?.startedNs ?? 0n;
+    yield clock.flow(at(step), k === 0 ? 's' : k === steps.length - 1 ? 'f' : 't', sequence + 1, ns);
+  }
+}
+
+const NOWHERE: Track = { pid: 0, tid: 0 };
+
+/** A chunk's way through its slot: where its time went. */
+function* slotEvents({ record, times, tracks }: Placed, name: string, clock: Clock): Generator<TraceEvent> {
+  const { slot, device } = times;
+  const track = tracks.get('slot');
+  if (!slot || !device || !track) return;
+  yield clock.slice(track, name, slot, { outcome: record.outcome });
+  const launched = latest(slot.startedNs, record.launchedNs);
+  const noticed = latest(device.endedNs, record.noticedNs);
+  const steps: [string, bigint, bigint][] = [
+    ['queued', slot.startedNs, launched],
+    ['waits', launched, device.startedNs],
+    ['runs', device.startedNs, device.endedNs],
+    ['unseen', device.endedNs, noticed],
+    ['reap', noticed, slot.endedNs],
+  ];
+  for (const [step, startedNs, endedNs] of steps) {
+    if (endedNs > startedNs) yield clock.slice(track, step, { startedNs, endedNs });
+  }
+}
+
+function* phaseEvents(record: ChunkRecord, track: Track, within: Span, clock: Clock): Generator<TraceEvent> {
+  const phases = phasesOf(record);
+  if (!phases) return;
+  const inside = ({ startedNs, endedNs }: Span): Span => ({
+    startedNs: latest(startedNs, within.startedNs),
+    endedNs: endedNs < within.endedNs ? endedNs : within.endedNs,
+  });
+  const spans = [
+    ...phases.copies.map((span) => ['copy', inside(span)] as const),
+    ['kernel', inside(phases.compute)] as const,
+  ];
+  for (const [name, span] of spans.sort(([, a], [, b]) => compare(a.startedNs, b.startedNs))) {
+    if (span.endedNs > span.startedNs) yield clock.slice(track, name, span);
+  }
+}
+
+/** Times of the trace: microseconds since its origin, to the nanosecond. */
+class Clock {
+  readonly #originNs: bigint;
+
+  constructor(originNs: bigint) {
+    this.#originNs = originNs;
+  }
+
+  slice(track: Track, name: string, { startedNs, endedNs }: Span, args?: TraceEvent['args']): TraceEvent {
+    const dur = Number(endedNs - startedNs) / 1000;
+    return { ph: 'X', name, cat: 'chunk', ...track, ts: this.#us(startedNs), dur, ...(args && { args }) };
+  }
+
+  flow(track: Track, ph: 's' | 't' | 'f', id: number, ns: bigint): TraceEvent {
+    return { ph, name: 'chunk', cat: 'chunk', ...pidTid(track), id, ts: this.#us(ns), ...(ph !== 's' && { bp: 'e' }) };
+  }
+
+  counter(pid: number, name: string, ns: bigint, value: number): TraceEvent {
+    return { ph: 'C', name, pid, ts: this.#us(ns), args: { value } };
+  }
+
+  #us(ns: bigint): number {
+    return ns <= this.#originNs ? 0 : Number(ns - this.#originNs) / 1000;
+  }
+}
+
+const pidTid = ({ pid, tid }: Track): Track => ({ pid, tid });
+
+function* processNamed(pid: number, name: string): Generator<TraceEvent> {
+  yield { ph: 'M', name: 'process_name', pid, args: { name } };
+  yield { ph: 'M', name: 'process_sort_index', pid, args: { sort_index: pid } };
+}
+
+function* threadNamed({ pid, tid, name }: Track & { readonly name: string }): Generator<TraceEvent> {
+  yield { ph: 'M', name: 'thread_name', pid, tid, args: { name } };
+  yield { ph: 'M', name: 'thread_sort_index', pid, tid, args: { sort_index: tid } };
+}
+
+const latest = (...moments: readonly bigint[]): bigint => moments.reduce((last, ns) => (ns > last ? ns : last), 0n);
+const compare = (a: bigint, b: bigint): number => (a < b ? -1 : a > b ? 1 : 0);

@@ -1,0 +1,38 @@
+/**
+ * Tracks of a trace. On one track slices may lie inside each other but never cross: so what may overlap (checks of
+ * several chunks, ranges of a resident grid) is spread over as many tracks as it needs.
+ */
+export class Tracks {
+  readonly #pid: number;
+  readonly #firstTid: number;
+  readonly #ends: bigint[] = [];
+  readonly #name: string;
+
+  /** Tracks of one name, numbered from `firstTid` on. */
+  constructor(pid: number, firstTid: number, name: string) {
+    this.#pid = pid;
+    this.#firstTid = firstTid;
+    this.#name = name;
+  }
+
+  /** A track that is free from `startedNs` on; slices must come in the order of their beginnings. */
+  take(startedNs: bigint, endedNs: bigint): Track {
+    const free = this.#ends.findIndex((end) => end <= startedNs);
+    const at = free < 0 ? this.#ends.length : free;
+    this.#ends[at] = endedNs;
+    return { pid: this.#pid, tid: this.#firstTid + at };
+  }
+
+  /** Each that was used, by its name. */
+  *names(): Generator<Track & { readonly name: string }> {
+    for (const at of this.#ends.keys()) {
+      const name = at === 0 ? this.#name : `${this.#name} (${at + 1})`;
+      yield { pid: this.#pid, tid: this.#firstTid + at, name };
+    }
+  }
+}
+
+export interface Track {
+  readonly pid: number;
+  readonly tid: number;
+}

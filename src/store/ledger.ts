@@ -1,0 +1,351 @@
+import { existsSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { endOf } from '../engine/space.js';
+import { MillraceError } from '../kernel/error.js';
+import { type Connection, Damaged } from './connection.js';
+import { type Exported, exportJob, importJob } from './exchange.js';
+import { LedgerFile } from './file.js';
+import { idOf } from './identity.js';
+import {
+  addJob,
+  allJobs,
+  findById,
+  findByKey,
+  type JobOpening,
+  type JobRecord,
+  type JobState,
+  noSuchJob,
+  noteTime,
+  type Request,
+  removeJob,
+  runningAbove,
+  setRequest,
+  setState,
+  take,
+} from './jobs.js';
+import { LOCKS, Lock } from './lock.js';
+import {
+  addHits,
+  addRange,
+  type DoneRange,
+  intervalsOf,
+  type Progress,
+  readProgress,
+  readRanges,
+  type StoredHit,
+} from './progress.js';
+import { indexText } from './text.js';
+import { getTuning, putTuning, type Tuning, type TuningKey } from './tuning.js';
+
+/**
+ * The ledger: what survives. Everything in it is synchronous and may wait for a disk; the store's thread calls it
+ * (worker.ts), tests call it directly.
+ */
+export class Ledger {
+  readonly directory: string;
+  #file: LedgerFile;
+  readonly #notices: string[];
+  /** Jobs that this process works on. */
+  readonly #held = new Map<string, Lock>();
+
+  constructor(directory: string) {
+    this.directory = directory;
+    this.#file = LedgerFile.open(directory, (connection) => this.#prune(connection));
+    this.#notices = [...this.#file.notices];
+  }
+
+  /** What has happened to the file, for people; told once. */
+  notices(): string[] {
+    return this.#notices.splice(0);
+  }
+
+  /** Takes a job, new or known, for this process. Throws `io` where another one has it. */
+  begin(opening: JobOpening): Begun {
+    return this.#repairing(() => {
+      const known = findByKey(this.#connection, opening.key);
+      const generation = known === undefined ? 0 : known.generation + (opening.fresh ? 1 : 0);
+      // The old one must be nobody's, too: two processes that start over would both make the next.
+      const before = known && opening.fresh ? this.#hold(known.id, opening.name) : undefined;
+      const id = idOf(opening.key, generation);
+      const lock = this.#hold(id, opening.name);
+      try {
+        this.#file.commit(() => {
+          if (known && before) setState(this.#connection, known.id, 'replaced');
+          if (known === undefined || before) addJob(this.#connection, opening, generation, Date.now());
+          take(this.#connection, id, opening, Date.now());
+        });
+        const progress = readProgress(this.#connection, id);
+        this.#held.set(id, lock);
+        return { job: this.#job(id), progress, before: known };
+      } catch (error) {
+        lock.release();
+        throw error;
+      } finally {
+        before?.release();
+      }
+    });
+  }
+
+  /** What a job has done since the last commit; durable when this returns. */
+  commit(id: string, batch: Batch): Standing {
+    const { done, hits, told, elapsedMs, devices } = batch;
+    const isNothing = done.length + hits.length + told.length === 0 && elapsedMs < IDLE_MS;
+    if (!isNothing) {
+      this.#file.commit(() => {
+        const now = Date.now();
+        addHits(this.#connection, id, hits, now);
+        for (const range of done) addRange(this.#connection, id, range);
+        for (const { index, nth } of told) {
+          this.#connection.run(
+            'UPDATE hits SET told = 1 WHERE job = ? AND at = ? AND nth = ?',
+            id,
+            indexText(index),
+            nth,
+          );
+        }
+        noteTime(this.#connection, id, { elapsedMs, devices }, now);
+      });
+    }
+    return { ...this.#standing(id), isWritten: !isNothing };
+  }
+
+  /** Paused or going on again, for others to see. */
+  mark(id: string, state: 'running' | 'paused'): void {
+    this.#file.commit(() => setState(this.#connection, id, state));
+  }
+
+  /** The process is done with a job. `complete` is believed only where every index is there. */
+  end(id: string, state: JobState, reason?: string): void {
+    if (state === 'complete') this.#checkComplete(id);
+    this.#file.commit(() => setState(this.#connection, id, state, reason));
+    this.#release(id);
+  }
+
+  jobs(): JobSummary[] {
+    return this.#repairing(() => allJobs(this.#connection).map((job) => this.#summary(job)));
+  }
+
+  /** A job by its id or the beginning of it, or `last`. */
+  find(given: string): JobSummary {
+    const all = this.jobs();
+    const [newest] = [...all].sort((a, b) => b.job.activeMs - a.job.activeMs);
+    if (given === 'last' && newest) return newest;
+    const named = all.filter(({ job: { id } }) => given !== '' && id.startsWith(given));
+    const [found] = named;
+    if (found && named.length === 1) return found;
+    if (named.length === 0) throw noSuchJob(given);
+    throw new MillraceError({
+      code: 'usage',
+      message: `several jobs begin with ${given}`,
+      asked: given,
+      advice: `give more of it: ${named.map(({ job: { id } }) => id).join(', ')}`,
+    });
+  }
+
+  progress(id: string): Progress {
+    return this.#repairing(() => readProgress(this.#connection, id));
+  }
+
+  /** Asks the process that runs a job for something. */
+  request(id: string, request: Request): void {
+    this.#file.commit(() => setRequest(this.#connection, id, request));
+  }
+
+  /** For a job that nobody runs. */
+  cancel(id: string): void {
+    this.#alone(id, () => this.#file.commit(() => setState(this.#connection, id, 'cancelled')));
+  }
+
+  setPriority(id: string, priority: number): void {
+    this.#file.commit(() => this.#connection.run('UPDATE jobs SET priority = ? WHERE id = ?', priority, id));
+  }
+
+  /** Removes a job that nobody runs, with its hits. */
+  remove(id: string): void {
+    this.#alone(id, () => this.#file.commit(() => removeJob(this.#connection, id)));
+  }
+
+  export(id: string): Exported {
+    return this.#repairing(() => exportJob(this.#job(id), readProgress(this.#connection, id)));
+  }
+
+  /** Ranges and hits from elsewhere. Gives the job, and how many indices and hits are new. */
+  import(given: unknown): { readonly id: string; readonly indices: bigint; readonly hits: number } {
+    return this.#repairing(() =>
+      importJob(this.#connection, given, (id, write) => {
+        this.#alone(id, () => this.#file.commit(write));
+      }),
+    );
+  }
+
+  tuning(key: TuningKey): Tuning | undefined {
+    return getTuning(this.#connection, key);
+  }
+
+  keepTuning(key: TuningKey, timings: unknown): void {
+    this.#file.commit(() => putTuning(this.#connection, key, timings, Date.now()));
+  }
+
+  close(): void {
+    for (const id of [...this.#held.keys()]) this.#release(id);
+    this.#file.close();
+  }
+
+  get #connection(): Connection {
+    return this.#file.connection;
+  }
+
+  #job(id: string): JobRecord {
+    const job = findById(this.#connection, id);
+    if (!job) throw noSuchJob(id);
+    return job;
+  }
+
+  #summary(job: JobRecord): JobSummary {
+    const done = readRanges(this.#connection, job.id);
+    const hits = Number(this.#connection.get('SELECT count(*) AS n FROM hits WHERE job = ?', job.id)?.n ?? 0);
+    return { job, done: intervalsOf(done).total, ranges: done.length, hits, isRunning: this.#isRunning(job) };
+  }
+
+  #standing(id: string): Omit<Standing, 'isWritten'> {
+    const { request, priority = 0 } = findById(this.#connection, id) ?? {};
+    if (request) this.#file.commit(() => this.#connection.run('UPDATE jobs SET request = NULL WHERE id = ?', id));
+    return { request, outrankedBy: this.#outrankedBy(id, priority) };
+  }
+
+  /** A job of a higher priority that somebody runs on a device that this one uses, too. */
+  #outrankedBy(id: string, priority: number): string | undefined {
+    const higher = runningAbove(this.#connection, priority);
+    if (higher.length === 0) return undefined;
+    const own = new Set(findById(this.#connection, id)?.devices);
+    return higher.find((job) => job.devices.some((device) => own.has(device)) && this.#isRunning(job))?.id;
+  }
+
+  #isRunning({ id, state }: JobRecord): boolean {
+    if (this.#held.has(id)) return true;
+    if (state !== 'running' && state !== 'paused') return false;
+    const lock = Lock.take(this.directory, id, 'exclusive');
+    lock?.release();
+    return lock === undefined;
+  }
+
+  /** Does something to a job while no process has it. */
+  #alone(id: string, action: () => void): void {
+    const lock = this.#hold(id, id);
+    try {
+      action();
+    } finally {
+      lock.release();
+    }
+  }
+
+  #hold(id: string, name: string): Lock {
+    const lock = this.#held.has(id) ? undefined : Lock.take(this.directory, id, 'exclusive');
+    if (lock) return lock;
+    const { owner } = findById(this.#connection, id) ?? {};
+    throw new MillraceError({
+      code: 'io',
+      message: `${owner ? `process ${owner.pid} on ${owner.host}` : 'another process'} is working on it`,
+      asked: `the job ${id}${name === id ? '' : ` (${name})`}`,
+      advice: `wait for it, or end it: \`millrace jobs pause ${id}\`, \`millrace jobs cancel ${id}\``,
+    });
+  }
+
+  #release(id: string): void {
+    this.#held.get(id)?.release();
+    this.#held.delete(id);
+  }
+
+  #checkComplete(id: string): void {
+    const { space } = this.#job(id);
+    const done = intervalsOf(readProgress(this.#connection, id).done);
+    const [missing] = done.missing(space);
+    if (missing === undefined && done.total === space.length) return;
+    throw new Error(
+      `job ${id} was taken for complete, but ${done.total} of ${space.length} indices are done` +
+        (missing ? `; ${missing.start} to ${endOf(missing)} is missing` : ''),
+    );
+  }
+
+  /** Where rows turn out to be damaged, the ledger is made anew from those that are not, once. */
+  #repairing<T>(action: () => T): T {
+    try {
+      return action();
+    } catch (error) {
+      if (!(error instanceof Damaged)) throw error;
+      if (this.#held.size > 0) throw damagedInUse(this.#connection.path, error);
+      this.#file.close();
+      this.#file = LedgerFile.open(this.directory, () => undefined, error);
+      this.#notices.push(...this.#file.notices);
+      return action();
+    }
+  }
+
+  /**
+   * What nobody will miss: jobs that are over, have found nothing, and were last touched long ago. Those with hits stay
+   * until somebody removes them. Nobody else has the ledger open, so locks of jobs that are gone can go, too.
+   */
+  #prune(connection: Connection): void {
+    const before = Date.now() - KEEP_DAYS * 86_400_000;
+    const old = connection.all(
+      `SELECT CAST(id AS BLOB) AS id FROM jobs WHERE state IN ('complete', 'answered', 'cancelled', 'replaced') AND active_ms < ?
+         AND NOT EXISTS (SELECT 1 FROM hits WHERE job = jobs.id)`,
+      before,
+    );
+    if (old.length === 0) return;
+    connection.transact(() => {
+      for (const { id } of old) removeJob(connection, String(id));
+    });
+    for (const { id } of old) {
+      const lock = join(this.directory, LOCKS, String(id));
+      if (existsSync(lock)) rmSync(lock);
+    }
+  }
+}
+
+export interface Begun {
+  readonly job: JobRecord;
+  readonly progress: Progress;
+  /** The job as it stood; undefined where it is new. */
+  readonly before: JobRecord | undefined;
+}
+
+/** What is written down at once. */
+export interface Batch {
+  readonly done: readonly DoneRange[];
+  readonly hits: readonly StoredHit[];
+  /** Hits that `--on-hit` has been told of. */
+  readonly told: readonly { readonly index: bigint; readonly nth: number }[];
+  /** Working time since the last one. */
+  readonly elapsedMs: number;
+  readonly devices: readonly string[];
+}
+
+export interface Standing {
+  readonly request: Request | undefined;
+  readonly outrankedBy: string | undefined;
+  /** Whether there was anything to write. */
+  readonly isWritten: boolean;
+}
+
+export interface JobSummary {
+  readonly job: JobRecord;
+  /** Indices. */
+  readonly done: bigint;
+  readonly ranges: number;
+  readonly hits: number;
+  readonly isRunning: boolean;
+}
+
+/** How often the time of a job that has nothing else to say is written down. */
+const IDLE_MS = 10_000;
+const KEEP_DAYS = 90;
+
+const damagedInUse = (path: string, cause: Damaged): MillraceError =>
+  new MillraceError({
+    code: 'io',
+    message: `${path} is damaged: ${cause.message}`,
+    asked: 'the ledger',
+    advice: 'run the same again: what is whole will be kept, the rest is scanned again',
+    cause,
+  });

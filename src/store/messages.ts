@@ -1,0 +1,62 @@
+import { type ErrorCode, MillraceError } from '../kernel/error.js';
+import { Damaged, Unavailable } from './connection.js';
+import type { Ledger } from './ledger.js';
+
+/** What passes between the main thread and the one that owns the ledger. */
+
+/** Methods of the ledger, which the other thread calls. */
+export type Method = {
+  [Name in keyof Ledger]: Ledger[Name] extends (...args: never[]) => unknown ? Name : never;
+}[keyof Ledger];
+
+export interface Call {
+  readonly number: number;
+  readonly method: Method;
+  readonly args: readonly unknown[];
+}
+
+export type Reply =
+  | { readonly number: number; readonly value: unknown }
+  | { readonly number: number; readonly fault: Fault };
+
+/** An error as plain data: classes do not cross threads. */
+export interface Fault {
+  readonly kind: 'known' | 'unavailable' | 'other';
+  readonly message: string;
+  readonly code?: ErrorCode;
+  readonly asked?: string | undefined;
+  readonly advice?: string | undefined;
+  readonly stack?: string | undefined;
+}
+
+export function faultOf(error: unknown): Fault {
+  if (error instanceof MillraceError) {
+    const [message = ''] = error.message.split('\n  asked:', 1);
+    const { code, asked, advice, stack } = error;
+    return { kind: 'known', message: message.split('\n  advice:', 1)[0] ?? message, code, asked, advice, stack };
+  }
+  if (error instanceof Unavailable) return { kind: 'unavailable', message: error.message, advice: error.advice };
+  if (error instanceof Damaged) {
+    const advice = 'run the same again: what is whole will be kept, the rest is scanned again';
+    return {
+      kind: 'known',
+      message: `the ledger is damaged: ${error.message}`,
+      code: 'io',
+      asked: 'the ledger',
+      advice,
+    };
+  }
+  const { message, stack } = error instanceof Error ? error : new Error(String(error));
+  return { kind: 'other', message, stack };
+}
+
+export function errorOf({ kind, message, code = 'io', asked, advice, stack }: Fault): Error {
+  if (kind === 'other') return Object.assign(new Error(message), { stack });
+  if (kind === 'unavailable') return new Unavailable(message, advice ?? '', undefined);
+  return new MillraceError({
+    code,
+    message,
+    ...(asked !== undefined && { asked }),
+    ...(advice !== undefined && { advice }),
+  });
+}

@@ -1,0 +1,146 @@
+import { resolve } from 'node:path';
+import type { Indexed } from '../engine/hits.js';
+import { Unavailable } from './connection.js';
+import type { Exported } from './exchange.js';
+import { type Identity, keyOf } from './identity.js';
+import { BookedJob, type JobLedger } from './job-ledger.js';
+import type { JobCall, JobRecord, Request } from './jobs.js';
+import type { JobSummary } from './ledger.js';
+import type { Progress } from './progress.js';
+import { sorted } from './text.js';
+import { LedgerThread } from './thread.js';
+import type { Tuning, TuningKey } from './tuning.js';
+import { unavailable } from './unavailable.js';
+
+/** Opens the ledger of a data directory, and makes both where they are not there. */
+export async function openStore(directory: string): Promise<Store> {
+  const thread = new LedgerThread(resolve(directory));
+  try {
+    return new Store(resolve(directory), thread, await thread.call('notices'));
+  } catch (error) {
+    throw error instanceof Unavailable ? unavailable(error, 'the ledger') : error;
+  }
+}
+
+/** A job as a command describes it. */
+export interface JobSpec extends Identity {
+  /** For people: `run kernel.ts`. */
+  readonly name: string;
+  /** What goes on with it when it is resumed. Never credentials: it is kept in the file, and shown. */
+  readonly call: JobCall;
+  /** Higher is more important; default as it was, or 0. */
+  readonly priority?: number;
+  /** Begins from nothing, whatever is known. */
+  readonly fresh?: boolean;
+}
+
+/** What is kept in a data directory: jobs, what they have done and found, and what was measured. */
+export class Store {
+  readonly directory: string;
+  readonly #thread: LedgerThread;
+  #notices: readonly string[];
+
+  constructor(directory: string, thread: LedgerThread, notices: readonly string[]) {
+    this.directory = directory;
+    this.#thread = thread;
+    this.#notices = notices;
+  }
+
+  /** What happened to the file, for people: damage, and what became of it. */
+  get notices(): readonly string[] {
+    return this.#notices;
+  }
+
+  /** Takes a job, to begin it or to go on with it. Throws `io` where another process has it. */
+  async open<T extends Indexed>(spec: JobSpec): Promise<JobLedger<T>> {
+    const { name, command, space, call, priority, fresh } = spec;
+    const begun = await this.#known(
+      this.#thread.call('begin', {
+        key: keyOf(spec),
+        name,
+        command,
+        params: sorted(spec.params) as Record<string, unknown>,
+        space,
+        call,
+        ...(priority !== undefined && { priority }),
+        ...(fresh !== undefined && { fresh }),
+      }),
+    );
+    await this.#hearNotices();
+    return new BookedJob<T>(this.#thread, begun);
+  }
+
+  async jobs(): Promise<JobSummary[]> {
+    const jobs = await this.#known(this.#thread.call('jobs'));
+    await this.#hearNotices();
+    return jobs;
+  }
+
+  /** By its id, the beginning of it, or `last`. */
+  find(id: string): Promise<JobSummary> {
+    return this.#known(this.#thread.call('find', id));
+  }
+
+  /** The job that a command would go on with. */
+  async known(identity: Identity): Promise<JobRecord | undefined> {
+    const key = keyOf(identity);
+    const all = (await this.jobs()).map(({ job }) => job).filter((job) => job.key === key);
+    return all.sort((a, b) => b.generation - a.generation)[0];
+  }
+
+  /** What a job has done and found. */
+  progress(id: string): Promise<Progress> {
+    return this.#known(this.#thread.call('progress', id));
+  }
+
+  /** Asks the process that runs a job for something; it looks about once a second. */
+  request(id: string, request: Request): Promise<void> {
+    return this.#known(this.#thread.call('request', id, request));
+  }
+
+  /** For a job that nobody runs. */
+  cancel(id: string): Promise<void> {
+    return this.#known(this.#thread.call('cancel', id));
+  }
+
+  setPriority(id: string, priority: number): Promise<void> {
+    return this.#known(this.#thread.call('setPriority', id, priority));
+  }
+
+  /** With its hits. */
+  remove(id: string): Promise<void> {
+    return this.#known(this.#thread.call('remove', id));
+  }
+
+  export(id: string): Promise<Exported> {
+    return this.#known(this.#thread.call('export', id));
+  }
+
+  import(given: unknown): Promise<{ readonly id: string; readonly indices: bigint; readonly hits: number }> {
+    return this.#known(this.#thread.call('import', given));
+  }
+
+  tuning(key: TuningKey): Promise<Tuning | undefined> {
+    return this.#known(this.#thread.call('tuning', key));
+  }
+
+  keepTuning(key: TuningKey, timings: unknown): Promise<void> {
+    return this.#known(this.#thread.call('keepTuning', key, timings));
+  }
+
+  close(): Promise<void> {
+    return this.#thread.close();
+  }
+
+  async #hearNotices(): Promise<void> {
+    this.#notices = [...this.#notices, ...(await this.#thread.call('notices'))];
+  }
+
+  async #known<T>(answer: Promise<T>): Promise<T> {
+    try {
+      return await answer;
+    } catch (error) {
+      throw error instanceof Unavailable ? unavailable(error, 'the ledger') : error;
+    }
+  }
+}

@@ -1,0 +1,46 @@
+import type { Connection } from './connection.js';
+import { insertion, isWhole, marked, selection, type TuningRow, valuesOf } from './rows.js';
+import { spell, unspell } from './text.js';
+
+/** What a set of candidates was measured for. A new driver, another card or another kernel is another key. */
+export interface TuningKey {
+  /** A digest of the kernel. */
+  readonly kernel: string;
+  readonly device: string;
+  readonly driver: string;
+  /** A digest of the candidates, or the text of them. */
+  readonly candidates: string;
+}
+
+export interface Tuning {
+  readonly timings: unknown;
+  readonly madeMs: number;
+}
+
+/** A damaged entry is none: measuring again costs a minute. */
+export function getTuning(connection: Connection, key: TuningKey): Tuning | undefined {
+  const { kernel, device, driver, candidates } = key;
+  const row = connection.get(
+    selection('tuning', 'WHERE kernel = ? AND device = ? AND driver = ? AND candidates = ?'),
+    kernel,
+    device,
+    driver,
+    candidates,
+  ) as TuningRow | undefined;
+  if (row === undefined || !isWhole('tuning', row)) return undefined;
+  return { timings: unspell(row.timings), madeMs: row.made_ms };
+}
+
+/** Inside a transaction; the newest counts. */
+export function putTuning(connection: Connection, key: TuningKey, timings: unknown, nowMs: number): void {
+  const { kernel, device, driver, candidates } = key;
+  connection.run(
+    'DELETE FROM tuning WHERE kernel = ? AND device = ? AND driver = ? AND candidates = ?',
+    kernel,
+    device,
+    driver,
+    candidates,
+  );
+  const row = marked('tuning', { kernel, device, driver, candidates, timings: spell(timings), made_ms: nowMs });
+  connection.run(insertion('tuning'), ...valuesOf('tuning', row));
+}

@@ -1,0 +1,143 @@
+import { Command } from 'commander';
+import { action, type Call } from '../../console/action.js';
+import { withExamples } from '../../console/conventions.js';
+import { Exit } from '../../console/exit.js';
+import { type FeedingOptions, feedingOf, withFeedingOptions } from '../../console/feeding.js';
+import { bytes, duration, plural, rate } from '../../console/format.js';
+import { type OpeningOptions, startOpening, withOpeningOptions } from '../../console/opening.js';
+import { flag, options, valued, wholeNumber } from '../../console/options.js';
+import type { Ending } from '../../console/output.js';
+import { openProgress } from '../../console/progress.js';
+import { openDevices } from '../../device/registry.js';
+import { Engine } from '../../engine/index.js';
+import { encodeRows } from './encode.js';
+import { encodingOf, encodings, MOST_QUBITS, precisionOf, type StateShape, stateBytes } from './encoding.js';
+import { EncodeError } from './errors.js';
+import { openSink } from './sink.js';
+import { openSource, sourceEndings } from './source/source.js';
+import { checkLength } from './validate.js';
+
+/** `millrace encode FILE` */
+export function encodeCommand(): Command {
+  const command = new Command('encode')
+    .description('samples in a file to quantum states: amplitudes of n qubits')
+    .argument('<file>', `samples: ${sourceEndings.join(', ')}`)
+    .addOption(valued('--encoding <name>', encodings.join(', ')).default('amplitude'))
+    .addOption(
+      valued('-q, --qubits <n>', 'qubits of a state (default: what the samples need)').argParser(
+        wholeNumber(1, MOST_QUBITS),
+      ),
+    )
+    .addOption(valued('-o, --out <file>', 'where states go: .npy, .arrow, .feather, .ipc (default: nowhere)'))
+    .addOption(valued('--dtype <type>', 'f64 or f32 (default: as the samples are)'))
+    .addOption(
+      valued('--batch-size <n>', 'samples that are read, and encoded, at a time').argParser(wholeNumber(1, 2 ** 24)),
+    )
+    .addOption(
+      valued('--length <n>', 'values of a sample, of raw binary files').argParser(wholeNumber(1, 2 ** MOST_QUBITS)),
+    )
+    .addOption(valued('--nulls <what>', 'what a null becomes').choices(['fill_zero', 'reject']).default('fill_zero'))
+    .addOption(flag('--reverse-qubits', 'qubit 0 is the highest bit of the index, not the lowest'))
+    .addOption(options.devices().default('auto', 'the best there is'));
+  withOpeningOptions(withFeedingOptions(command)).action(action(encode));
+  return withExamples(
+    command,
+    ['millrace encode samples.npy --qubits 16 -o states.npy'],
+    ['millrace encode angles.parquet --encoding angle --dtype f32 -o states.arrow'],
+    ['millrace encode samples.f64 --length 65536', 'only checks and measures'],
+  );
+}
+
+interface EncodeCommandOptions extends OpeningOptions, FeedingOptions {
+  readonly encoding: string;
+  readonly qubits?: number;
+  readonly out?: string;
+  readonly dtype?: string;
+  readonly batchSize?: number;
+  readonly length?: number;
+  readonly nulls: 'fill_zero' | 'reject';
+  readonly reverseQubits?: boolean;
+  readonly device: string;
+}
+
+async function encode({ output, options: asked, args, signal }: Call<EncodeCommandOptions>): Promise<Ending> {
+  const [path = ''] = args;
+  const encoding = encodingOf(asked.encoding);
+  const source = await openSource(path, {
+    nulls: asked.nulls,
+    ...(asked.batchSize !== undefined && { batch: asked.batchSize }),
+    ...(asked.length !== undefined && { length: asked.length }),
+  });
+  try {
+    const { length } = source;
+    const shape: StateShape = { encoding, qubits: asked.qubits ?? qubitsFor(encoding, length), length };
+    checkLength(shape);
+    const precision = asked.dtype === undefined ? source.precision : precisionOf(asked.dtype);
+    const feeding = feedingOf(asked);
+    const opening = startOpening(asked, output, feeding.driver);
+    const devices = await openDevices(asked.device, opening.options);
+    const sink = asked.out === undefined ? undefined : await openSink(asked.out, shape.qubits, precision);
+    const engine = new Engine(devices, feeding.engine);
+    let samples = 0;
+    let isWritten = false;
+    try {
+      for (const { info } of devices) output.event('device', { id: info.id, name: info.name });
+      const progress = openProgress(output);
+      const begun = performance.now();
+      const made = encodeRows(source.batches(), {
+        shape,
+        precision,
+        engine,
+        devices,
+        signal,
+        ...(asked.reverseQubits && { order: 'big' }),
+        ...(asked.batchSize !== undefined && { batch: asked.batchSize }),
+      });
+      for await (const batch of made) {
+        await sink?.write(batch.bytes);
+        samples += batch.count;
+        batch.release();
+        progress.show(() => `${samples} states`);
+      }
+      progress.clear();
+      signal.throwIfAborted();
+      await sink?.finish();
+      isWritten = true;
+      const seconds = (performance.now() - begun) / 1000;
+      for (const device of devices) await opening.tell(device);
+      const total = samples * stateBytes(shape.qubits, precision);
+      const where = devices.map(({ info }) => info.id).join(' and ');
+      output.say(
+        `${plural(samples, 'state')} of ${plural(shape.qubits, 'qubit')} (${encoding}, ${precision}, ${bytes(total)}) in ${duration(seconds)} on ${where}, ${rate(samples / seconds, 'vec')}`,
+      );
+      const answer = {
+        encoding,
+        qubits: shape.qubits,
+        samples,
+        length,
+        dtype: precision,
+        seconds,
+        out: asked.out ?? null,
+      };
+      return { exit: Exit.ok, answer };
+    } finally {
+      if (!isWritten) await sink?.discard();
+      await engine.close();
+      await Promise.all(devices.map((device) => device.close()));
+    }
+  } finally {
+    await source.close();
+  }
+}
+
+/** The fewest qubits that have room for a sample. A basis state's index says nothing of them. */
+function qubitsFor(encoding: StateShape['encoding'], length: number): number {
+  if (encoding === 'amplitude') return Math.max(1, Math.ceil(Math.log2(length)));
+  if (encoding === 'iqp') return Math.round((Math.sqrt(8 * length + 1) - 1) / 2);
+  if (encoding !== 'basis') return length;
+  throw new EncodeError('qubits', {
+    message: 'how many qubits a basis state has cannot be told from its index',
+    asked: 'basis states',
+    advice: 'say it: --qubits',
+  });
+}

@@ -1,0 +1,289 @@
+import type { BoundJob, Completion, Device, DeviceBuffer, HostMemory, Stream } from '../../device/device.js';
+import { programOf } from '../../engine/flow.js';
+import { type Encoding, lengthOf, type Precision, type QubitOrder, type StateShape } from './encoding.js';
+import { EncodeError } from './errors.js';
+import { Gatherer, type GatherOptions } from './gather.js';
+import { checkMemory, sumOf } from './memory.js';
+import { bindingOf, type EncodePlan, planFor } from './plan.js';
+import { rowsFor, type Values } from './rows.js';
+import { EncodedStates } from './states.js';
+import { checkBatch, checkLength, checkNorm } from './validate.js';
+
+export interface EncoderOptions {
+  readonly encoding: Encoding;
+  readonly qubits: number;
+  /** Values of a sample; by default as many as the encoding takes. */
+  readonly length?: number;
+  /** Default f32. */
+  readonly precision?: Precision;
+  readonly order?: QubitOrder;
+  /** Most samples of a batch; default 64. */
+  readonly batch?: number;
+  /** Batches whose input is on its way at a time; default 3. */
+  readonly slots?: number;
+  /** Kernels that share a sample, instead of a tile for each; see `PlanOptions`. */
+  readonly shared?: boolean;
+}
+
+/**
+ * Makes states of one shape on one device, where they stay. Everything is made once: streams, programs, a ring of input
+ * buffers; buffers of states come back when they are released. Batches may be asked for without waiting for the one
+ * before: while one is copied, the one before it is encoded. Page-locked input (`device.host`) is copied as it lies.
+ */
+export async function openEncoder(device: Device, options: EncoderOptions): Promise<Encoder> {
+  const { encoding, qubits, precision = 'f32', batch = 64, slots = 3 } = options;
+  const shape: StateShape = { encoding, qubits, length: options.length ?? defaultLength(encoding, qubits) };
+  checkLength(shape);
+  const plan = planFor(device.info, shape, {
+    precision,
+    ...(options.order && { order: options.order }),
+    ...(options.shared !== undefined && { shared: options.shared }),
+  });
+  const { states = 0, ...others } = plan.bytes;
+  await checkMemory(device, plan, batch, batch * (2 * states + slots * sumOf(others)));
+  const jobs = await Promise.all(
+    plan.launches.map(async ({ kernel, tilesPerSample }) => {
+      const program = await programOf(device, plan.kernels[kernel] as EncodePlan['kernels'][string]);
+      const bindings = program.bindings.map(({ name }) => [name, bindingOf(plan, kernel, name)] as const);
+      return { job: program.bind({}), tilesPerSample, bindings };
+    }),
+  );
+  const places: Place[] = [];
+  try {
+    for (let slot = 0; slot < slots; slot++) places.push(await openPlace(device, plan, batch));
+  } catch (error) {
+    for (const place of places) place.free();
+    throw error;
+  }
+  return new Encoder(device, plan, batch, jobs, places);
+}
+
+/** `qubits` may be nonsense, which `checkLength` says better than an array of that length. */
+const defaultLength = (encoding: Encoding, qubits: number): number =>
+  lengthOf(encoding, Math.min(31, Math.max(1, qubits)));
+
+interface Stage {
+  readonly job: BoundJob;
+  readonly tilesPerSample: number;
+  /** The kernel's name of a buffer, and ours. */
+  readonly bindings: readonly (readonly [string, string])[];
+}
+
+/** Where one batch's input is, with what its kernels need besides. */
+interface Place {
+  readonly buffers: Readonly<Record<string, DeviceBuffer>>;
+  readonly norms: HostMemory | undefined;
+  /** The last encoding that used it. */
+  used: Completion | undefined;
+  /** Whoever has it reads norms from it: the next one waits. */
+  turn: Promise<unknown>;
+  free(): void;
+}
+
+export class Encoder {
+  readonly device: Device;
+  readonly plan: EncodePlan;
+  readonly batch: number;
+  readonly #stages: readonly Stage[];
+  readonly #places: readonly Place[];
+  readonly #copying: Stream;
+  readonly #computing: Stream;
+  readonly #free: DeviceBuffer[] = [];
+  readonly #mine = new Set<DeviceBuffer>();
+  #next = 0;
+
+  constructor(device: Device, plan: EncodePlan, batch: number, stages: readonly Stage[], places: readonly Place[]) {
+    this.device = device;
+    this.plan = plan;
+    this.batch = batch;
+    this.#stages = stages;
+    this.#places = places;
+    this.#copying = device.stream();
+    this.#computing = device.stream();
+  }
+
+  /** One sample. */
+  encode(values: Values): Promise<EncodedStates> {
+    return this.encodeBatch(values, 1);
+  }
+
+  /** Samples one after the other, up to `batch`. The values must not change until the states are there. */
+  async encodeBatch(
+    values: Values,
+    samples = values.length / this.plan.shape.length,
+    first = 0,
+  ): Promise<EncodedStates> {
+    const { shape, precision, path } = this.plan;
+    checkBatch(shape, samples, values.length);
+    this.#checkSamples(samples);
+    const rows = rowsFor(this.device.info, shape, precision, values, first);
+    const place = this.#places[this.#next++ % this.#places.length] as Place;
+    const turn = place.turn;
+    let done = (): void => undefined;
+    place.turn = new Promise<void>((resolve) => {
+      done = resolve;
+    });
+    await turn;
+    const states = await this.#take().catch((error) => {
+      done();
+      throw error;
+    });
+    try {
+      if (place.used) this.#copying.wait(place.used);
+      this.#copying.write(place.buffers.x as DeviceBuffer, rows);
+      const copied = this.#copying.mark();
+      this.#computing.wait(copied);
+      const used = this.#launch(place, states, samples);
+      place.used = used;
+      await Promise.all([copied.done, used.done]);
+      this.#checkNorms(place, samples, first);
+    } catch (error) {
+      this.#give(states);
+      throw error;
+    } finally {
+      done();
+    }
+    const calls = { copies: 1, launches: this.#stages.length, reads: place.norms ? 1 : 0, waits: 1 };
+    return new EncodedStates(
+      { ...shape, samples, precision },
+      { device: this.device.info, path, calls },
+      this.#held(states),
+    );
+  }
+
+  /** Samples in arrays of their own, as one batch. */
+  encodeList(list: readonly Values[]): Promise<EncodedStates> {
+    const { length } = this.plan.shape;
+    const together = new Float64Array(list.length * length);
+    list.forEach((one, at) => {
+      checkBatch(this.plan.shape, 1, one.length);
+      together.set(one, at * length);
+    });
+    return this.encodeBatch(together, list.length);
+  }
+
+  /** Batches in order, `inFlight` of them at a time. An error comes when its batch's turn does. */
+  async *stream(
+    batches: Iterable<Values> | AsyncIterable<Values>,
+    { inFlight = 4 }: { readonly inFlight?: number } = {},
+  ): AsyncGenerator<EncodedStates, void, undefined> {
+    const waiting: Promise<EncodedStates>[] = [];
+    let first = 0;
+    try {
+      for await (const values of batches) {
+        const encoding = this.encodeBatch(values, undefined, first);
+        encoding.catch(() => undefined); // told when it is its turn
+        waiting.push(encoding);
+        first += values.length / this.plan.shape.length;
+        if (waiting.length >= inFlight) yield (await waiting.shift()) as EncodedStates;
+      }
+      while (waiting.length > 0) yield (await waiting.shift()) as EncodedStates;
+    } finally {
+      for (const left of waiting) void left.then((states) => states.release()).catch(() => undefined);
+    }
+  }
+
+  /** Gathers small requests into batches; see `Gatherer`. */
+  gather(options: GatherOptions = {}): Gatherer {
+    return new Gatherer(this, options);
+  }
+
+  /** Memory of the host from which batches are copied at the speed of the bus. */
+  async input(samples = this.batch): Promise<HostMemory> {
+    return this.device.host(samples * (this.plan.bytes.x ?? 0));
+  }
+
+  close(): void {
+    this.#copying.close();
+    this.#computing.close();
+    for (const place of this.#places) place.free();
+    for (const buffer of this.#mine) buffer.free();
+    this.#mine.clear();
+  }
+
+  #launch(place: Place, states: DeviceBuffer, samples: number): Completion {
+    for (const { job, tilesPerSample, bindings } of this.#stages) {
+      const named = bindings.map(
+        ([name, buffer]) => [name, buffer === 'states' ? states : (place.buffers[buffer] as DeviceBuffer)] as const,
+      );
+      this.#computing.launch({ job, count: tilesPerSample * samples, buffers: Object.fromEntries(named) });
+    }
+    if (place.norms)
+      this.#computing.read(place.buffers.norms as DeviceBuffer, normsIn(place.norms, this.plan, samples));
+    return this.#computing.mark();
+  }
+
+  /** Deferred until the states are made: nothing waits for it in between. */
+  #checkNorms({ norms }: Place, samples: number, first: number): void {
+    if (!norms) return;
+    normsIn(norms, this.plan, samples).forEach((squares, sample) => {
+      checkNorm(this.plan.shape, squares, first + sample, this.plan.norm);
+    });
+  }
+
+  #held(buffer: DeviceBuffer) {
+    return {
+      buffer,
+      read: async (into: Float64Array | Float32Array, offset: number): Promise<void> => {
+        this.#computing.read(buffer, into, offset);
+        await this.#computing.mark().done;
+      },
+      back: () => this.#give(buffer),
+      leave: () => void this.#mine.delete(buffer),
+    };
+  }
+
+  async #take(): Promise<DeviceBuffer> {
+    const known = this.#free.pop();
+    if (known) return known;
+    const made = await this.device.alloc(this.batch * (this.plan.bytes.states ?? 0));
+    this.#mine.add(made);
+    return made;
+  }
+
+  #give(buffer: DeviceBuffer): void {
+    if (this.#mine.has(buffer)) this.#free.push(buffer);
+  }
+
+  #checkSamples(samples: number): void {
+    if (samples <= this.batch) return;
+    throw new EncodeError('size', {
+      message: `${samples} samples are more than a batch`,
+      asked: `batches of up to ${this.batch} samples`,
+      advice: 'open the encoder with a larger batch, or give them in several',
+    });
+  }
+}
+
+function normsIn({ bytes }: HostMemory, { norm }: EncodePlan, samples: number): Float64Array | Float32Array {
+  const { buffer, byteOffset } = bytes;
+  return norm === 'f32' ? new Float32Array(buffer, byteOffset, samples) : new Float64Array(buffer, byteOffset, samples);
+}
+
+async function openPlace(device: Device, plan: EncodePlan, batch: number): Promise<Place> {
+  const buffers: Record<string, DeviceBuffer> = {};
+  const free = (): void => {
+    for (const buffer of Object.values(buffers)) buffer.free();
+  };
+  try {
+    for (const [name, bytes] of Object.entries(plan.bytes)) {
+      if (name !== 'states') buffers[name] = await device.alloc(inQuads(bytes * batch));
+    }
+    const norms = plan.bytes.norms === undefined ? undefined : await device.host(inQuads(plan.bytes.norms * batch));
+    return {
+      buffers,
+      norms,
+      used: undefined,
+      turn: Promise.resolve(),
+      free: () => {
+        free();
+        norms?.free();
+      },
+    };
+  } catch (error) {
+    free();
+    throw error;
+  }
+}
+
+const inQuads = (bytes: number): number => Math.ceil(bytes / 16) * 16;

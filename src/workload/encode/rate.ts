@@ -1,0 +1,182 @@
+import { createHash } from 'node:crypto';
+import type { Candidate, Run } from '../../bench/measure.js';
+import type { Device, DeviceBuffer, Stream } from '../../device/device.js';
+import { programOf } from '../../engine/flow.js';
+import { MillraceError } from '../../kernel/error.js';
+import { type Encoder, type EncoderOptions, openEncoder } from './encoder.js';
+import { lengthOf, type Precision, type StateShape } from './encoding.js';
+import { bindingOf, type EncodePlan, planFor } from './plan.js';
+import { referenceStates } from './reference.js';
+import { rowsFor } from './rows.js';
+import { fillSynthetic } from './synthetic.js';
+
+export interface RateOptions extends EncoderOptions {
+  readonly batches: number;
+  readonly runs?: number;
+  readonly inFlight?: number;
+}
+
+export interface Rated extends Candidate {
+  readonly path: string;
+  close(): void;
+}
+
+/** From values in memory of the host to states on the device, batch by batch as `Encoder.stream` does it. */
+export async function hostRate(device: Device, from: 'pinned' | 'plain', options: RateOptions): Promise<Rated> {
+  const encoder = await openEncoder(device, options);
+  const inputs = await inputsOf(encoder, from);
+  const { shape, precision, path } = encoder.plan;
+  const { batches, inFlight = 4, runs } = options;
+  const given = function* (): Generator<Float64Array | Float32Array> {
+    for (let k = 0; k < batches; k++) yield inputs.arrays[k % inputs.arrays.length] as Float64Array;
+  };
+  const run = async (): Promise<Run> => {
+    const begun = performance.now();
+    let left = batches;
+    let last: Float64Array | Float32Array | undefined;
+    let seconds = 0;
+    for await (const states of encoder.stream(given(), { inFlight })) {
+      left -= 1;
+      if (left === 0) {
+        seconds = (performance.now() - begun) / 1000;
+        last = await states.read();
+      }
+      states.release();
+    }
+    const values = inputs.arrays[(batches - 1) % inputs.arrays.length] as Float64Array;
+    const digest = checked(device, shape, precision, values, last ?? new Float64Array());
+    return { seconds, work: batches * encoder.batch, digest };
+  };
+  const name = `${shape.encoding} ${shape.qubits} × ${encoder.batch}, ${precision}, ${from} host`;
+  const close = (): void => {
+    encoder.close();
+    inputs.free();
+  };
+  return { name, unit: 'vec', path, ...(runs !== undefined && { runs }), run, close };
+}
+
+/** Different batches, so that nothing is copied twice in a row. */
+const INPUTS = 4;
+
+async function inputsOf(encoder: Encoder, from: 'pinned' | 'plain') {
+  const { shape, precision } = encoder.plan;
+  const arrays: (Float64Array | Float32Array)[] = [];
+  const held: { free(): void }[] = [];
+  for (let at = 0; at < INPUTS; at++) {
+    const values = encoder.batch * shape.length;
+    const memory = from === 'pinned' ? await encoder.input() : undefined;
+    if (memory) held.push(memory);
+    const { buffer, byteOffset } = memory?.bytes ?? { buffer: undefined, byteOffset: 0 };
+    const array =
+      precision === 'f64'
+        ? buffer
+          ? new Float64Array(buffer, byteOffset, values)
+          : new Float64Array(values)
+        : buffer
+          ? new Float32Array(buffer, byteOffset, values)
+          : new Float32Array(values);
+    fillSynthetic(shape, array, BigInt(at * encoder.batch));
+    arrays.push(array);
+  }
+  return {
+    arrays,
+    free: () => {
+      for (const one of held) one.free();
+    },
+  };
+}
+
+/** Kernels alone, over data that is on the device already: launches one after the other, by the device's own times. */
+export async function deviceRate(device: Device, options: RateOptions): Promise<Rated> {
+  const { encoding, qubits, precision = 'f32', batch = 64, batches, runs } = options;
+  const shape: StateShape = { encoding, qubits, length: options.length ?? lengthOf(encoding, qubits) };
+  const plan = planFor(device.info, shape, {
+    precision,
+    ...(options.shared !== undefined && { shared: options.shared }),
+  });
+  const values = new Float64Array(batch * shape.length);
+  fillSynthetic(shape, values, 0n);
+  const rows = rowsFor(device.info, shape, precision, values);
+  const stream = device.stream();
+  const buffers: Record<string, DeviceBuffer> = {};
+  const close = (): void => {
+    for (const buffer of Object.values(buffers)) buffer.free();
+    stream.close();
+  };
+  try {
+    for (const [name, bytes] of Object.entries(plan.bytes)) {
+      buffers[name] = await device.alloc(Math.ceil((bytes * batch) / 16) * 16);
+    }
+    stream.write(buffers.x as DeviceBuffer, rows);
+    await stream.mark().done;
+    const encode = await launcher(device, plan, stream, buffers, batch);
+    const states =
+      precision === 'f64' ? new Float64Array(batch * 2 ** (qubits + 1)) : new Float32Array(batch * 2 ** (qubits + 1));
+    encode();
+    stream.read(buffers.states as DeviceBuffer, states);
+    await stream.mark().done;
+    const digest = checked(device, shape, precision, values, states);
+    const run = async (): Promise<Run> => {
+      for (let k = 0; k < batches; k++) encode();
+      const { startedNs, endedNs } = await stream.mark().done;
+      return { seconds: Number(endedNs - startedNs) / 1e9, work: batches * batch, digest };
+    };
+    const name = `${encoding} ${qubits} × ${batch}, ${precision}, encode only`;
+    return { name, unit: 'vec', path: plan.path, ...(runs !== undefined && { runs }), run, close };
+  } catch (error) {
+    close();
+    throw error;
+  }
+}
+
+async function launcher(
+  device: Device,
+  plan: EncodePlan,
+  stream: Stream,
+  buffers: Readonly<Record<string, DeviceBuffer>>,
+  samples: number,
+): Promise<() => void> {
+  const launches = await Promise.all(
+    plan.launches.map(async ({ kernel, tilesPerSample }) => {
+      const program = await programOf(device, plan.kernels[kernel] as EncodePlan['kernels'][string]);
+      const bound = program.bindings.map(
+        ({ name }) => [name, buffers[bindingOf(plan, kernel, name)] as DeviceBuffer] as const,
+      );
+      return { job: program.bind({}), count: tilesPerSample * samples, buffers: Object.fromEntries(bound) };
+    }),
+  );
+  return () => {
+    for (const launch of launches) stream.launch(launch);
+  };
+}
+
+/** The first and the last state of a batch against the reference; a digest of all of them. */
+function checked(
+  device: Device,
+  shape: StateShape,
+  precision: Precision,
+  values: Float64Array | Float32Array,
+  states: Float64Array | Float32Array,
+): string {
+  const { length, qubits } = shape;
+  const size = 2 ** (qubits + 1);
+  const samples = values.length / length;
+  for (const sample of new Set([0, samples - 1])) {
+    const expected = referenceStates(shape, 1, values.subarray(sample * length, (sample + 1) * length), { precision });
+    const tolerance = precision === 'f64' ? 2e-15 : 1e-6;
+    expected.forEach((value, i) => {
+      const given = states[sample * size + i] ?? Number.NaN;
+      if (Math.abs(given - value) <= tolerance) return;
+      throw new MillraceError({
+        code: 'device-failed',
+        message: `${device.info.id}: part ${i} of state ${sample} is ${given}, not ${value}`,
+        asked: `${shape.encoding} of ${qubits} qubits`,
+        advice: `run \`millrace selftest --device ${device.info.id}\`; a figure for wrong results is worth nothing`,
+      });
+    });
+  }
+  const { buffer, byteOffset, byteLength } = states;
+  return createHash('sha256')
+    .update(new Uint8Array(buffer, byteOffset, byteLength))
+    .digest('hex');
+}

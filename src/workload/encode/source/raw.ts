@@ -1,0 +1,66 @@
+import { type FileHandle, open } from 'node:fs/promises';
+import { type Precision, realBytes } from '../encoding.js';
+import { badFile, type Source, type SourceOptions, samplesAtATime } from './source.js';
+
+/** Little-endian floats and nothing else: how many make a sample is said from outside. */
+export async function openRaw(path: string, precision: Precision, options: SourceOptions): Promise<Source> {
+  const file = await open(path, 'r');
+  try {
+    const { size } = await file.stat();
+    const { length } = options;
+    if (length === undefined)
+      throw badFile(path, 'raw binary files do not say how long a sample is', 'say it: --length');
+    const samples = size / (length * realBytes(precision));
+    if (!Number.isInteger(samples) || samples < 1) {
+      throw badFile(
+        path,
+        `${size} bytes are no whole number of samples of ${length} ${precision} values`,
+        'see --length',
+      );
+    }
+    return samplesIn({ path, file, from: 0, samples, length, precision }, options);
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
+}
+
+export interface Stored {
+  readonly path: string;
+  readonly file: FileHandle;
+  /** Where the first value is. */
+  readonly from: number;
+  readonly samples: number;
+  readonly length: number;
+  readonly precision: Precision;
+}
+
+/** Samples that lie in the file as they do in memory: read straight into the arrays that are given. */
+export function samplesIn(stored: Stored, options: SourceOptions): Source {
+  const { path, file, from, samples, length, precision } = stored;
+  const bytes = realBytes(precision);
+  const atATime = samplesAtATime(length, bytes, options);
+  return {
+    length,
+    samples,
+    precision,
+    async *batches() {
+      for (let first = 0; first < samples; first += atATime) {
+        const count = Math.min(atATime, samples - first) * length;
+        const values = precision === 'f64' ? new Float64Array(count) : new Float32Array(count);
+        await fill(path, file, values, from + first * length * bytes);
+        yield values;
+      }
+    },
+    close: () => file.close(),
+  };
+}
+
+async function fill(path: string, file: FileHandle, into: ArrayBufferView, position: number): Promise<void> {
+  const bytes = new Uint8Array(into.buffer, into.byteOffset, into.byteLength);
+  for (let done = 0; done < bytes.length; ) {
+    const { bytesRead } = await file.read(bytes, done, bytes.length - done, position + done);
+    if (bytesRead === 0) throw badFile(path, 'it ends before its last sample', 'see that the file is whole');
+    done += bytesRead;
+  }
+}

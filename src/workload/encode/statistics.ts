@@ -1,0 +1,52 @@
+/** The value at a share of a sorted list, between neighbours in proportion: NumPy's default. */
+export function percentile(values: readonly number[], share: number): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const at = (sorted.length - 1) * share;
+  const [low = Number.NaN, high = low] = [sorted[Math.floor(at)], sorted[Math.ceil(at)]];
+  return low + (high - low) * (at - Math.floor(at));
+}
+
+export const median = (values: readonly number[]): number => percentile(values, 0.5);
+
+/** What a run of the benchmark is told as. */
+export interface BenchReport {
+  readonly date: Date;
+  readonly commit: string | undefined;
+  readonly device: string;
+  readonly driver: string | undefined;
+  readonly runtime: string | undefined;
+  readonly parameters: Readonly<Record<string, string | number>>;
+  /** Vectors a second of each trial. */
+  readonly trials: readonly number[];
+}
+
+/** The report in Markdown; what is not known reads "unknown". Latency is that of a vector in a full pipeline. */
+export function reportText({ date, commit, device, driver, runtime, parameters, trials }: BenchReport): string {
+  const latencies = trials.map((perSecond) => 1000 / perSecond);
+  const known = (text: string | undefined): string => text ?? 'unknown';
+  return [
+    '# millrace bench encode',
+    '',
+    `- Date: ${date.toISOString()}`,
+    `- Git commit: ${known(commit?.slice(0, 12))}`,
+    `- GPU: ${device}`,
+    `- Driver: ${known(driver)}`,
+    `- CUDA: ${known(runtime)}`,
+    '',
+    '## Parameters',
+    '',
+    ...Object.entries(parameters).map(([name, value]) => `- ${name}: ${value}`),
+    '',
+    '## Results',
+    '',
+    '| Metric | Median | P95 |',
+    '| --- | --- | --- |',
+    `| Throughput (vectors/sec) | ${median(trials).toFixed(1)} | ${percentile(trials, 0.95).toFixed(1)} |`,
+    `| Latency (ms/vector) | ${median(latencies).toFixed(3)} | ${percentile(latencies, 0.95).toFixed(3)} |`,
+    '',
+  ].join('\n');
+}
+
+/** `<prefix>_<yyyymmdd>_rep_config.md` */
+export const reportName = (prefix: string, date: Date): string =>
+  `${prefix}_${date.toISOString().slice(0, 10).replaceAll('-', '')}_rep_config.md`;

@@ -1,0 +1,113 @@
+import { Command } from 'commander';
+import { machine, machineLine } from '../../bench/machine.js';
+import { type Comparison, compare, LEAST_RUNS, type Measurement, measure, spreadOf } from '../../bench/measure.js';
+import { comparisonTable, measurementFields } from '../../bench/report.js';
+import { action, type Call } from '../../console/action.js';
+import { withExamples } from '../../console/conventions.js';
+import { Exit, type ExitCode } from '../../console/exit.js';
+import { type FeedingOptions, feedingOf, withFeedingOptions } from '../../console/feeding.js';
+import { type OpeningOptions, startOpening, withOpeningOptions } from '../../console/opening.js';
+import { options, valued, wholeNumber } from '../../console/options.js';
+import type { Output } from '../../console/output.js';
+import type { Device } from '../../device/device.js';
+import { type OpenOptions, openDevice, openDevices } from '../../device/registry.js';
+import { gmpPower } from './peers.js';
+import { DEFAULT_PRIMES, LEAST_PRIMES, MOST_PRIMES } from './plan.js';
+import { fermatBase, fermatRate, type Rated, searchRate, sieveRate } from './rate.js';
+
+/** `millrace bench gaps` */
+export function gapsBench(): Command {
+  const command = new Command('gaps')
+    .description('Fermat tests, the sieve, and both as a job, each of them checked')
+    .addOption(options.devices().default('auto', 'the best there is'))
+    .addOption(
+      valued('--bits <n>', 'of the numbers that are tested').argParser(wholeNumber(257, 1280)).default(FERMAT_BITS),
+    )
+    .addOption(
+      valued('--primes <n>', 'primes to sieve with')
+        .argParser(wholeNumber(LEAST_PRIMES, MOST_PRIMES))
+        .default(DEFAULT_PRIMES),
+    )
+    .addOption(
+      valued('--runs <n>', `runs that count, ${LEAST_RUNS} or more`)
+        .argParser(wholeNumber(LEAST_RUNS, 1000))
+        .default(LEAST_RUNS),
+    );
+  withFeedingOptions(withOpeningOptions(command)).action(action(bench));
+  return withExamples(command, ['millrace bench gaps --device cuda,native --bits 320']);
+}
+const FERMAT_BITS = 320;
+
+interface BenchOptions extends OpeningOptions, FeedingOptions {
+  readonly device: string;
+  readonly bits: number;
+  readonly primes: number;
+  readonly runs: number;
+}
+
+async function bench({ output, options: asked }: Call<BenchOptions>): Promise<ExitCode> {
+  const feeding = feedingOf(asked);
+  const opening = startOpening(asked, output, feeding.driver);
+  const devices = await openDevices(asked.device, opening.options);
+  try {
+    const host = machine(devices.map((device) => device.info));
+    output.event('machine', { ...host });
+    output.line(machineLine(host));
+    for (const device of devices) {
+      await besideGmp(output, device, asked, opening.options);
+      for (const make of rated(device, asked, feeding.engine)) {
+        const one = await make();
+        try {
+          const measured = await measure(one);
+          output.event('measurement', { ...measurementFields(measured) });
+          output.line();
+          for (const line of comparisonTable(alone(measured))) output.line(line);
+        } finally {
+          await one.close();
+        }
+      }
+      await opening.tell(device);
+    }
+    return Exit.ok;
+  } finally {
+    await Promise.all(devices.map((device) => device.close()));
+  }
+}
+
+/** One core against GMP, by turns. */
+async function besideGmp(
+  output: Output,
+  { info }: Device,
+  { bits, runs }: BenchOptions,
+  how: OpenOptions,
+): Promise<void> {
+  const peer = info.kind === 'native' ? gmpPower(fermatBase(bits), CORE_TESTS, runs) : undefined;
+  if (peer === undefined) return;
+  const core = await openDevice(info.id, { ...how, threads: 1 });
+  try {
+    const own = await fermatRate(core, { bits, runs, count: CORE_TESTS });
+    const compared = await compare([peer, { ...own, name: `${own.name}, 1 thread` }]);
+    output.line();
+    for (const line of comparisonTable(compared)) output.line(line);
+    for (const [at, one] of compared.measurements.entries())
+      output.event('measurement', { ...measurementFields(one), ratio: compared.ratios[at] });
+    own.close();
+  } finally {
+    await core.close();
+  }
+}
+/** A tenth of a second. */
+const CORE_TESTS = 4096;
+
+/** What is measured, one after the other: units differ, so that there is nothing to set against each other. */
+function rated(device: Device, { bits, primes, runs }: BenchOptions, engine: object): (() => Promise<Rated>)[] {
+  const isGpu = device.info.processor === 'gpu';
+  // About a tenth of a second of an H200, and of a core.
+  return [
+    () => fermatRate(device, { bits, runs, count: isGpu ? 2 ** 23 : 2 ** 12 }),
+    () => sieveRate(device, { primes, runs, ...(!isGpu && { depth: 1 }) }),
+    () => searchRate(device, { primes, runs, engine, length: isGpu ? 2 ** 34 : 2 ** 25 }),
+  ];
+}
+
+const alone = (measurement: Measurement): Comparison => ({ measurements: [measurement], ratios: [spreadOf([1])] });

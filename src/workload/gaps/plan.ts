@@ -1,0 +1,101 @@
+import type { Device } from '../../device/device.js';
+import { MillraceError } from '../../kernel/error.js';
+import type { Unsigned } from '../../kernel/index.js';
+import { firstPrimes } from './prime-table.js';
+import { MASKED, STROKE } from './sieve-kernels.js';
+
+/** How a device searches. Nothing of it changes what is found. */
+export interface Plan {
+  readonly limb: Unsigned;
+  readonly tileBits: number;
+  /** Integers of a window: its bitmap should stay in a GPU's second-level cache. */
+  readonly window: number;
+  /** Windows of the largest piece. */
+  readonly depth: number;
+  /** Candidates of a chain. */
+  readonly perChain: number;
+  /** Items that share the chains; those of a CPU do one each, since whoever is first would take them all. */
+  readonly threads: number;
+}
+
+export type PlanOptions = Partial<Plan>;
+
+export const DEFAULT_PRIMES = 900_000;
+export const DEFAULT_DEPTH = 4;
+/** Places are 31 bits. */
+const MOST_INTEGERS = 2 ** 31;
+export const MOST_WINDOW = 2 ** 30;
+export const MOST_DEPTH = 64;
+
+export function planFor(device: Device, asked: PlanOptions = {}): Plan {
+  const { kind, processor, units, limits, memoryBytes } = device.info;
+  const isGpu = processor === 'gpu';
+  const window = asked.window ?? (isGpu ? windowWithin(memoryBytes) : 2 ** 24);
+  const depth = Math.max(1, Math.min(asked.depth ?? DEFAULT_DEPTH, Math.floor(MOST_INTEGERS / window)));
+  return {
+    limb: asked.limb ?? (kind === 'native' ? 'u64' : 'u32'),
+    tileBits: asked.tileBits ?? tileBitsOf(kind, limits.nearBytes),
+    window,
+    depth,
+    perChain: asked.perChain ?? (isGpu ? 512 : 2048),
+    threads: asked.threads ?? (isGpu ? units * GPU_THREADS : 2 ** 31),
+  };
+}
+
+/** The largest useful window of which pieces leave most of a GPU's memory free: six of them may be there at a time. */
+function windowWithin(memoryBytes: number): number {
+  let window = 2 ** 28;
+  while (window > 2 ** 22 && 6 * DEFAULT_DEPTH * window * LIST_BYTES > memoryBytes / 4) window /= 2;
+  return window;
+}
+/** Of the list of candidates, for each integer: 3.4 in a hundred are left by 900,000 primes. */
+const LIST_BYTES = 0.16;
+
+/** Items per multiprocessor: about as many as its registers hold, with 80 of them each. */
+const GPU_THREADS = 768;
+
+function tileBitsOf(kind: Device['info']['kind'], nearBytes = 2 ** 15): number {
+  if (kind === 'interpreter') return 2 ** 13;
+  // WebGPU's 16 KiB are for the sum's partials as well.
+  return nearBytes < 2 ** 15 ? 2 ** 16 : 2 ** 17;
+}
+
+/** What of the primes depends on a tile's size: which are done by strokes, and which are far. */
+export interface PrimeTable {
+  /** From 3 on. */
+  readonly primes: Uint32Array;
+  /** The first that is larger than a tile. */
+  readonly firstFar: number;
+  /** Pairs: which prime, and where in the run of its multiples a stroke begins. */
+  readonly strokes: Uint32Array;
+  /** The share of odd numbers that none of them divides. */
+  readonly density: number;
+}
+
+/** The first `count` primes, 2 among them. */
+export function primeTable(count: number, tileBits: number): PrimeTable {
+  if (!Number.isInteger(count) || count < LEAST_PRIMES || count > MOST_PRIMES) throw wrongCount(count);
+  const primes = firstPrimes(count).subarray(1);
+  const isFar = primes.findIndex((p) => p > tileBits);
+  const firstFar = isFar < 0 ? primes.length : isFar;
+  const strokes: number[] = [];
+  for (let k = MASKED.length; k < firstFar; k++) {
+    const p = primes[k] as number;
+    for (let begin = 0; begin < tileBits; begin += STROKE * p) strokes.push(k, begin);
+  }
+  const density = primes.reduce((share, p) => share * (1 - 1 / p), 1);
+  return { primes, firstFar, strokes: Uint32Array.from(strokes), density };
+}
+
+/** Those that are done by masks are always there, and one more. */
+export const LEAST_PRIMES = MASKED.length + 2;
+export const MOST_PRIMES = 50_000_000;
+
+function wrongCount(count: number): MillraceError {
+  return new MillraceError({
+    code: 'usage',
+    message: `${count} is no number of primes to sieve with`,
+    asked: `a sieve with ${count} primes`,
+    advice: `give a whole number from ${LEAST_PRIMES} to ${MOST_PRIMES}`,
+  });
+}

@@ -1,0 +1,109 @@
+import { Command } from 'commander';
+import { machine, machineLine } from '../../bench/machine.js';
+import { type Comparison, LEAST_RUNS, type Measurement, measure, spreadOf } from '../../bench/measure.js';
+import { comparisonTable, measurementFields } from '../../bench/report.js';
+import { action, type Call } from '../../console/action.js';
+import { withExamples } from '../../console/conventions.js';
+import { Exit, type ExitCode } from '../../console/exit.js';
+import { type FeedingOptions, feedingOf, withFeedingOptions } from '../../console/feeding.js';
+import { bytes } from '../../console/format.js';
+import { type OpeningOptions, startOpening, withOpeningOptions } from '../../console/opening.js';
+import { flag, options, valued, wholeNumber } from '../../console/options.js';
+import { startTuning, type TuningOptions, withTuningOptions } from '../../console/tuning.js';
+import type { Device } from '../../device/device.js';
+import { openDevices } from '../../device/registry.js';
+import { backends, given } from './given.js';
+import { hugePageStatus } from './huge-pages.js';
+import { planFor } from './plan.js';
+import { checksum, rateOf } from './rate.js';
+
+/** `millrace bench uhash`, which is also `millrace uhash bench`. */
+export function uhashBench(name = 'uhash'): Command {
+  const command = new Command(name)
+    .description('rate of UniversalHash on devices, each batch checked; with --sweep by the size of batches')
+    .addOption(options.devices().default('auto', 'the best there is'))
+    .addOption(given.backend())
+    .addOption(
+      valued('--batch-size <n>', 'nonces of a batch (default: what suits the device)').argParser(
+        wholeNumber(1, 2 ** 20),
+      ),
+    )
+    .addOption(flag('--sweep', 'an eighth, a quarter, half, all and twice of the usual batch'))
+    .addOption(
+      valued('--runs <n>', `runs that count, ${LEAST_RUNS} or more`)
+        .argParser(wholeNumber(LEAST_RUNS, 1000))
+        .default(LEAST_RUNS),
+    );
+  withTuningOptions(withFeedingOptions(withOpeningOptions(command)), 'known').action(action(bench));
+  return withExamples(
+    command,
+    ['millrace bench uhash --device cuda,cpu'],
+    ['millrace bench uhash --sweep', 'by batch size'],
+  );
+}
+
+interface BenchOptions extends OpeningOptions, FeedingOptions, TuningOptions {
+  readonly device: string;
+  readonly backend?: string;
+  readonly batchSize?: number;
+  readonly sweep?: boolean;
+  readonly runs: number;
+}
+
+async function bench({ output, options: asked }: Call<BenchOptions>): Promise<ExitCode> {
+  startTuning(asked, output);
+  const feeding = feedingOf(asked);
+  const opening = startOpening(asked, output, feeding.driver);
+  const name = asked.backend === undefined ? asked.device : (backends[asked.backend] ?? asked.backend);
+  const devices = await openDevices(name, opening.options);
+  try {
+    const host = machine(devices.map((device) => device.info));
+    output.event('machine', { ...host });
+    output.line(machineLine(host));
+    for (const device of devices) {
+      // One after the other: each holds as much memory as there is.
+      output.line(`\n${device.info.id}  ${device.info.name}\n`);
+      const measured: Measurement[] = [];
+      for (const batch of batchesOf(device, asked)) {
+        const rated = await rateOf(device, { engine: feeding.engine, runs: asked.runs, ...(batch && { batch }) });
+        try {
+          const one = await measure(rated);
+          measured.push(one);
+          const { plan, checked } = rated;
+          output.event('measurement', { ...measurementFields(one), ...plan, checked, params });
+          output.explain(`${one.name}: ${checked} digests recomputed, ${bytes(plan.batch * 2 ** 21)} a batch`);
+        } finally {
+          await rated.close();
+        }
+      }
+      for (const line of comparisonTable(inOrder(measured))) output.line(line);
+      const sum = await checksum(device, CHECKED);
+      output.event('checksum', { device: device.info.id, nonces: CHECKED, sha256: sum });
+      output.line(`SHA-256 of the digests of nonces 0 to ${CHECKED - 1}: ${sum}`);
+      const pages = device.info.kind === 'native' ? hugePageStatus() : undefined;
+      if (pages) output.line(`scratchpads: ${pages}`);
+      await opening.tell(device);
+    }
+    return Exit.ok;
+  } finally {
+    await Promise.all(devices.map((device) => device.close()));
+  }
+}
+
+/** The original's names for what a hash takes. */
+const params = { chains: 4, scratchpad_kb: 512, total_mb: 2, rounds: 12_288 };
+
+/** Nonces whose digests are summed up: devices, and versions, that agree give the same. */
+const CHECKED = 24;
+
+/** Batches take all memory, so they cannot be measured in turn: ratios are those of the medians. */
+function inOrder(measurements: readonly Measurement[]): Comparison {
+  const base = measurements[0]?.rate.median ?? Number.NaN;
+  return { measurements, ratios: measurements.map(({ rate }) => spreadOf([rate.median / base])) };
+}
+
+function batchesOf(device: Device, { batchSize, sweep = false }: BenchOptions): (number | undefined)[] {
+  if (!sweep) return [batchSize];
+  const { batch } = planFor(device.info, batchSize === undefined ? {} : { batch: batchSize });
+  return [1 / 8, 1 / 4, 1 / 2, 1, 2].map((share) => Math.max(3, Math.round((batch * share) / 3) * 3));
+}

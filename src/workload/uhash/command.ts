@@ -1,0 +1,285 @@
+import { Command } from 'commander';
+import { action, type Call } from '../../console/action.js';
+import { withExamples } from '../../console/conventions.js';
+import { Exit } from '../../console/exit.js';
+import { type FeedingOptions, feedingOf, withFeedingOptions } from '../../console/feeding.js';
+import { bytes, count, duration, plural, rate } from '../../console/format.js';
+import { holding, type Monitor, type MonitorOptions, startMonitor, withMonitorOptions } from '../../console/monitor.js';
+import { type OpeningOptions, startOpening, withOpeningOptions } from '../../console/opening.js';
+import { flag, options, valued, wholeNumber } from '../../console/options.js';
+import type { Ending, Output } from '../../console/output.js';
+import { preparing } from '../../console/preparation.js';
+import { startTuning, type TuningOptions, withTuningOptions } from '../../console/tuning.js';
+import type { Device } from '../../device/device.js';
+import { openDevices } from '../../device/registry.js';
+import { uhashBench } from './bench.js';
+import { backends, given, hashBytes, hex, hexBytes, nonce } from './given.js';
+import { hugePageStatus } from './huge-pages.js';
+import { inspectBytes } from './inspect.js';
+import type { Plan } from './plan.js';
+import { createProver, NONCES, type Prover } from './prover.js';
+import { verify } from './reference.js';
+
+/** `millrace uhash …` */
+export function uhashCommand(): Command {
+  const uhash = new Command('uhash')
+    .description('UniversalHash v4: find and check proofs of work')
+    .addHelpText('after', signals);
+  const proving = uhash
+    .command('prove')
+    .description('find the smallest nonce from a start on whose hash meets the difficulty')
+    .addOption(given.challenge().makeOptionMandatory())
+    .addOption(given.difficulty().makeOptionMandatory())
+    .addOption(given.startNonce())
+    .addOption(
+      valued('--max-attempts <n>', 'nonces to try; past 2^64 they begin at 0 again')
+        .argParser(wholeNumber(1, Number.MAX_SAFE_INTEGER))
+        .default(1_000_000),
+    );
+  withDevices(proving).action(action(prove));
+  withExamples(proving, [`millrace uhash prove --challenge ${'00'.repeat(32)} --difficulty 8`]);
+  const mining = uhash
+    .command('mine')
+    .description('find proofs, one after the other')
+    .addOption(given.challenge().makeOptionMandatory())
+    .addOption(given.difficulty().makeOptionMandatory())
+    .addOption(given.startNonce())
+    .addOption(
+      valued('--max-batches <n>', 'batches to try, 0: without end')
+        .argParser(wholeNumber(0, 2 ** 32))
+        .default(0),
+    )
+    .addOption(flag('--stop-on-proof', 'end with the first proof'));
+  withDevices(mining).action(action(mine));
+  withExamples(mining, ['millrace uhash mine --challenge 00ff --difficulty 12 --json', 'an event for each proof']);
+  const verifying = uhash
+    .command('verify')
+    .description('recompute a proof')
+    .addOption(given.challenge().makeOptionMandatory())
+    .addOption(valued('--nonce <n>', "the proof's nonce").argParser(nonce).makeOptionMandatory())
+    .addOption(valued('--hash <hex>', "the proof's hash").argParser(hashBytes).makeOptionMandatory())
+    .addOption(given.difficulty())
+    .action(action(check));
+  withExamples(verifying, ['millrace uhash verify --challenge 00ff --nonce 7 --hash 5f… --difficulty 4']);
+  const inspecting = uhash
+    .command('inspect')
+    .description('what bytes are as a hash, and as an input')
+    .argument('<hex>', 'bytes as hex', hexBytes)
+    .action(action(inspect));
+  withExamples(inspecting, ['millrace uhash inspect 00ff00ff']);
+  uhash.addCommand(uhashBench('bench'));
+  return uhash;
+}
+
+const signals = `
+The signal USR2 pauses prove and mine, and the next one resumes them (kill -USR2 PID); so do the keys p and r.`;
+
+function withDevices(command: Command): Command {
+  const fed = withMonitorOptions(
+    withOpeningOptions(
+      withFeedingOptions(
+        command
+          .addOption(options.devices().default('auto', 'the best there is'))
+          .addOption(given.backend())
+          .addOption(
+            valued('--batch-size <n>', 'nonces of a batch, 2 MiB each (default: what suits the device)').argParser(
+              wholeNumber(1, 2 ** 20),
+            ),
+          ),
+      ),
+    ),
+  );
+  return withTuningOptions(fed, 'known');
+}
+
+interface DeviceOptions extends OpeningOptions, FeedingOptions, MonitorOptions, TuningOptions {
+  readonly device: string;
+  readonly backend?: string;
+  readonly batchSize?: number;
+}
+
+interface ProveOptions extends DeviceOptions {
+  readonly challenge: Uint8Array;
+  readonly difficulty: number;
+  readonly startNonce: bigint;
+  readonly maxAttempts: number;
+}
+
+async function prove(call: Call<ProveOptions>): Promise<Ending> {
+  const { challenge: header, difficulty, startNonce: start, maxAttempts } = call.options;
+  const challenge = { header, difficulty };
+  return proving(call, challenge, 'first', BigInt(maxAttempts), async (prover, { seconds }) => {
+    const found = await findWrapped(prover, start, BigInt(maxAttempts), call.signal);
+    const common = { challenge: hex(header), difficulty, attempts: found.hashes, elapsed_s: seconds() };
+    if (found.proof === undefined) {
+      call.output.line(`no proof among ${count(maxAttempts)} nonces from ${start} on`);
+      return { exit: Exit.no, answer: { ...common, nonce: null, hash: null } };
+    }
+    const proof = { nonce: found.proof.nonce, hash: hex(found.proof.hash) };
+    call.output.line(`${proof.nonce}  ${proof.hash}`);
+    return { exit: Exit.ok, answer: { ...common, ...proof } };
+  });
+}
+
+/** Nonces after the last one begin at 0 again. */
+async function findWrapped(prover: Prover, start: bigint, attempts: bigint, signal: AbortSignal) {
+  const first = await prover.find({ start, count: attempts, signal });
+  const left = start + attempts - NONCES;
+  if (first.proof !== undefined || left <= 0n) return first;
+  const second = await prover.find({ start: 0n, count: left, signal });
+  return { ...second, hashes: first.hashes + second.hashes };
+}
+
+interface MineOptions extends DeviceOptions {
+  readonly challenge: Uint8Array;
+  readonly difficulty: number;
+  readonly startNonce: bigint;
+  readonly maxBatches: number;
+  readonly stopOnProof?: boolean;
+}
+
+async function mine(call: Call<MineOptions>): Promise<Ending> {
+  const { challenge: header, difficulty, startNonce: start, maxBatches, stopOnProof = false } = call.options;
+  return proving(call, { header, difficulty }, 'all', undefined, async (prover, { seconds, found }) => {
+    const batch = BigInt(Math.max(...[...prover.plans.values()].map((plan) => plan.batch)));
+    const limit = maxBatches === 0 ? {} : { count: BigInt(maxBatches) * batch };
+    const before = prover.hashes;
+    let proofs = 0;
+    const answer = () => {
+      const elapsed = seconds();
+      const total = prover.hashes - before;
+      return { hashes_total: total, elapsed_s: elapsed, hashrate: Number(total) / elapsed };
+    };
+    try {
+      for await (const proof of prover.mine({ start, ...limit, signal: call.signal })) {
+        proofs += 1;
+        found(proofs);
+        call.output.event('proof_found', { nonce: proof.nonce, hash: hex(proof.hash), ...answer() });
+        call.output.line(`${proof.nonce}  ${hex(proof.hash)}`);
+        if (stopOnProof) break;
+      }
+    } catch (error) {
+      if (!call.signal.aborted) throw error;
+    }
+    const exit = call.signal.aborted ? (call.stopped ?? Exit.stopped) : proofs > 0 ? Exit.ok : Exit.no;
+    return { exit, answer: { proofs, ...answer() } };
+  });
+}
+
+/** Opens devices and a prover, compiles and allocates, watches the work, and closes everything. */
+async function proving(
+  call: Call<DeviceOptions>,
+  challenge: { readonly header: Uint8Array; readonly difficulty: number },
+  wanted: 'first' | 'all',
+  length: bigint | undefined,
+  work: (prover: Prover, told: { seconds(): number; found(proofs: number): void }) => Promise<Ending>,
+): Promise<Ending> {
+  const { output, options: asked, signal } = call;
+  startTuning(asked, output);
+  const { engine, driver } = feedingOf(asked);
+  const { options: opened, tell } = startOpening(asked, output, driver);
+  const name = asked.backend === undefined ? asked.device : (backends[asked.backend] ?? asked.backend);
+  const devices = await openDevices(name, opened);
+  try {
+    for (const { info } of devices) output.event('device', { id: info.id, name: info.name });
+    const prover = createProver(devices, {
+      challenge,
+      engine,
+      ...(asked.batchSize !== undefined && { batch: asked.batchSize }),
+      onPlan: (device, plan) => tellPlan(output, device, plan, asked.batchSize),
+    });
+    try {
+      // Compilers are not part of a rate.
+      await preparing(output, 'compiling', 1, () => prover.prepare(wanted));
+      const before = prover.hashes;
+      const start = performance.now();
+      let proofs = 0;
+      const watched = {
+        name: `uhash, ${plural(challenge.difficulty, 'bit')}`,
+        unit: 'H',
+        ...(length !== undefined && { length }),
+        progress: () => ({ done: prover.hashes - before }),
+        devices: () => prover.engine.devices,
+        hits: () => proofs,
+        chance: 2 ** -challenge.difficulty,
+      };
+      const controls = { ...holding(prover.engine), stop: call.stop, signal };
+      const monitor = startMonitor(output, asked, watched, controls);
+      const pausing = pauseBySignal(monitor);
+      const ending = await work(prover, {
+        seconds: () => (performance.now() - start) / 1000,
+        found: (now) => {
+          proofs = now;
+        },
+      }).finally(() => {
+        pausing.end();
+        monitor.end();
+      });
+      const seconds = (performance.now() - start) / 1000;
+      const hashes = prover.hashes - before;
+      output.say(
+        output.aside.dim(`${count(hashes)} hashes in ${duration(seconds)}, ${rate(Number(hashes) / seconds, 'H')}`),
+      );
+      tellPages(output, devices);
+      for (const device of devices) await tell(device);
+      return ending;
+    } finally {
+      await prover.close();
+    }
+  } finally {
+    await Promise.all(devices.map((device) => device.close()));
+  }
+}
+
+/** SIGUSR1 is Node's own; Windows has neither. */
+function pauseBySignal(monitor: Monitor): { end(): void } {
+  let isPaused = false;
+  const toggle = (): void => {
+    isPaused = !isPaused;
+    monitor.pause(isPaused);
+  };
+  if (process.platform === 'win32') return { end: () => undefined };
+  process.on('SIGUSR2', toggle);
+  return { end: () => void process.off('SIGUSR2', toggle) };
+}
+
+function tellPlan(output: Output, { info }: Device, plan: Plan, asked: number | undefined): void {
+  const { batch, chainsPerItem, copies, tables, pads, launches } = plan;
+  output.event('plan', { device: info.id, batch, chainsPerItem, copies, tables, pads, launches });
+  output.explain(`${info.id}: batches of ${count(batch)} nonces, ${bytes(batch * 2 ** 21)} each`);
+  if (asked !== undefined && batch < asked)
+    output.warn(`${info.id} has no memory for batches of ${count(asked)}: ${count(batch)} it is`);
+}
+
+function tellPages(output: Output, devices: readonly Device[]): void {
+  const status = devices.some(({ info }) => info.kind === 'native') ? hugePageStatus() : undefined;
+  if (status === undefined) return;
+  output.event('pages', { status });
+  output.say(output.aside.dim(`scratchpads: ${status}`));
+}
+
+interface VerifyOptions {
+  readonly challenge: Uint8Array;
+  readonly nonce: bigint;
+  readonly hash: Uint8Array;
+  readonly difficulty?: number;
+}
+
+async function check({ output, options: asked }: Call<VerifyOptions>): Promise<Ending> {
+  const { challenge, nonce: claimed, hash, difficulty } = asked;
+  const found = verify(challenge, { nonce: claimed, hash }, difficulty ?? 0);
+  const met = difficulty === undefined ? null : found.difficultyMet;
+  const valid = found.hashMatches && met !== false;
+  const { good, bad } = output.style;
+  output.line(valid ? good('valid') : bad('invalid'));
+  if (!found.hashMatches) output.line(`  the hash is ${hex(found.hash)}`);
+  if (met === false) output.line(`  it does not have ${plural(difficulty ?? 0, 'leading zero bit')}`);
+  const answer = { valid, hash_matches: found.hashMatches, difficulty_met: met };
+  return { exit: valid ? Exit.ok : Exit.no, answer };
+}
+
+async function inspect({ output, args }: Call<object>): Promise<Ending> {
+  const found = inspectBytes(args[0] as unknown as Uint8Array);
+  for (const [name, value] of Object.entries(found)) output.line(`${name.padEnd(18)} ${value}`);
+  return { exit: Exit.ok, answer: found };
+}

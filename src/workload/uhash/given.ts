@@ -1,0 +1,54 @@
+import { InvalidArgumentError, type Option } from 'commander';
+import { valued, wholeNumber } from '../../console/options.js';
+import { MOST_BITS } from './prover.js';
+
+/** Options that the commands of uhash share, and how their values are read. */
+export const given = {
+  challenge: (): Option => valued('--challenge <hex>', 'what stands before the nonce, as hex').argParser(hexBytes),
+  difficulty: (): Option =>
+    valued('-d, --difficulty <bits>', `leading zero bits of a proof, 0 to ${MOST_BITS}`).argParser(
+      wholeNumber(0, MOST_BITS),
+    ),
+  startNonce: (): Option => valued('--start-nonce <n>', 'the first nonce').argParser(nonce).default(0n, '0'),
+  backend: (): Option =>
+    valued('--backend <name>', 'as --device, by the names of the original')
+      .choices(Object.keys(backends))
+      .conflicts('device'),
+};
+
+/** The original's names for kinds of devices. Metal is reached through WebGPU. */
+export const backends: Readonly<Record<string, string>> = {
+  auto: 'auto',
+  cpu: 'cpu',
+  cuda: 'cuda',
+  metal: 'webgpu',
+  opencl: 'opencl',
+  wgpu: 'webgpu',
+};
+
+/** Bytes of an even number of hex digits, at least one byte. */
+export function hexBytes(text: string): Uint8Array {
+  const digits = text.replace(/^0x/i, '');
+  if (digits === '') throw new InvalidArgumentError('It is empty.');
+  if (!/^[0-9a-f]*$/i.test(digits)) throw new InvalidArgumentError('Hex digits are needed, nothing else.');
+  if (digits.length % 2 !== 0)
+    throw new InvalidArgumentError(`An even number of hex digits is needed, not ${digits.length}.`);
+  return Uint8Array.from(Buffer.from(digits, 'hex'));
+}
+
+/** 32 bytes as hex. */
+export function hashBytes(text: string): Uint8Array {
+  const bytes = hexBytes(text);
+  if (bytes.length !== 32) throw new InvalidArgumentError(`A hash has 64 hex digits, not ${2 * bytes.length}.`);
+  return bytes;
+}
+
+/** A whole number below 2^64, decimal or with 0x. */
+export function nonce(text: string): bigint {
+  if (!/^(\d+|0x[0-9a-f]+)$/i.test(text) || BigInt(text) >= 1n << 64n) {
+    throw new InvalidArgumentError('A whole number below 2^64 is needed.');
+  }
+  return BigInt(text);
+}
+
+export const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');

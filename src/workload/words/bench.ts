@@ -1,0 +1,181 @@
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { Command, InvalidArgumentError } from 'commander';
+import { machine, machineLine } from '../../bench/machine.js';
+import { type Candidate, compare, LEAST_RUNS } from '../../bench/measure.js';
+import { measurementFields } from '../../bench/report.js';
+import { action, type Call } from '../../console/action.js';
+import { withExamples } from '../../console/conventions.js';
+import { Exit } from '../../console/exit.js';
+import { duration, percent, rate } from '../../console/format.js';
+import { type OpeningOptions, startOpening, withOpeningOptions } from '../../console/opening.js';
+import { options, valued, wholeNumber } from '../../console/options.js';
+import type { Ending, Output } from '../../console/output.js';
+import { table } from '../../console/table.js';
+import type { Device } from '../../device/device.js';
+import { openDevice } from '../../device/registry.js';
+import { recordedDigests } from './digests.js';
+import type { Layout } from './layout.js';
+import { parseMask, widthOf } from './mask.js';
+import { isThere, pipeRate } from './peers.js';
+import { digestOf, hostRate, residentRate, smallRate, type Way, type WordRate } from './rate.js';
+import { wordsOf } from './words.js';
+
+/** `millrace bench words` */
+export function wordsBench(): Command {
+  const command = new Command('words')
+    .description('rates of words by where they go: left on the device, to host memory, through a pipe next to mp64')
+    .addOption(options.device())
+    .addOption(
+      valued('--only <list>', `sections: ${sections.join(', ')}`)
+        .argParser(sectionList)
+        .default(sections, 'all of them'),
+    )
+    .addOption(
+      valued('--runs <n>', `runs that count, ${LEAST_RUNS} or more`)
+        .argParser(wholeNumber(LEAST_RUNS, 1000))
+        .default(LEAST_RUNS),
+    );
+  withOpeningOptions(command).action(action(bench));
+  return withExamples(
+    command,
+    ['millrace bench words --device cuda:0', 'everything that is measured on a GPU'],
+    ['millrace bench words --only pipe', 'next to mp64, where that is installed'],
+  );
+}
+
+const sections = ['resident', 'host', 'small', 'digests', 'pipe'] as const;
+type Section = (typeof sections)[number];
+
+interface BenchOptions extends OpeningOptions {
+  readonly device: string;
+  readonly only: readonly Section[];
+  readonly runs: number;
+}
+
+async function bench({ output, options: given }: Call<BenchOptions>): Promise<Ending> {
+  const opening = startOpening(given, output, { completion: 'poll' });
+  const device = await openDevice(given.device, opening.options);
+  try {
+    const host = machine([device.info]);
+    output.event('machine', { ...host });
+    output.line(machineLine(host));
+    output.line(`${device.info.id}: ${device.info.name}`);
+    const { only, runs } = given;
+    let digested: readonly Told[] = [];
+    if (only.includes('resident')) await resident(output, device, runs);
+    if (only.includes('host')) await toHost(output, device, runs);
+    if (only.includes('small')) await small(output, device, runs);
+    if (only.includes('digests')) digested = await digests(output, device);
+    if (only.includes('pipe')) await pipe(output, given, runs);
+    await opening.tell(device);
+    return { exit: digested.every(({ isRight }) => isRight) ? Exit.ok : Exit.no, answer: { digests: digested } };
+  } finally {
+    await device.close();
+  }
+}
+
+async function resident(output: Output, device: Device, runs: number): Promise<void> {
+  const rows = [];
+  // One after the other: each holds gigabytes.
+  for (const characters of [8, 10, 12, 16]) {
+    const candidate = await residentRate(device, characters, runs);
+    rows.push(...(await measured(output, [candidate])));
+    await candidate.close();
+  }
+  tell(output, 'Left on the device, packed', rows);
+}
+
+async function toHost(output: Output, device: Device, runs: number): Promise<void> {
+  const rows = [];
+  for (const millions of device.info.processor === 'gpu' ? [10, 50, 100] : [10]) {
+    const ways: Way[] = ['direct', 'sync', 'async'];
+    const candidates = [];
+    for (const way of ways) candidates.push(await hostRate(device, millions * 1e6, way, runs));
+    rows.push(...(await measured(output, candidates)));
+    for (const candidate of candidates) await candidate.close();
+  }
+  tell(output, 'To host memory, page-locked where the device has such; against the one call', rows);
+}
+
+async function small(output: Output, device: Device, runs: number): Promise<void> {
+  const candidate = await smallRate(device, runs);
+  tell(output, 'Small batches to host memory', await measured(output, [candidate]));
+  await candidate.close();
+}
+
+/** The recorded digests, those that the device makes in a reasonable time. */
+async function digests(output: Output, device: Device): Promise<readonly Told[]> {
+  const most = device.info.processor === 'gpu' ? 100_000_000 : 10_000_000;
+  const rows = [];
+  const told: Told[] = [];
+  for (const { words, layout, sha256 } of recordedDigests) {
+    if (words > most) continue;
+    const started = performance.now();
+    const got = await digestOf(device, words, layout);
+    const seconds = (performance.now() - started) / 1000;
+    const verdict = got === sha256 ? output.style.good('right') : output.style.bad('WRONG');
+    told.push({ words, layout, sha256: got, isRight: got === sha256 });
+    rows.push([`${words / 1e6} M words, ${layout}`, verdict, got.slice(0, 16), duration(seconds)]);
+  }
+  output.line(`\n${output.style.bold('SHA-256 of the first words, as recorded')}`);
+  for (const line of table(rows, { right: [3] })) output.line(line);
+  return told;
+}
+
+interface Told {
+  readonly words: number;
+  readonly layout: Layout;
+  readonly sha256: string;
+  readonly isRight: boolean;
+}
+
+async function pipe(output: Output, { device, threads }: BenchOptions, runs: number): Promise<void> {
+  const rows = [];
+  // All words of a mask, so that the peer can end by itself; about 1 GB.
+  for (const mask of ['?l?l?l?l?l?d?d', 'abc?l?l?l?l?l?d']) {
+    const { size } = wordsOf(parseMask(mask));
+    const words = Number(size);
+    const bytes = words * (widthOf(parseMask(mask)) ?? 0) + words;
+    const main = join(dirname(createRequire(import.meta.url).resolve('millrace/package.json')), 'dist/cli/main.js');
+    const own = (...more: string[]) => [process.execPath, main, 'words', mask, '--device', device, ...more];
+    const all = threads === undefined ? [] : ['--threads', String(threads)];
+    const candidates: Candidate[] = [
+      ...((await isThere('mp64')) ? [pipeRate(`mp64 ${mask} | wc -c`, ['mp64', mask], bytes, runs)] : []),
+      pipeRate(`millrace words ${mask} --threads 1 | wc -c`, own('--threads', '1'), bytes, runs),
+      pipeRate(`millrace words ${mask} | wc -c`, own(...all), bytes, runs),
+    ];
+    rows.push(
+      ...(await measured(
+        output,
+        candidates.map((one) => ({ ...one, wordBytes: bytes / words })),
+      )),
+    );
+  }
+  tell(output, 'Through a pipe, as whole commands; against the first', rows);
+}
+
+type Counted = Candidate & Pick<WordRate, 'wordBytes'>;
+
+async function measured(output: Output, candidates: readonly Counted[]): Promise<string[][]> {
+  const { measurements, ratios } = await compare(candidates);
+  return measurements.map((one, at) => {
+    output.event('measurement', { ...measurementFields(one), ratio: ratios[at] });
+    const wordBytes = candidates[at]?.wordBytes ?? Number.NaN;
+    const words = Number.isNaN(wordBytes) ? '' : rate(one.rate.median / wordBytes, 'words');
+    const ratio = candidates.length > 1 ? `${(ratios[at]?.median ?? Number.NaN).toFixed(3)}×` : '';
+    return [one.name, rate(one.rate.median, one.unit), words, percent(one.rate.relative), ratio];
+  });
+}
+
+function tell(output: Output, title: string, rows: readonly (readonly string[])[]): void {
+  output.line(`\n${output.style.bold(title)}`);
+  for (const line of table([['', 'median', '', 'spread', ''], ...rows], { right: [1, 2, 3, 4] })) output.line(line);
+}
+
+function sectionList(text: string): Section[] {
+  const named = text.split(',').map((name) => name.trim());
+  const unknown = named.find((name) => !(sections as readonly string[]).includes(name));
+  if (unknown === undefined) return named as Section[];
+  throw new InvalidArgumentError(`There is no section ${unknown}; there are ${sections.join(', ')}.`);
+}

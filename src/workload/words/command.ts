@@ -1,0 +1,218 @@
+import { Command, InvalidArgumentError, Option } from 'commander';
+import { action, type Call } from '../../console/action.js';
+import { withExamples } from '../../console/conventions.js';
+import { Exit } from '../../console/exit.js';
+import { type FeedingOptions, feedingOf, withFeedingOptions } from '../../console/feeding.js';
+import { count, duration, rate } from '../../console/format.js';
+import { holding, type MonitorOptions, startMonitor, withMonitorOptions } from '../../console/monitor.js';
+import { type OpeningOptions, startOpening, withOpeningOptions } from '../../console/opening.js';
+import { flag, options, valued, wholeNumber } from '../../console/options.js';
+import type { Ending } from '../../console/output.js';
+import { startTuning, type TuningOptions, withTuningOptions } from '../../console/tuning.js';
+import type { Device } from '../../device/device.js';
+import { openDevices } from '../../device/registry.js';
+import { Engine } from '../../engine/engine.js';
+import { MillraceError } from '../../kernel/error.js';
+import type { WordOptions } from './batches.js';
+import { type Delivery, deliver } from './deliver.js';
+import { emitC } from './emit/emit.js';
+import { kernelOn } from './flow.js';
+import { layoutNames } from './layout.js';
+import { MOST_BYTES } from './mask.js';
+import { orders } from './order.js';
+import { type Request, type RequestOptions, requestOf, wordGiven } from './request.js';
+import { digestSink, fileSink, type Sink, stdoutSink } from './sink.js';
+import { isRegular } from './words.js';
+
+/** `millrace words` */
+export function wordsCommand(): Command {
+  const command = new Command('words')
+    .description('every word of a mask, in order, on standard output')
+    .argument('[mask]', 'literals, ?l ?u ?d ?s ?a ?b ?h ?H, charsets ?1 to ?9, ?? for a question mark');
+  for (let number = 1; number <= 9; number++) {
+    const more = number === 1 ? ': characters, ?l and the like, or a file NAME.hcchr' : '';
+    command.addOption(valued(`-${number}, --charset${number} <text>`, `charset ?${number}${more}`));
+  }
+  command
+    .addOption(flag('--hex-charset', 'charsets and literals are pairs of hexadecimal digits'))
+    .addOption(flag('--utf8', 'characters are those of UTF-8, not bytes'))
+    .addOption(flag('--sort-charsets', 'characters of charsets in ascending order'))
+    .addOption(
+      valued(
+        '--order <order>',
+        'which position changes fastest: the last, or as hashcat does the first, charsets sorted',
+      )
+        .choices(orders)
+        .default('canonical'),
+    )
+    .addOption(valued('--max-run <n>', 'no character more than n times in a row').argParser(wholeNumber(1, MOST_BYTES)))
+    .addOption(
+      valued('--max-occurrence <n>', 'no character more than n times in a word').argParser(wholeNumber(1, MOST_BYTES)),
+    )
+    .addOption(
+      valued('--increment <min:max>', "the mask's first min positions, then one more, up to max").argParser(lengths),
+    )
+    .addOption(valued('--mask-file <file>', 'masks from a .hcmask file, one after the other'))
+    .addOption(valued('--skip <n>', 'begin at this index').argParser(wholeBig))
+    .addOption(new Option('--start-index <n>', 'the same as --skip').argParser(wholeBig).hideHelp())
+    .addOption(valued('--limit <n>', 'so many words at most').argParser(wholeBig))
+    .addOption(valued('--start-word <word>', 'begin at this word'))
+    .addOption(valued('--stop-word <word>', 'end after this word'))
+    .addOption(valued('--format <layout>', 'what follows each word').choices(layoutNames).default('newline'))
+    .addOption(valued('-o, --output <file>', 'write to a file'))
+    .addOption(flag('--keyspace', 'only tell how many words there are'))
+    .addOption(valued('--index-of <word>', 'only tell where a word is'))
+    .addOption(flag('--digest', 'only tell the SHA-256 of what would be written'))
+    .addOption(valued('--emit-c <dir>', 'write a C library that makes words, and its header, to a folder'))
+    .addOption(options.devices())
+    .addOption(flag('--async', 'several chunks at a time on each device (default)'))
+    .addOption(flag('--sync', 'one chunk at a time'));
+  withTuningOptions(withMonitorOptions(withOpeningOptions(withFeedingOptions(command))), 'known');
+  command.action(action(words, { isData: true }));
+  return withExamples(
+    command,
+    ['millrace words ?u?l?l?l?d?d', '45,697,600 words, a line each'],
+    ['millrace words -1 ?l?d ?1?1?1?1 --skip 1000 --limit 10', 'ten of them'],
+    ['millrace words ?a?a?a?a?a?a?a?a --keyspace', 'how many there are'],
+    ['millrace words ?d?d?d?d?d?d --max-run 1 -o pins', 'none with a digit twice in a row'],
+  );
+}
+
+interface WordsOptions extends FeedingOptions, OpeningOptions, MonitorOptions, TuningOptions {
+  readonly device?: string;
+  readonly output?: string;
+  readonly keyspace?: boolean;
+  readonly indexOf?: string;
+  readonly digest?: boolean;
+  readonly emitC?: string;
+  readonly async?: boolean;
+  readonly sync?: boolean;
+  readonly startIndex?: bigint;
+}
+
+async function words(call: Call<WordsOptions & RequestOptions>): Promise<Ending> {
+  const { output, options: given, args } = call;
+  if (given.emitC !== undefined) {
+    const files = emitC(given.emitC);
+    for (const file of files) output.line(file);
+    return { exit: Exit.ok, answer: { files } };
+  }
+  const { skip = given.startIndex } = given;
+  const request = requestOf(args[0], { ...given, ...(skip !== undefined && { skip }) });
+  for (const warning of request.warnings) output.warn(warning);
+  if (given.keyspace) {
+    output.line(String(request.space.size));
+    return { exit: Exit.ok, answer: { keyspace: request.space.size } };
+  }
+  if (given.indexOf !== undefined) {
+    const index = request.space.indexOf(wordGiven(given.indexOf));
+    if (index === undefined) output.say('it is not among them');
+    else output.line(String(index));
+    return { exit: index === undefined ? Exit.no : Exit.ok, answer: { index: index ?? null } };
+  }
+  return make(call, request);
+}
+
+async function make(call: Call<WordsOptions>, request: Request): Promise<Ending> {
+  const { output, options: given, signal } = call;
+  const { space, range, layout } = request;
+  startTuning(given, output);
+  const feeding = feedingOf(pipelineOf(given));
+  const opening = startOpening(given, output, feeding.driver);
+  const devices: Device[] = [];
+  let engine: Engine | undefined;
+  const openEngine = async (): Promise<Engine> => {
+    if (engine) return engine;
+    devices.push(...(await openDevices(given.device ?? 'auto', opening.options)));
+    for (const { info } of devices) output.event('device', { id: info.id, name: info.name });
+    engine = new Engine(devices, feeding.engine);
+    for (const device of devices) await engine.prepare(kernelOn(device).kernel);
+    return engine;
+  };
+  const wordOptions: WordOptions = {
+    layout,
+    signal,
+    engine: openEngine,
+    // Who names a device wants to see it work, however little there is to do.
+    hostBelow: given.device === undefined ? undefined : 0,
+  };
+  // A device that is not there must be told before the first byte; and one that cannot be of use, too.
+  if (given.device !== undefined) {
+    await openEngine();
+    if (space.segments.some((segment) => !isRegular(segment.words))) {
+      output.warn('words that a filter leaves, or of several lengths, are made by the host');
+    }
+  }
+  const digest = given.digest ? digestSink() : undefined;
+  const sink: Sink = digest ?? (given.output === undefined ? stdoutSink() : fileSink(given.output));
+  const progress: Delivery = { next: range.start, bytes: 0n, isClosed: false };
+  const begun = performance.now();
+  const watched = {
+    name: 'words',
+    unit: 'words',
+    progress: () => ({ done: progress.next - range.start, length: range.length }),
+    devices: () => engine?.devices ?? [],
+    hits: () => 0,
+  };
+  const hold = {
+    pause: (id?: string) => engine && holding(engine).pause(id),
+    resume: (id?: string) => engine && holding(engine).resume(id),
+  };
+  const monitor = startMonitor(output, given, watched, { ...hold, stop: call.stop, signal });
+  try {
+    await deliver(space, range, wordOptions, sink, progress);
+    if (!progress.isClosed) await sink.close();
+    const seconds = (performance.now() - begun) / 1000;
+    monitor.end();
+    for (const device of devices) await opening.tell(device);
+    if (digest) {
+      const sha256 = digest.digest();
+      output.line(sha256);
+      return { exit: Exit.ok, answer: { ...told(progress, range.start), sha256 } };
+    }
+    output.explain(figures(progress, range.start, seconds));
+    return { exit: Exit.ok, answer: told(progress, range.start) };
+  } catch (error) {
+    monitor.end();
+    if (!signal.aborted) throw error;
+    output.say(`stopped; the next word has index ${progress.next}: --skip ${progress.next} goes on`);
+    return { exit: call.stopped ?? Exit.stopped, answer: told(progress, range.start) };
+  } finally {
+    monitor.end();
+    await engine?.close();
+    await Promise.all(devices.map((device) => device.close()));
+  }
+}
+
+const told = ({ next, bytes }: Delivery, start: bigint) => ({ words: next - start, next, bytes });
+
+const figures = ({ next, bytes }: Delivery, start: bigint, seconds: number): string =>
+  `${count(next - start)} words in ${duration(seconds)}, ${rate(Number(bytes) / seconds, 'B')}`;
+
+/** `--sync` and `--async` are the pipelines of those names. */
+function pipelineOf({ async, sync, ...given }: WordsOptions): FeedingOptions {
+  if (!async && !sync) return given;
+  if (!(async && sync) && given.pipeline === undefined) return { ...given, pipeline: sync ? 'sync' : 'poll' };
+  throw new MillraceError({
+    code: 'usage',
+    message: 'there is one pipeline',
+    asked: [async && '--async', sync && '--sync', given.pipeline && `--pipeline ${given.pipeline}`]
+      .filter(Boolean)
+      .join(' and '),
+    advice: 'give one of them',
+  });
+}
+
+function lengths(text: string): { least: number; most: number } {
+  const [, first, second] = /^(\d{1,3})(?::(\d{1,3}))?$/.exec(text) ?? [];
+  const [least, most] = [Number(first), Number(second ?? first)];
+  if (!(least >= 1 && least <= most)) throw new InvalidArgumentError('Two lengths are needed, MIN:MAX, from 1 on.');
+  return { least, most };
+}
+
+function wholeBig(text: string): bigint {
+  if (/^(\d+|0x[0-9a-fA-F]+)$/.test(text)) return BigInt(text);
+  const [, base, power] = /^(\d{1,9})\^(\d{1,4})$/.exec(text) ?? [];
+  if (base !== undefined && power !== undefined) return BigInt(base) ** BigInt(power);
+  throw new InvalidArgumentError('A whole number is needed, as 1000, 0x3e8 or 2^64.');
+}

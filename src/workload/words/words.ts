@@ -1,0 +1,28 @@
+import type { Bytes } from './charset.js';
+import { type Filter, FilteredWords, filters } from './filtered.js';
+import { longestOf, type Mask, widthOf } from './mask.js';
+import type { Order } from './order.js';
+import { PlainWords } from './plain.js';
+
+/** The words of one mask in their order, each with its index. */
+export interface Words {
+  readonly mask: Mask;
+  readonly order: Order;
+  readonly size: bigint;
+  wordAt(index: bigint): Bytes;
+  /** Where a word is, the smallest index if several make the same bytes; undefined where it is not. */
+  indexOf(word: Bytes): bigint | undefined;
+  /** Writes `count` words from `start` on, each followed by the separator; gives the bytes written. */
+  fill(into: Uint8Array, start: bigint, count: number, separator: Bytes): number;
+}
+
+export function wordsOf(mask: Mask, order: Order = 'canonical', filter: Filter = {}): Words {
+  return filters(filter) ? new FilteredWords(mask, order, filter) : new PlainWords(mask, order);
+}
+
+/** Whether words come from their index by tables alone: all of one length, none left out. Then devices can make them. */
+export const isRegular = (words: Words): boolean => words instanceof PlainWords && widthOf(words.mask) !== undefined;
+
+/** Bytes that `count` words take at most. */
+export const mostBytes = ({ mask }: Words, count: number, separator: Bytes): number =>
+  count * (longestOf(mask) + separator.length);

@@ -1,0 +1,188 @@
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Device } from '../src/device/device.js';
+import { listDevices, openDevice } from '../src/device/registry.js';
+import { between, Engine, search } from '../src/engine/index.js';
+import { headerScan, versionScan } from '../src/workload/block/kernel.js';
+import { midstate } from '../src/workload/block/midstate.js';
+import { checkNonce } from '../src/workload/block/reference.js';
+import { headerWords, jobValues, targetWords } from '../src/workload/block/scan.js';
+import { solveOn } from '../src/workload/block/solve.js';
+import { rolledVersion, solveVersions, withVersion } from '../src/workload/block/versions.js';
+
+/** Every device finds exactly the nonces that node:crypto says are right, for targets of every size. */
+const names = ['interpreter', 'native', 'wasm', 'cuda', 'opencl', 'webgpu'];
+const { absent } = await listDevices();
+
+const data = new URL('data/block/', import.meta.url);
+const json = <T>(name: string) => JSON.parse(readFileSync(new URL(name, data), 'utf8')) as T;
+/** Headers whose nonces are known: the course's blocks, and a share that a pool accepted. */
+const known = [
+  ...json<{ header: string; nonce: number; hash: string }[]>('course/expected.json'),
+  ...[json<{ header: string; nonce_u32: number; hash: string }>('stratum/testnet3-share.json')].map((share) => ({
+    ...share,
+    nonce: share.nonce_u32,
+  })),
+].map(({ header, nonce, hash }) => ({
+  prefix: Buffer.from(header, 'hex').subarray(0, 76),
+  nonce,
+  hash: BigInt(`0x${hash}`),
+}));
+
+const plain = {
+  zero: headerScan({ topWordZero: true }),
+  any: headerScan({ topWordZero: false }),
+};
+const MASK = 0x1fffe000;
+const isLong = process.env.MILLRACE_LONG === '1';
+
+describe.each(names)('on %s', (name) => {
+  const missing = absent.find(({ id }) => id === name);
+  // The interpreter hashes some 300 headers a second; PoCL and SwiftShader compile two versions for half a minute.
+  const isSlow = name === 'interpreter';
+  const compilesSlowly = !isLong && (name === 'opencl' || name === 'webgpu');
+  let device: Device;
+  let engine: Engine;
+  beforeAll(async () => {
+    if (missing) return;
+    device = await openDevice(name);
+    engine = new Engine([device]);
+  });
+  afterAll(async () => {
+    await engine?.close();
+    await device?.close();
+  });
+
+  const hitsOf = async (kernel: typeof plain.any, prefix: Uint8Array, target: bigint, from: number, count: number) => {
+    const space = between(BigInt(from), BigInt(from + count));
+    const found: number[] = [];
+    for await (const { nonce } of search(kernel, { engine, space, job: jobValues(prefix, target) })) found.push(nonce);
+    return found;
+  };
+  const right = (prefix: Uint8Array, target: bigint, from: number, count: number) =>
+    Array.from({ length: count }, (_, at) => from + at).filter((nonce) => checkNonce(prefix, target, nonce).valid);
+
+  test('random headers, targets of every size', async ({ skip }) => {
+    if (missing) return skip(missing.reason);
+    const count = isSlow ? 20 : 700;
+    const sizes = isSlow ? [256, 255, 250] : Array.from({ length: 256 }, (_, at) => 256 - at);
+    for (const bits of sizes) {
+      const prefix = randomBytes(76);
+      const from = randomBytes(4).readUInt32LE() % (2 ** 32 - count);
+      // The top bit is set: a target of so many bits.
+      const target = (1n << BigInt(bits - 1)) | (BigInt(`0x${randomBytes(32).toString('hex')}`) >> BigInt(257 - bits));
+      const told = `bits ${bits} header ${prefix.toString('hex')} target ${target} from ${from}`;
+      // Below that a hit is as likely as two equal random numbers of 46 bits.
+      const wanted = bits > 200 ? right(prefix, target, from, count) : [];
+      expect(await hitsOf(plain.any, prefix, target, from, count), told).toEqual(wanted);
+      if (bits <= 224) expect(await hitsOf(plain.zero, prefix, target, from, count), told).toEqual([]);
+    }
+  });
+
+  test('the largest targets: all but one hash, and every hash from 2^255 on', async ({ skip }) => {
+    if (missing) return skip(missing.reason);
+    const count = isSlow ? 20 : 500;
+    for (const target of [(1n << 256n) - 1n, 1n << 255n, (1n << 255n) - 1n, 0xffffffffn << 224n, 1n << 224n]) {
+      const prefix = randomBytes(76);
+      expect(await hitsOf(plain.any, prefix, target, 0, count)).toEqual(right(prefix, target, 0, count));
+    }
+  });
+
+  test('a hash equal to the target is no hit; one below it is', async ({ skip }) => {
+    if (missing) return skip(missing.reason);
+    const around = isSlow ? 5 : 300;
+    const some = isSlow ? known.slice(0, 1) : known;
+    for (const { prefix, nonce, hash } of some) {
+      for (const kernel of isSlow ? [plain.zero] : [plain.zero, plain.any]) {
+        for (const target of isSlow ? [hash, hash + 1n] : [hash, hash + 1n, (1n << 224n) - 1n]) {
+          const wanted = target > hash ? [nonce] : [];
+          expect(await hitsOf(kernel, prefix, target, nonce - around, 2 * around)).toEqual(wanted);
+        }
+      }
+    }
+    // Where the top words are equal, those below decide.
+    const prefix = randomBytes(76);
+    const limit = BigInt(`0x${checkNonce(prefix, 1n, 7).hash}`);
+    for (const target of isSlow ? [limit + 1n] : [limit - 1n, limit, limit + 1n]) {
+      expect(await hitsOf(plain.any, prefix, target, 0, 12)).toEqual(right(prefix, target, 0, 12));
+    }
+  });
+
+  test('several nonces per item', async ({ skip }) => {
+    if (missing) return skip(missing.reason);
+    if (compilesSlowly) return skip('compiles for long: MILLRACE_LONG=1');
+    const [prefix, target, count] = [randomBytes(76), 1n << 252n, isSlow ? 3 : 1000];
+    for (const perThread of isLong ? [2, 3] : [2]) {
+      const kernel = headerScan({ topWordZero: false, perThread });
+      const found = await hitsOf(kernel, prefix, target, 0, count);
+      // Hits of an item come in the order of their nonces, and items follow each other.
+      expect(found).toEqual(right(prefix, target, 0, count * perThread));
+    }
+  });
+
+  test('several versions per item', async ({ skip }) => {
+    if (missing) return skip(missing.reason);
+    const count = isSlow ? 10 : 500;
+    if (compilesSlowly) return skip('compiles for long: MILLRACE_LONG=1');
+    for (const versions of isLong ? [1, 2, 4, 8] : name === 'wasm' ? [2, 4, 8] : [2]) {
+      const [prefix, target] = [randomBytes(76), 1n << 250n];
+      const words = headerWords(prefix);
+      const prefixes = Array.from({ length: versions }, (_, at) =>
+        withVersion(prefix, rolledVersion(prefix.readUInt32LE(0), MASK, 5 + at)),
+      );
+      const states = prefixes.flatMap((one) => midstate(headerWords(one).slice(0, 16)));
+      const found: string[] = [];
+      for await (const { nonce, version } of search(versionScan({ topWordZero: false, versions }), {
+        engine,
+        space: count,
+        job: { tail: words.slice(16), target: targetWords(target) },
+        chunk: () => ({ states }),
+      })) {
+        found.push(`${nonce} ${version}`);
+      }
+      const wanted = Array.from({ length: count }, (_, nonce) =>
+        prefixes.flatMap((one, at) => (checkNonce(one, target, nonce).valid ? [`${nonce} ${at}`] : [])),
+      ).flat();
+      expect(found).toEqual(wanted);
+    }
+  });
+
+  test('a header that no nonce solves: exactly as many tries as there are nonces', async ({ skip }) => {
+    if (missing) return skip(missing.reason);
+    for (const [from, size] of isSlow
+      ? [[2 ** 32 - 50, 50]]
+      : [
+          [0, 1],
+          [12_345, 77_777],
+          [2 ** 32 - 30_000, 30_000],
+        ]) {
+      for (const mode of ['first', 'any'] as const) {
+        let tried = 0;
+        const onProgress = (now: number) => {
+          tried = now;
+        };
+        const range = { from: from!, to: from! + size! };
+        expect(await solveOn(engine, { prefix: randomBytes(76), target: 1n, ...range, mode, onProgress })).toBeNull();
+        expect(tried).toBe(size);
+      }
+    }
+  });
+
+  test('rolls versions: the lowest ones first, and the header it names has the hash it names', async ({ skip }) => {
+    if (missing) return skip(missing.reason);
+    if (isSlow) return skip('several versions with all nonces are too many for it');
+    const prefix = randomBytes(76);
+    const target = 1n << 244n;
+    // Versions 6 and 7 at a time; the first of the nonces that either of them solves. Or 6 alone.
+    const perItem = compilesSlowly ? 1 : 2;
+    const found = await solveVersions(engine, { prefix, target, rolling: { mask: MASK, from: 6, to: 8, perItem } });
+    const versions = [6, 7].slice(0, perItem).map((number) => rolledVersion(prefix.readUInt32LE(0), MASK, number));
+    const isRight = (version: number, nonce: number) => checkNonce(withVersion(prefix, version), target, nonce).valid;
+    let nonce = 0;
+    while (!versions.some((version) => isRight(version, nonce))) nonce++;
+    const version = versions.find((one) => isRight(one, nonce)) ?? 0;
+    const { hash } = checkNonce(withVersion(prefix, version), target, nonce);
+    expect(found).toMatchObject({ nonce, version, hash });
+  });
+});

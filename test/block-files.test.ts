@@ -1,0 +1,90 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Device } from '../src/device/device.js';
+import { listDevices, openDevice } from '../src/device/registry.js';
+import { completionOf } from '../src/engine/where.js';
+import { formatOutput, parseInput } from '../src/workload/block/file.js';
+import { targetFromBits } from '../src/workload/block/reference.js';
+import { Solver } from '../src/workload/block/solve.js';
+import { solveAll } from '../src/workload/block/solve-all.js';
+
+/** The published files, byte for byte: on every device, however it is fed. */
+const names = ['native', 'wasm', 'cuda', 'opencl', 'webgpu'];
+const pipelines = ['sync', 'poll', 'callback', 'persistent'] as const;
+const isLong = process.env.MILLRACE_LONG === '1';
+const { absent, devices: present } = await listDevices();
+
+const data = new URL('data/block/', import.meta.url);
+const text = (name: string) => readFileSync(new URL(name, data), 'latin1');
+/** How many nonces each takes, ascending; those that are not here take more than 10^8. */
+const nonces: Readonly<Record<string, number>> = {
+  'synthetic/easy00': 2,
+  'mainnet/regtest-0': 1,
+  'synthetic/easy01': 3e5,
+  'mainnet/signet-0': 5.5e6,
+  'synthetic/easy02': 1.3e7,
+  'mainnet/mainnet-1': 1.63e8,
+};
+const files = ['course', 'mainnet', 'synthetic'].flatMap((folder) =>
+  readdirSync(new URL(folder, data)).flatMap((name) => (name.endsWith('.in') ? `${folder}/${name.slice(0, -3)}` : [])),
+);
+/** What a device does in some seconds: a GPU everything, SwiftShader least. */
+const patience: Readonly<Record<string, number>> = { native: 2e8, wasm: 6e6, opencl: 6e6, webgpu: 4e5 };
+
+test('all files are known here', () => {
+  expect(files).toEqual(expect.arrayContaining(Object.keys(nonces)));
+  expect(files).toHaveLength(15);
+});
+
+describe.each(names)('on %s', (name) => {
+  const missing = absent.find(({ id }) => id === name);
+  const isGpu = present.some(({ kind, processor }) => kind === name && processor === 'gpu');
+  const most = isLong || isGpu ? Number.POSITIVE_INFINITY : (patience[name] ?? 0);
+  const small = files.filter((file) => (nonces[file] ?? 1e12) <= most);
+
+  describe.each(pipelines)('%s', (pipeline) => {
+    let device: Device;
+    let solver: Solver;
+    beforeAll(async () => {
+      if (missing) return;
+      device = await openDevice(name, { completion: completionOf(pipeline) });
+      solver = new Solver(device, { pipeline });
+    });
+    afterAll(async () => {
+      await solver?.close();
+      await device?.close();
+    });
+
+    test.for(small)('%s', { timeout: isLong ? 7_200_000 : 300_000 }, async (file, { skip }) => {
+      if (missing) return skip(missing.reason);
+      if (!isGpu && !isLong && pipeline !== 'poll' && (nonces[file] ?? 0) > most / 10) {
+        return skip('takes seconds, and all modes are one on a CPU: MILLRACE_LONG=1');
+      }
+      const blocks = parseInput(text(`${file}.in`));
+      await solver.prepare(...blocks.map(({ bits }) => targetFromBits(bits)));
+      const solutions = await solveAll(solver, blocks, {});
+      expect(formatOutput(solutions.map((one) => one?.nonce ?? 0))).toBe(text(`${file}.out`));
+    });
+
+    test('the files that take longer', ({ skip }) => {
+      if (missing) return skip(missing.reason);
+      if (small.length < files.length) skip(`${files.length - small.length} files take minutes here: MILLRACE_LONG=1`);
+    });
+  });
+});
+
+test.for(['native', 'wasm'])('with several blocks at a time or one, the same answers: %s', async (name, { skip }) => {
+  const missing = absent.find(({ id }) => id === name);
+  if (missing) return skip(missing.reason);
+  const device = await openDevice(name);
+  const solver = new Solver(device);
+  const blocks = parseInput(text('synthetic/easy01.in'));
+  for (const jobs of [1, 2, 16]) {
+    const told: number[] = [];
+    const solutions = await solveAll(solver, blocks, { jobs, onBlock: ({ at }) => told.push(at) });
+    expect(formatOutput(solutions.map((one) => one?.nonce ?? 0))).toBe(text('synthetic/easy01.out'));
+    expect(told.sort()).toEqual([0, 1, 2, 3, 4]);
+  }
+  await solver.close();
+  await device.close();
+});

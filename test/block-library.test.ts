@@ -1,0 +1,161 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Device } from '../src/device/device.js';
+import { openDevice } from '../src/device/registry.js';
+import { Engine, merkleRoot, mineHeader, targetFromBits } from '../src/index.js';
+import { midstate } from '../src/workload/block/midstate.js';
+import { checkNonce } from '../src/workload/block/reference.js';
+import { headerWords } from '../src/workload/block/scan.js';
+import { rolledVersion } from '../src/workload/block/versions.js';
+
+const share = JSON.parse(readFileSync(new URL('data/block/stratum/testnet3-share.json', import.meta.url), 'utf8')) as {
+  header: string;
+  hash: string;
+  nonce_u32: number;
+  target: string;
+  coinbase_txid: string;
+  notify: unknown[];
+};
+const header = Buffer.from(share.header, 'hex');
+
+let device: Device;
+beforeAll(async () => {
+  device = await openDevice('wasm');
+});
+afterAll(() => device?.close());
+
+describe('mineHeader', () => {
+  it('finds the share that a pool accepted, by its published hash', async () => {
+    const nonces = { from: share.nonce_u32 - 40_000, to: share.nonce_u32 + 1000 };
+    const target = targetFromBits(header.readUInt32LE(72));
+    expect(target).toBe(BigInt(`0x${share.target}`));
+    const found = await mineHeader(header.subarray(0, 76), target, { devices: device, nonces });
+    expect(found).toMatchObject({ nonce: share.nonce_u32, version: 2, hash: share.hash });
+    expect(Buffer.from(found!.header).toString('hex')).toBe(share.header);
+    expect(found!.tried).toBeGreaterThanOrEqual(40_001);
+  });
+
+  it('opens devices by name', async () => {
+    const found = await mineHeader(header, 1n << 255n, { devices: 'interpreter', nonces: { to: 64 } });
+    expect(checkNonce(header.subarray(0, 76), 1n << 255n, found!.nonce).valid).toBe(true);
+  });
+
+  it('gives null when there is none, after as many tries as there are nonces', async () => {
+    let tried = 0;
+    const onProgress = (now: number) => {
+      tried = now;
+    };
+    expect(await mineHeader(header, 1n, { devices: device, nonces: { from: 5, to: 50_005 }, onProgress })).toBeNull();
+    expect(tried).toBe(50_000);
+    expect(await mineHeader(header, 1n, { devices: device, nonces: { from: 5, to: 5 } })).toBeNull();
+  });
+
+  it('counts a hash that equals the target where that is asked for', async () => {
+    const hash = BigInt(`0x${share.hash}`);
+    const where = { devices: device, nonces: { from: share.nonce_u32, to: share.nonce_u32 + 1 } };
+    expect(await mineHeader(header, hash, where)).toBeNull();
+    expect(await mineHeader(header, hash, { ...where, orEqual: true })).toMatchObject({ nonce: share.nonce_u32 });
+    const most = await mineHeader(header, (1n << 256n) - 1n, { ...where, orEqual: true });
+    expect(most).toMatchObject({ nonce: share.nonce_u32 });
+  });
+
+  it('several at once on one engine', async () => {
+    const engine = new Engine([device]);
+    const headers = Array.from({ length: 6 }, () => randomBytes(80));
+    const found = await Promise.all(headers.map((one) => mineHeader(one, 1n << 246n, { engine })));
+    for (const [at, one] of headers.entries()) {
+      const prefix = one.subarray(0, 76);
+      let nonce = 0;
+      while (!checkNonce(prefix, 1n << 246n, nonce).valid) nonce++;
+      expect(found[at]?.nonce).toBe(nonce);
+    }
+    await engine.close();
+  });
+
+  it.each([1, 2, 4])('rolls versions, %i per item', async (perItem) => {
+    const [target, mask] = [1n << 245n, 0x1fffe000];
+    const random = randomBytes(80);
+    const found = await mineHeader(random, target, { devices: device, versions: { mask, from: 4, to: 8, perItem } });
+    const { version, nonce, hash } = found!;
+    expect((version & ~mask) >>> 0).toBe((random.readUInt32LE(0) & ~mask) >>> 0);
+    const numbers = [4, 5, 6, 7].map((number) => rolledVersion(random.readUInt32LE(0), mask, number));
+    expect(numbers.slice(0, perItem)).toContain(version);
+    const bytes = Buffer.from(random);
+    bytes.writeUInt32LE(version, 0);
+    bytes.writeUInt32LE(nonce, 76);
+    expect(Buffer.from(found!.header)).toEqual(bytes);
+    const sha = (of: Uint8Array) => createHash('sha256').update(of).digest();
+    expect(sha(sha(bytes)).reverse().toString('hex')).toBe(hash);
+    expect(BigInt(`0x${hash}`)).toBeLessThan(target);
+  });
+
+  it('stops when it is told to', async () => {
+    const signal = AbortSignal.timeout(100);
+    await expect(mineHeader(header, 1n, { devices: device, signal })).rejects.toMatchObject({ name: 'TimeoutError' });
+    await expect(mineHeader(header, 1n, { devices: device, signal })).rejects.toMatchObject({ name: 'TimeoutError' });
+  });
+
+  it.each([
+    ['a header of 79 bytes', () => mineHeader(header.subarray(0, 79), 1n), '80 bytes'],
+    ['a target of zero', () => mineHeader(header, 0n), '1 to 2^256'],
+    ['a target of 257 bits', () => mineHeader(header, 1n << 256n), '1 to 2^256'],
+    ['a nonce beyond 2^32', () => mineHeader(header, 1n, { nonces: { to: 2 ** 32 + 1 } }), '0 to 2^32'],
+    ['half a nonce', () => mineHeader(header, 1n, { nonces: { from: 0.5 } }), '0 to 2^32'],
+    [
+      'versions and nonces',
+      () => mineHeader(header, 1n, { versions: { mask: 1 }, nonces: { to: 5 } }),
+      'with all nonces',
+    ],
+    [
+      'versions beyond the mask',
+      () => mineHeader(header, 1n, { devices: device, versions: { mask: 3, to: 5 } }),
+      '4 versions',
+    ],
+    ['no mask', () => mineHeader(header, 1n, { devices: device, versions: { mask: 2 ** 32 } }), 'no mask'],
+    [
+      'no versions per item',
+      () => mineHeader(header, 1n, { devices: device, versions: { mask: 3, perItem: 0 } }),
+      'per item',
+    ],
+  ])('refuses %s', async (_what, mine, message) => {
+    await expect(mine()).rejects.toMatchObject({ code: 'usage', message: expect.stringContaining(message) });
+  });
+});
+
+describe('merkleRoot and targetFromBits', () => {
+  it('a coinbase alone is its own root, in the bytes of the header', () => {
+    expect(Buffer.from(merkleRoot([share.coinbase_txid])).equals(header.subarray(36, 68))).toBe(true);
+  });
+  it('refuse what is none', () => {
+    expect(() => merkleRoot(['abc'])).toThrow('transaction 1 is not 64 hex digits');
+    expect(() => merkleRoot([share.coinbase_txid, 'g'.repeat(64)])).toThrow('transaction 2');
+    expect(() => merkleRoot([])).toThrow(expect.objectContaining({ code: 'input-format' }));
+    for (const bits of [-1, 1.5, 2 ** 32, Number.NaN]) expect(() => targetFromBits(bits)).toThrow('is no nbits');
+  });
+});
+
+describe('versions', () => {
+  it('put the bits of a number where the mask has some', () => {
+    expect(rolledVersion(0x20000000, 0x1fffe000, 0)).toBe(0x20000000);
+    expect(rolledVersion(0x20000000, 0x1fffe000, 1)).toBe(0x20002000);
+    expect(rolledVersion(0x3fffffff, 0x1fffe000, 0)).toBe(0x20001fff);
+    expect(rolledVersion(0xffffffff, 0x80000001, 2)).toBe(0xfffffffe);
+    const all = Array.from({ length: 16 }, (_, number) => rolledVersion(0, 0x90000810, number));
+    expect(new Set(all).size).toBe(16);
+    for (const one of all) expect((one & ~0x90000810) >>> 0).toBe(0);
+  });
+  it('have the midstates that SHA-256 says', () => {
+    // The state after a block is the digest of a message of 55 bytes or less, whose only block it is.
+    for (const bytes of [0, 1, 31, 55]) {
+      const message = randomBytes(bytes);
+      const block = Buffer.alloc(64);
+      message.copy(block);
+      block[bytes] = 0x80;
+      block.writeUInt32BE(bytes * 8, 60);
+      const state = midstate(headerWords(Buffer.concat([block, Buffer.alloc(12)])).slice(0, 16));
+      const digest = createHash('sha256').update(message).digest();
+      expect(state).toEqual(Array.from({ length: 8 }, (_, at) => digest.readUInt32BE(4 * at)));
+    }
+  });
+});

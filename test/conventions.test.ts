@@ -1,0 +1,294 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Command } from 'commander';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { program } from '../src/cli/program.js';
+import { cleanEnvironment, interrupted, main, millrace } from './command-line.js';
+import { eventsOf, schema, wholeEventsIn } from './events.js';
+
+/** What every command has in common: options, settings, events, endings. */
+let folder = '';
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'millrace-conventions-'));
+  writeFileSync(
+    join(folder, 'job.mjs'),
+    `import { items, sha256, u32, when } from 'millrace';
+const kernel = items('zeros', { hit: { n: u32 } }, ({ index, emit }) => {
+  when(sha256.hash([index.lo])[0].clz().ge(16), () => emit({ n: index.lo }));
+});
+export default { kernel, space: 2n ** 40n };
+`,
+  );
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const run = (...args: string[]) => ['run', 'job.mjs', '--device', 'wasm', '--threads', '1', '--no-ledger', ...args];
+
+const root = await program();
+const leaves = (command: Command, path: readonly string[] = []): [name: string, command: Command][] =>
+  command.commands.length === 0
+    ? [[path.join(' '), command]]
+    : command.commands.flatMap((one) => leaves(one, [...path, one.name()]));
+
+describe.each(leaves(root))('%s', (_, command) => {
+  it('has examples in its help, and the options of every command', () => {
+    let help = '';
+    command.configureOutput({ writeOut: (text) => (help += text) }).outputHelp();
+    expect(help).toMatch(/\nExamples:\n {2}(millrace|eval) /);
+    for (const name of ['--json', '--events', '--log', '--extra-verbose', '--config', '--help'])
+      expect(help).toContain(name);
+  });
+  it('has a variable for each option that a config file may hold', () => {
+    const variables = command.options
+      // Flags whose variable says no have none, and --no-… is about the option it denies.
+      .filter(({ required, optional, hidden }) => (required || optional) && !hidden)
+      .map((option) => [option.long, option.envVar]);
+    for (const [long, variable] of variables) {
+      const usual = `MILLRACE_${String(long).slice(2).toUpperCase().replaceAll('-', '_')}`;
+      expect(long === '--data-dir' ? ['MILLRACE_HOME', 'MILLRACE_DATA_DIR'] : [usual]).toContain(variable);
+    }
+  });
+});
+
+describe('settings', () => {
+  const config = (value: unknown): NodeJS.ProcessEnv => {
+    const home = mkdtempSync(join(folder, 'home-'));
+    mkdirSync(join(home, 'millrace'));
+    writeFileSync(join(home, 'millrace', 'config.json'), JSON.stringify(value));
+    return { XDG_CONFIG_HOME: home };
+  };
+  const target = (args: readonly string[], env: NodeJS.ProcessEnv): unknown => {
+    const { status, stdout } = millrace(['kernel', 'show', 'block', '--json', ...args], { env });
+    return status === 0 ? eventsOf(stdout).at(-1)?.target : status;
+  };
+
+  it('file < environment < flag', () => {
+    const env = config({ target: 'cuda', kernel: { show: { target: 'wgsl' } }, words: { device: 'cpu' } });
+    expect(target([], {})).toBe('c');
+    expect(target([], env)).toBe('wgsl');
+    expect(target([], { ...env, MILLRACE_TARGET: 'opencl' })).toBe('opencl');
+    expect(target(['--target', 'ir'], { ...env, MILLRACE_TARGET: 'opencl' })).toBe('ir');
+    const other = join(folder, 'other.json');
+    writeFileSync(other, '{ "target": "wat" }');
+    expect(target(['--config', other], env)).toBe('wat');
+  });
+
+  it('that mean nothing are errors that name the key, of other commands too', () => {
+    const { status, stderr } = millrace(['devices'], { env: config({ run: { 'max-tmp': 80 } }) });
+    expect(status).toBe(64);
+    expect(stderr).toContain('"max-tmp" in "run" is no option and no command');
+    const told = millrace(['devices', '--json'], { env: config({ devise: 'cpu' }) });
+    expect(eventsOf(told.stdout)).toMatchObject([
+      { event: 'error', code: 'usage' },
+      { event: 'done', exit: 64 },
+    ]);
+  });
+
+  it('do not stand in the way of help and version', () => {
+    const env = config({ devise: 'cpu' });
+    expect(millrace(['--version'], { env }).status).toBe(0);
+    expect(millrace(['devices', '--help'], { env }).status).toBe(0);
+  });
+});
+
+describe('events', () => {
+  it('are published: the command prints the schema, the package exports it', () => {
+    const { status, stdout } = millrace(['schema', 'events']);
+    expect(status).toBe(0);
+    expect(JSON.parse(stdout)).toEqual(schema);
+  });
+
+  it('go to a file while people are told as ever', () => {
+    const file = join(folder, 'events.jsonl');
+    const told = millrace(run('--space', '2^18', '--events', file), { cwd: folder });
+    expect(told.status).toBe(0);
+    expect(told.stdout).toMatch(/^ *\d+ +\d+\n/);
+    const events = wholeEventsIn(readFileSync(file, 'utf8'));
+    expect(events[0]).toMatchObject({ event: 'start', schema: 1, command: 'run' });
+    expect(events.filter(({ event }) => event === 'hit')).toHaveLength(told.stdout.trimEnd().split('\n').length);
+  });
+
+  it.each([
+    ['--events', ['--events', join('none', 'x')]],
+    ['--extra-verbose', ['-e', join('none', 'x')]],
+  ])('a place for %s that cannot be written is told before anything is done', (_, args) => {
+    const { status, stdout } = millrace(run('--json', ...args), { cwd: folder });
+    expect(status).toBe(74);
+    expect(eventsOf(stdout).map(({ event }) => event)).toEqual(['error', 'done']);
+  });
+});
+
+describe.runIf(process.platform === 'linux')('a full disk', () => {
+  it.each([
+    ['events', ['--events', '/dev/full']],
+    ['diagnostics', ['-e', '/dev/full']],
+  ])('for %s is told, once, and ends the command', (_, args) => {
+    const { status, stdout } = millrace(run('--json', ...args), { cwd: folder });
+    expect(status).toBe(74);
+    expect(wholeEventsIn(stdout).slice(1)).toMatchObject([
+      { event: 'error', code: 'io', message: expect.stringContaining('cannot write /dev/full') as unknown },
+      { event: 'done', exit: 74 },
+    ]);
+  });
+});
+
+describe('endings', () => {
+  const kill =
+    (...signals: NodeJS.Signals[]) =>
+    (pid: number): void => {
+      for (const signal of signals) process.kill(pid, signal);
+    };
+
+  it.each([
+    ['Ctrl-C', ['SIGINT'], 2],
+    ['SIGTERM', ['SIGTERM'], 2],
+    ['SIGHUP', ['SIGHUP'], 2],
+  ] as const)('%s stops where the job can go on', async (_, signals, exit) => {
+    const ended = await interrupted(run('--json'), { cwd: folder, when: /"hit"/, act: kill(...signals) });
+    expect(ended).toMatchObject({ status: exit, stderr: '' });
+    expect(wholeEventsIn(ended.stdout).at(-1)).toMatchObject({
+      exit,
+      next: expect.stringMatching(/^\d+:1099511627776$/),
+    });
+  });
+
+  it('Ctrl-C twice aborts, and says so', async () => {
+    const act = (pid: number): void => {
+      process.kill(pid, 'SIGINT');
+      // Two of a kind that come at once are one.
+      process.kill(pid, 'SIGTERM');
+    };
+    const ended = await interrupted(run('--json'), { cwd: folder, when: /"hit"/, act });
+    expect(ended.status).toBe(3);
+    expect(wholeEventsIn(ended.stdout).slice(-2)).toEqual([
+      { event: 'error', code: 'aborted', message: 'aborted by the user' },
+      { event: 'done', exit: 3 },
+    ]);
+  });
+
+  it('--runtime ends with 4, where the job can go on', () => {
+    const { status, stdout } = millrace(run('--json', '--runtime', '1s'), { cwd: folder });
+    expect(status).toBe(4);
+    expect(eventsOf(stdout).at(-1)).toMatchObject({ exit: 4, next: expect.any(String) as unknown });
+  });
+
+  it('a reader that has seen enough is a good end', async () => {
+    const child = spawn(process.execPath, [main, ...run()], { cwd: folder, env: cleanEnvironment() });
+    child.stdout.once('data', () => child.stdout.destroy());
+    child.stderr.resume();
+    expect(await new Promise((resolve) => child.on('close', (code, signal) => resolve(signal ?? code)))).toBe(0);
+  });
+
+  it('without a terminal, lines are appended as often as is asked for', () => {
+    const { status, stdout, stderr } = millrace(run('--status', '1s', '--runtime', '3s'), { cwd: folder });
+    expect(status).toBe(4);
+    expect(stdout + stderr).not.toContain('\u001b');
+    expect(
+      stderr.match(/^\[\d{4}-.*\] {2}zeros {2}speed 10s\/60s\/15m n\/a \/ n\/a \/ n\/a {2}/gm)?.length,
+    ).toBeGreaterThan(0);
+  });
+});
+
+describe('limits', () => {
+  it('--max-memory: too little for anything is told; enough for less than usual is enough', () => {
+    const little = millrace(run('--space', '2^16', '--max-memory', '1K'), { cwd: folder });
+    expect(little.status).toBe(69);
+    expect(little.stderr).toContain('--max-memory');
+    const enough = millrace(run('--space', '2^18', '--max-memory', '100K'), { cwd: folder });
+    expect(enough.status).toBe(0);
+    expect(enough.stdout).toBe(millrace(run('--space', '2^18'), { cwd: folder }).stdout);
+  });
+  it('--max-cpu and --profile desktop change nothing of the answer', () => {
+    const usual = millrace(run('--space', '2^19'), { cwd: folder });
+    expect(usual.stdout).not.toBe('');
+    for (const args of [
+      ['--max-cpu', '20'],
+      ['--profile', 'desktop'],
+    ])
+      expect(millrace(run('--space', '2^19', ...args), { cwd: folder }).stdout).toBe(usual.stdout);
+  });
+});
+
+describe('credentials', () => {
+  it('are in nothing that is told: errors, events, diagnostics, what was called', () => {
+    const [events, log] = [join(folder, 'e'), join(folder, 'l')];
+    const address = 'stratum+tcp://ann.worker:hunter2@pool.example';
+    for (const args of [
+      ['run', address, '--events', events, '-e', log, '--log', 'debug'],
+      ['run', 'job.mjs', '--device', address, '--json'],
+      ['devices', `--${address}`],
+      ['run', '--pool-password=hunter2'],
+    ]) {
+      const { status, stdout, stderr } = millrace(args, { cwd: folder });
+      expect(status).not.toBe(0);
+      expect(stdout + stderr).not.toBe('');
+      expect(stdout + stderr, args.join(' ')).not.toContain('hunter2');
+    }
+    expect(readFileSync(events, 'utf8') + readFileSync(log, 'utf8')).not.toContain('hunter2');
+    expect(readFileSync(log, 'utf8')).toContain('stratum+tcp://…@pool.example');
+  });
+});
+
+describe('cache', () => {
+  it('is shown, and emptied of what is ours and nothing else', () => {
+    const cache = mkdtempSync(join(folder, 'cache-'));
+    const env = { MILLRACE_CACHE_DIR: cache };
+    expect(millrace(['cache'], { env }).stdout).toContain('0 entries');
+    const entry = 'a'.repeat(64);
+    mkdirSync(join(cache, entry));
+    writeFileSync(join(cache, entry, 'kernel.so'), 'x'.repeat(2048));
+    for (const name of ['.new-old', '.new-young']) mkdirSync(join(cache, name));
+    utimesSync(join(cache, '.new-old'), 1e9, 1e9);
+    writeFileSync(join(cache, 'failed-x.c'), 'text');
+    writeFileSync(join(cache, 'letter.txt'), 'mine');
+    mkdirSync(join(cache, 'folder'));
+    const [done] = eventsOf(millrace(['cache', '--json'], { env }).stdout);
+    expect(done).toMatchObject({ exit: 0, entries: 4, bytes: 2052 });
+    expect(millrace(['cache', '--clear'], { env }).stdout).toMatch(/deleted 3 entries, 2\.00 KiB$/m);
+    expect(readdirSync(cache).sort()).toEqual(['.new-young', 'folder', 'letter.txt']);
+    expect(millrace(['cache', '--clear'], { env: { MILLRACE_CACHE_DIR: join(cache, 'letter.txt') } }).status).toBe(74);
+    expect(readFileSync(join(cache, 'letter.txt'), 'utf8')).toBe('mine');
+  });
+});
+
+describe('completion', () => {
+  const script = (shell: string): string => {
+    const { status, stdout } = millrace(['completion', shell]);
+    expect(status).toBe(0);
+    const file = join(folder, `millrace.${shell}`);
+    writeFileSync(file, stdout);
+    return file;
+  };
+
+  it.for(['bash', 'zsh', 'fish'])('for %s is a script that the shell can read', (shell, { skip }) => {
+    if (spawnSync(shell, ['-c', 'exit 0']).status !== 0) return skip(`no ${shell}`);
+    const { status, stderr } = spawnSync(shell, ['-n', script(shell)], { encoding: 'utf8' });
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+  });
+
+  it('completes commands, options, choices and devices in bash', ({ skip }) => {
+    if (spawnSync('bash', ['-c', 'exit 0']).status !== 0) return skip('no bash');
+    const file = script('bash');
+    const completed = (...words: string[]): string[] => {
+      const typed = ['millrace', ...words].map((word) => `'${word}'`).join(' ');
+      const text = `. '${file}'; COMP_WORDS=(${typed}); COMP_CWORD=${words.length}; _millrace; printf '%s\\n' "\${COMPREPLY[@]}"`;
+      const { stdout, stderr } = spawnSync('bash', ['-c', text], { encoding: 'utf8' });
+      expect(stderr).toBe('');
+      return stdout.split('\n').filter((line) => line !== '');
+    };
+    expect(completed('')).toEqual(root.commands.map((command) => command.name()));
+    expect(completed('ke')).toEqual(['kernel']);
+    expect(completed('block', 's')).toEqual(['solve']);
+    expect(completed('run', '--max-')).toEqual(expect.arrayContaining(['--max-cpu', '--max-memory', '--max-temp']));
+    expect(completed('run', 'x.ts', '--mode', 'a')).toEqual(['all', 'any', 'arrival']);
+    expect(completed('run', '--device', 'wa')).toEqual(['wasm']);
+    expect(completed('completion', '')).toEqual(['bash', 'zsh', 'fish']);
+    expect(completed('run', '')).toEqual([]); // files, which bash itself completes
+  });
+
+  it('knows no other shell', () => {
+    expect(millrace(['completion', 'tcsh']).status).toBe(64);
+  });
+});

@@ -1,0 +1,232 @@
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Device } from '../src/device/device.js';
+import { listDevices, openDevice } from '../src/device/registry.js';
+import {
+  type Encoding,
+  encodings,
+  lengthOf,
+  type Precision,
+  type QubitOrder,
+  type StateShape,
+} from '../src/workload/encode/encoding.js';
+import { bindingOf, planFor } from '../src/workload/encode/plan.js';
+import { referenceStates } from '../src/workload/encode/reference.js';
+
+/** The kernels on every device that is here: published vectors, random samples against the reference, equal bits. */
+const cache = await mkdtemp(join(tmpdir(), 'millrace-test-'));
+process.env.MILLRACE_CACHE_DIR = cache;
+process.env.POCL_CACHE_DIR = join(cache, 'pocl');
+afterAll(() => rm(cache, { recursive: true, force: true }));
+
+const isLong = process.env.MILLRACE_LONG === '1';
+const { devices, absent } = await listDevices();
+const names = ['native', 'wasm', 'opencl', 'webgpu', 'cuda'];
+const arrays = { f64: Float64Array, f32: Float32Array };
+
+interface Asked {
+  readonly shape: StateShape;
+  readonly precision: Precision;
+  readonly order?: QubitOrder;
+  readonly shared?: boolean;
+}
+
+/** One batch through a plan, as plainly as it can be done. */
+async function statesOn(device: Device, { shape, ...options }: Asked, samples: number, values: ArrayLike<number>) {
+  const plan = planFor(device.info, shape, options);
+  const stream = device.stream();
+  const buffers = Object.fromEntries(
+    await Promise.all(
+      Object.entries(plan.bytes).map(
+        async ([name, bytes]) => [name, await device.alloc(Math.ceil((bytes * samples) / 16) * 16)] as const,
+      ),
+    ),
+  );
+  try {
+    const array = arrays[plan.precision];
+    stream.write(buffers.x!, shape.encoding === 'basis' ? Uint32Array.from(values) : array.from(values));
+    for (const { kernel, tilesPerSample } of plan.launches) {
+      const program = await device.compile(plan.kernels[kernel]!);
+      const bound = program.bindings.map(({ name }) => [name, buffers[bindingOf(plan, kernel, name)]!] as const);
+      stream.launch({
+        job: program.bind({}),
+        count: tilesPerSample * samples,
+        buffers: Object.fromEntries(bound),
+      });
+    }
+    const states = new array(samples * 2 ** shape.qubits * 2);
+    stream.read(buffers.states!, states);
+    await stream.mark().done;
+    return states;
+  } finally {
+    for (const buffer of Object.values(buffers)) buffer.free();
+    stream.close();
+  }
+}
+
+const worst = (a: ArrayLike<number>, b: ArrayLike<number>): number => {
+  let most = a.length === b.length ? 0 : Number.NaN;
+  for (let i = 0; i < a.length; i++) {
+    const off = Math.abs(a[i]! - b[i]!);
+    if (!(off <= most)) most = off;
+  }
+  return most;
+};
+
+/** Numbers that look random, the same ones everywhere. */
+function numbers(count: number, most: number, seed = 1): Float64Array {
+  let state = seed;
+  return Float64Array.from({ length: count }, () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return (state / 2 ** 31 - 1) * most;
+  });
+}
+
+function sampleOf(encoding: Encoding, qubits: number, samples: number, length = lengthOf(encoding, qubits)) {
+  const shape = { encoding, qubits, length };
+  const raw = numbers(samples * length, encoding === 'amplitude' ? 3 : 7, qubits);
+  return { shape, values: encoding === 'basis' ? raw.map((x) => Math.floor(Math.abs(x / 7) * 2 ** qubits)) : raw };
+}
+
+const vectors = (encoding: Encoding): Vector[] => {
+  const url = new URL(`./data/encode/${encoding.replace('-', '_')}.json`, import.meta.url);
+  const { single, batch } = JSON.parse(readFileSync(url, 'utf8'));
+  return [...single, ...batch];
+};
+
+interface Vector {
+  readonly num_qubits: number;
+  readonly num_samples?: number;
+  readonly input: number[];
+  readonly re: number[];
+  readonly im: number[];
+}
+
+const more: [Encoding, number, number, number?][] = [
+  ['amplitude', 5, 3],
+  ['amplitude', 5, 3, 21],
+  ['amplitude', 14, 2],
+  // More than 64 sums: added by a kernel of their own.
+  ['amplitude', 20, 1, 2 ** 20 - 3],
+  ['angle', 9, 2],
+  ['angle', 14, 2],
+  ['basis', 14, 3],
+  ['phase', 7, 3],
+  ['iqp-z', 14, 1],
+  ['iqp', 5, 2],
+  ['iqp', 13, 1],
+  ...(isLong ? ([['iqp', 21, 1]] as [Encoding, number, number][]) : []),
+];
+
+describe.each(names)('%s', { timeout: 600_000 }, (name) => {
+  const id = devices.find(({ kind }) => kind === name)?.id;
+  const missing = absent.find((kind) => kind.id === name)?.reason ?? `there is no ${name}`;
+  const precisions: Precision[] = name === 'webgpu' ? ['f32'] : ['f64', 'f32'];
+  let device: Device;
+  beforeAll(async () => {
+    if (id !== undefined) device = await openDevice(id);
+  });
+  afterAll(() => device?.close());
+
+  // Each shape is a program, which costs a compiler up to a second: wasm gets all of them, the others some.
+  const isThorough = isLong || name === 'wasm';
+  const few = (all: Vector[]) => (isThorough ? all : all.filter(({ num_qubits }) => num_qubits === 2).slice(-1));
+  test.for(encodings)('vectors of %s', async (encoding, { skip }) => {
+    if (id === undefined) return skip(missing);
+    for (const { num_qubits: qubits, num_samples: samples = 1, input, re, im } of few(vectors(encoding))) {
+      const shape = { encoding, qubits, length: input.length / samples };
+      const expected = re.flatMap((value, i) => [value, im[i]!]);
+      for (const precision of precisions) {
+        if (precision === 'f32' && !isThorough && name !== 'webgpu' && encoding !== 'phase') continue;
+        // What a float cannot hold is no vector for floats.
+        if (precision === 'f32' && input.some((x) => x !== 0 && !(Math.abs(x) > 1e-18 && Math.abs(x) < 1e18))) continue;
+        const off = worst(await statesOn(device, { shape, precision }, samples, input), expected);
+        expect(off).toBeLessThanOrEqual(precision === 'f32' ? 1e-6 : encoding === 'iqp' ? 2e-15 : 1e-15);
+      }
+    }
+  });
+
+  const shapes: [Encoding, number, number, number?][] = [
+    ['amplitude', 15, 2, 20_001],
+    ['phase', 14, 2],
+    ['iqp', 12, 2],
+    ...(isThorough ? more : []),
+  ];
+  test.for(shapes)('%s of %i qubits, %i samples', async ([encoding, qubits, samples, length], { skip }) => {
+    if (id === undefined) return skip(missing);
+    const { shape, values } = sampleOf(encoding, qubits, samples, length);
+    for (const precision of isThorough ? precisions : precisions.slice(0, 1)) {
+      const expected = referenceStates(shape, samples, values, { precision });
+      const off = worst(await statesOn(device, { shape, precision }, samples, values), expected);
+      expect(off).toBeLessThanOrEqual(precision === 'f32' ? 1e-6 : 2e-15);
+    }
+  });
+
+  test.for(encodings)('%s with the qubits in the other order', async (encoding, { skip }) => {
+    if (id === undefined) return skip(missing);
+    if (!isThorough) return skip('only in the long run');
+    const [precision = 'f32'] = precisions;
+    for (const qubits of [3, 12]) {
+      const { shape, values } = sampleOf(encoding, qubits, 2);
+      const expected = referenceStates(shape, 2, values, { precision, order: 'big' });
+      const states = await statesOn(device, { shape, precision, order: 'big' }, 2, values);
+      expect(worst(states, expected)).toBeLessThanOrEqual(precision === 'f32' ? 1e-6 : 2e-15);
+    }
+  });
+
+  test('a sample shared by kernels has the bits of one done by a tile', async (ctx) => {
+    if (id === undefined) return ctx.skip(missing);
+    const { shape, values } = sampleOf('amplitude', 15, 2, 20_001);
+    for (const precision of precisions.slice(0, 1)) {
+      const [one, two] = [
+        await statesOn(device, { shape, precision, shared: false }, 2, values),
+        await statesOn(device, { shape, precision, shared: true }, 2, values),
+      ];
+      expect(worst(one, two)).toBe(0);
+    }
+  });
+
+  test('probabilities of 16 qubits add up to 1, in f32 too', async (ctx) => {
+    if (id === undefined) return ctx.skip(missing);
+    const { shape, values } = sampleOf('amplitude', 16, 1);
+    for (const precision of precisions) {
+      const states = await statesOn(device, { shape, precision }, 1, values);
+      const total = Array.from(states).reduce((sum, part) => sum + part * part, 0);
+      // WGSL has no doubles to accumulate in.
+      expect(Math.abs(total - 1)).toBeLessThanOrEqual(precision === 'f64' ? 1e-13 : name === 'webgpu' ? 1e-6 : 1e-7);
+    }
+  });
+
+  test('f64 where there is none is refused', async (ctx) => {
+    if (id === undefined) return ctx.skip(missing);
+    if (name !== 'webgpu') return ctx.skip('it has 64-bit floats');
+    const { shape } = sampleOf('angle', 3, 1);
+    expect(() => planFor(device.info, shape, { precision: 'f64' })).toThrow(/no 64-bit floats: WGSL/);
+  });
+});
+
+test('devices agree to the bit', { timeout: 600_000 }, async (ctx) => {
+  const exact = devices.filter(
+    ({ kind, capabilities }) => kind !== 'interpreter' && capabilities.includes('exact-floats'),
+  );
+  if (exact.length < 2) return ctx.skip('there is only one device');
+  const opened = await Promise.all(exact.map(({ id }) => openDevice(id)));
+  try {
+    for (const [encoding, qubits] of [
+      ['amplitude', 15],
+      ['phase', 14],
+      ['iqp', 12],
+    ] as const) {
+      const { shape, values } = sampleOf(encoding, qubits, 2);
+      const [first, ...others] = await Promise.all(
+        opened.map((device) => statesOn(device, { shape, precision: 'f64' }, 2, values)),
+      );
+      for (const other of others) expect(worst(other, first!)).toBe(0);
+    }
+  } finally {
+    await Promise.all(opened.map((device) => device.close()));
+  }
+});

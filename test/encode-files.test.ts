@@ -1,0 +1,310 @@
+import { readFileSync } from 'node:fs';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import {
+  Field,
+  FixedSizeList,
+  Float64,
+  Int32,
+  List,
+  makeData,
+  RecordBatch,
+  Schema,
+  Struct,
+  Table,
+  tableToIPC,
+  vectorFromArray,
+} from 'apache-arrow';
+import { parquetWriteBuffer } from 'hyparquet-writer';
+import { afterAll, describe, expect, test } from 'vitest';
+
+import { openDevice } from '../src/device/registry.js';
+import { Engine } from '../src/engine/index.js';
+import { encodeRows } from '../src/workload/encode/encode.js';
+import type { StateShape } from '../src/workload/encode/encoding.js';
+import { EncodeError } from '../src/workload/encode/errors.js';
+import { referenceStates } from '../src/workload/encode/reference.js';
+import { openSink } from '../src/workload/encode/sink.js';
+import { openSource, type SourceOptions } from '../src/workload/encode/source/source.js';
+import { percentile, reportName, reportText } from '../src/workload/encode/statistics.js';
+import { syntheticBatches } from '../src/workload/encode/synthetic.js';
+import { millrace } from './command-line.js';
+
+/** Samples from files and states to files, through the engine. */
+const folder = await mkdtemp(join(tmpdir(), 'millrace-test-'));
+process.env.MILLRACE_CACHE_DIR = join(folder, 'cache');
+afterAll(async () => {
+  await rm(folder, { recursive: true, force: true });
+});
+
+const given = (name: string): string => new URL(`./data/encode/files/${name}`, import.meta.url).pathname;
+const { matrix, read, reject } = JSON.parse(
+  readFileSync(new URL('./data/encode/files.json', import.meta.url), 'utf8'),
+) as { matrix: number[][]; read: Record<string, [number, number]>; reject: Record<string, string> };
+
+async function valuesIn(path: string, options?: SourceOptions): Promise<{ length: number; values: number[] }> {
+  const source = await openSource(path, options);
+  try {
+    const values: number[] = [];
+    for await (const part of source.batches()) values.push(...part);
+    return { length: source.length, values };
+  } finally {
+    await source.close();
+  }
+}
+
+async function refusal(promise: Promise<unknown>): Promise<EncodeError> {
+  const error = await promise.then(
+    () => undefined,
+    (reason) => reason,
+  );
+  expect(error).toBeInstanceOf(EncodeError);
+  return error as EncodeError;
+}
+
+async function fileOf(name: string, bytes: Uint8Array): Promise<string> {
+  const path = join(folder, name);
+  await writeFile(path, bytes);
+  return path;
+}
+
+describe('sources', () => {
+  test.each(Object.entries(read))('%s has what it says', async (name, [samples, length]) => {
+    const found = await valuesIn(given(name), { batch: 2 });
+    expect(found.length).toBe(length);
+    expect(found.values).toEqual(matrix.slice(0, samples).flat());
+  });
+
+  test.each(Object.entries(reject))('%s is refused: %s', async (name) => {
+    const { fault, message } = await refusal(valuesIn(given(name)));
+    expect(['dtype', 'rank', 'format']).toContain(fault);
+    expect(message).toContain(name);
+  });
+
+  test('raw binary files are of the length that is said', async () => {
+    const path = await fileOf('raw.f64', new Uint8Array(Float64Array.from(matrix.flat()).buffer));
+    expect(await valuesIn(path, { length: 4 })).toEqual({ length: 4, values: matrix.flat() });
+    expect((await refusal(valuesIn(path, { length: 5 }))).message).toMatch(/no whole number of samples/);
+    expect((await refusal(valuesIn(path))).message).toMatch(/do not say/);
+  });
+
+  test('a file is read once; others are named', async () => {
+    const source = await openSource(given('content_3x4.pb'));
+    source.batches();
+    expect(() => source.batches()).toThrow(/read already/);
+    expect((await refusal(openSource('x.pt'))).message).toMatch(/numpy.save/);
+    expect((await refusal(openSource('x.csv'))).message).toMatch(/\.npy.*\.parquet/);
+    await expect(openSource(join(folder, 'none.npy'))).rejects.toMatchObject({ code: 'io' });
+  });
+
+  test('files that are cut short are refused', async () => {
+    for (const name of ['c_order_3x4_f64.npy', 'content_3x4.pb']) {
+      const whole = await readFile(given(name));
+      for (const left of [5, 60, whole.length - 4]) {
+        const error = await refusal(valuesIn(await fileOf(name, whole.subarray(0, left))));
+        expect(['format', 'dtype']).toContain(error.fault);
+      }
+    }
+  });
+});
+
+const lists = [
+  { name: 'root', num_children: 1 },
+  { name: 'x', repetition_type: 'OPTIONAL', converted_type: 'LIST', num_children: 1 },
+  { name: 'list', repetition_type: 'REPEATED', num_children: 1 },
+  { name: 'element', type: 'DOUBLE', repetition_type: 'OPTIONAL' },
+] as const;
+
+function parquetOf(data: unknown[], type: 'DOUBLE' | 'FLOAT' = 'DOUBLE'): Uint8Array {
+  const schema = lists.map((one) => (one.name === 'element' ? { ...one, type } : { ...one }));
+  return new Uint8Array(parquetWriteBuffer({ columnData: [{ name: 'x', data }], schema, rowGroupSize: 2 }));
+}
+
+describe('Parquet', () => {
+  test.each(['DOUBLE', 'FLOAT'] as const)('lists of %s, some rows at a time', async (type) => {
+    const path = await fileOf(`${type}.parquet`, parquetOf(matrix, type));
+    const values = type === 'DOUBLE' ? matrix.flat() : matrix.flat().map(Math.fround);
+    for (const batch of [1, 2, 100]) expect(await valuesIn(path, { batch })).toEqual({ length: 4, values });
+  });
+
+  test('a number a row', async () => {
+    const columnData = [{ name: 'index', data: [3, 1, 2], type: 'DOUBLE' as const }];
+    const path = await fileOf('index.parquet', new Uint8Array(parquetWriteBuffer({ columnData })));
+    expect(await valuesIn(path)).toEqual({ length: 1, values: [3, 1, 2] });
+  });
+
+  test('nulls become zeros, or an error', async () => {
+    const path = await fileOf('nulls.parquet', parquetOf([[1, null], null, [2, 3]]));
+    expect((await valuesIn(path)).values).toEqual([1, 0, 0, 0, 2, 3]);
+    expect(await refusal(valuesIn(path, { nulls: 'reject' }))).toMatchObject({ sample: 0, position: 1 });
+  });
+
+  test('other shapes, other types and half files are refused', async () => {
+    const uneven = await fileOf('uneven.parquet', parquetOf([[1, 2], [3, 4], [5]]));
+    expect(await refusal(valuesIn(uneven))).toMatchObject({ fault: 'size', sample: 2 });
+    const both = [
+      { name: 'a', data: [1], type: 'DOUBLE' as const },
+      { name: 'b', data: [1], type: 'DOUBLE' as const },
+    ];
+    const two = await fileOf('two.parquet', new Uint8Array(parquetWriteBuffer({ columnData: both })));
+    expect((await refusal(valuesIn(two))).message).toMatch(/2 columns/);
+    const text = await fileOf(
+      'text.parquet',
+      new Uint8Array(parquetWriteBuffer({ columnData: [{ name: 'a', data: ['x'], type: 'STRING' }] })),
+    );
+    expect((await refusal(valuesIn(text))).fault).toBe('dtype');
+    const cut = await fileOf('cut.parquet', parquetOf(matrix).subarray(0, 100));
+    expect((await refusal(valuesIn(cut))).fault).toBe('format');
+  });
+});
+
+describe('Arrow', () => {
+  const listOf = (rows: (readonly (number | null)[] | null)[]): Uint8Array => {
+    const column = vectorFromArray(rows, new List(new Field('item', new Float64(), true)));
+    return tableToIPC(new Table({ x: column }), 'file');
+  };
+
+  test('lists, and lists of one size', async () => {
+    expect(await valuesIn(await fileOf('lists.arrow', listOf(matrix)))).toEqual({ length: 4, values: matrix.flat() });
+    const type = new FixedSizeList(4, new Field('item', new Float64(), false));
+    const child = makeData({ type: new Float64(), data: Float64Array.from(matrix.flat()) });
+    const schema = new Schema([new Field('x', type)]);
+    const column = makeData({ type, child, length: 3, nullCount: 0 });
+    const rows = makeData({ type: new Struct(schema.fields), children: [column], length: 3 });
+    const fixed = tableToIPC(new Table([new RecordBatch(schema, rows)]), 'file');
+    expect((await valuesIn(await fileOf('fixed.feather', fixed))).values).toEqual(matrix.flat());
+  });
+
+  test('nulls become zeros, or an error', async () => {
+    const path = await fileOf('nulls.arrow', listOf([[1, null], null, [2, 3]]));
+    expect((await valuesIn(path)).values).toEqual([1, 0, 0, 0, 2, 3]);
+    expect(await refusal(valuesIn(path, { nulls: 'reject' }))).toMatchObject({ fault: 'format', sample: 0 });
+  });
+
+  test('other types and other files are refused', async () => {
+    const whole = tableToIPC(new Table({ x: vectorFromArray([1, 2], new Int32()) }), 'file');
+    expect((await refusal(valuesIn(await fileOf('whole.arrow', whole)))).fault).toBe('dtype');
+    expect((await refusal(valuesIn(await fileOf('no.arrow', Buffer.from('not an arrow file'))))).fault).toBe('format');
+  });
+});
+
+describe('through the engine', () => {
+  const shape: StateShape = { encoding: 'amplitude', qubits: 6, length: 50 };
+
+  async function allStates(name: string, source: Iterable<Float64Array>): Promise<Float64Array> {
+    const device = await openDevice(name);
+    const engine = new Engine([device], { streams: 2, slots: 2 });
+    const parts: Uint8Array[] = [];
+    let next = 0n;
+    try {
+      for await (const batch of encodeRows(source, { shape, precision: 'f64', engine, devices: [device], batch: 7 })) {
+        expect(batch.start).toBe(next);
+        next += BigInt(batch.count);
+        parts.push(batch.bytes.slice());
+        batch.release();
+      }
+    } finally {
+      await engine.close();
+      await device.close();
+    }
+    return new Float64Array(Uint8Array.from(Buffer.concat(parts)).buffer);
+  }
+
+  test('arrays of any length become states in order', async () => {
+    const batches = [...syntheticBatches(shape, { batch: 13, batches: 9 })];
+    const states = await allStates('wasm', batches);
+    const expected = referenceStates(
+      shape,
+      117,
+      batches.flatMap((one) => [...one]),
+    );
+    expect(states.length).toBe(expected.length);
+    expect(Math.max(...states.map((x, i) => Math.abs(x - expected[i]!)))).toBeLessThanOrEqual(1e-15);
+  });
+
+  test('the first bad sample is named, whichever device or batch had it', async () => {
+    const batches = [...syntheticBatches(shape, { batch: 10, batches: 8 })];
+    batches[5]!.fill(0, 50 * 3, 50 * 4);
+    batches[7]![0] = Number.NaN;
+    expect(await refusal(allStates('wasm', batches))).toMatchObject({ fault: 'norm', sample: 53 });
+    expect(await refusal(allStates('wasm', [new Float64Array(51)]))).toMatchObject({ fault: 'size' });
+  });
+});
+
+describe('states in files', () => {
+  const states = Float64Array.from({ length: 8 }, (_, i) => i / 8);
+
+  test('a file is there when it is whole, and not before', async () => {
+    const path = join(folder, 'late.npy');
+    const left = async () => (await readdir(folder)).filter((name) => name.includes('late'));
+    const sink = await openSink(path, 1, 'f64');
+    await sink.write(new Uint8Array(states.buffer));
+    expect(await left()).not.toContain('late.npy');
+    await sink.discard();
+    expect(await left()).toEqual([]);
+    const again = await openSink(path, 1, 'f64');
+    await again.write(new Uint8Array(states.buffer));
+    await again.finish();
+    const bytes = await readFile(path);
+    expect(bytes.toString('latin1', 10, 80)).toContain("'descr': '<c16', 'fortran_order': False, 'shape': (2, 2)");
+    expect(new Float64Array(Uint8Array.from(bytes.subarray(128)).buffer)).toEqual(states);
+  });
+
+  test('Arrow files are read back', async () => {
+    const path = join(folder, 'states.arrow');
+    const sink = await openSink(path, 1, 'f64');
+    for (let k = 0; k < 3; k++) await sink.write(new Uint8Array(states.buffer));
+    await sink.finish();
+    expect(await valuesIn(path)).toEqual({ length: 4, values: [...states, ...states, ...states] });
+  });
+});
+
+describe('the command', () => {
+  test('encodes a file, and says what it did', async () => {
+    const out = join(folder, 'out.npy');
+    const { status, stdout, stderr } = millrace(
+      ['encode', given('c_order_3x4_f64.npy'), '--device', 'wasm', '-o', out, '--json'],
+      {},
+    );
+    expect([status, stderr]).toEqual([0, '']);
+    const done = JSON.parse(stdout.trim().split('\n').at(-1)!);
+    expect(done).toMatchObject({ event: 'done', exit: 0, samples: 3, qubits: 2, encoding: 'amplitude', dtype: 'f64' });
+    const found = new Float64Array(Uint8Array.from((await readFile(out)).subarray(128)).buffer);
+    const expected = referenceStates({ encoding: 'amplitude', qubits: 2, length: 4 }, 3, matrix.flat());
+    expect(Math.max(...found.map((x, i) => Math.abs(x - expected[i]!)))).toBeLessThanOrEqual(1e-15);
+  });
+
+  test('leaves no file when a sample is bad', async () => {
+    const bad = await fileOf('bad.f64', new Uint8Array(new Float64Array(8).buffer));
+    const out = join(folder, 'bad.npy');
+    const { status, stderr } = millrace(['encode', bad, '--length', '4', '--device', 'wasm', '-o', out]);
+    expect(status).toBe(74);
+    expect(stderr).toMatch(/norm of sample 0 is zero/);
+    expect((await readdir(folder)).filter((name) => name.includes('bad.npy'))).toEqual([]);
+  });
+});
+
+test('percentiles and reports are as published', () => {
+  const { percentiles } = JSON.parse(
+    readFileSync(new URL('./data/encode/statistics.json', import.meta.url), 'utf8'),
+  ) as { percentiles: { values: number[]; median: number; p95_linear: number }[] };
+  for (const { values, median, p95_linear } of percentiles) {
+    expect(percentile(values, 0.5)).toBeCloseTo(median, 10);
+    expect(percentile(values, 0.95)).toBeCloseTo(p95_linear, 10);
+  }
+  const date = new Date('2026-01-29T12:00:00Z');
+  expect(reportName('pr3', date)).toBe('pr3_20260129_rep_config.md');
+  const text = reportText({
+    date,
+    commit: undefined,
+    device: 'x',
+    driver: undefined,
+    runtime: undefined,
+    parameters: { qubits: 16 },
+    trials: [1000, 2000],
+  });
+  expect(text).toContain('- Git commit: unknown');
+  expect(text).toContain('| Throughput (vectors/sec) | 1500.0 | 1950.0 |');
+  expect(text).toContain('| Latency (ms/vector) | 0.750 | 0.975 |');
+});

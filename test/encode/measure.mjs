@@ -1,0 +1,109 @@
+// What encoding costs on a GPU, against the limits of bus and memory; every figure's states are checked first.
+//   npm run build && node test/encode/measure.mjs [--device cuda:0] [--runs 5] [--quick] [--registers sm_90]
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+
+const { values } = parseArgs({
+  options: {
+    device: { type: 'string', default: 'cuda:0' },
+    runs: { type: 'string', default: '5' },
+    quick: { type: 'boolean', default: false },
+    registers: { type: 'string' },
+    dist: { type: 'string', default: new URL('../../dist', import.meta.url).pathname },
+  },
+});
+const { openDevice } = await import(`${values.dist}/device/registry.js`);
+const { measure } = await import(`${values.dist}/bench/measure.js`);
+const { deviceRate, hostRate } = await import(`${values.dist}/workload/encode/rate.js`);
+const { planFor } = await import(`${values.dist}/workload/encode/plan.js`);
+const { lengthOf } = await import(`${values.dist}/workload/encode/encoding.js`);
+const { lowerGpu } = await import(`${values.dist}/kernel/index.js`);
+
+/** @typedef {{ from: string; encoding: string; precision: string; batch: number; batches: number; target?: number; shared?: boolean; slots?: number; inFlight?: number }} Wanted */
+const qubits = 16;
+const many = values.quick ? 20 : 500;
+const amplitude = { encoding: 'amplitude', precision: 'f64', batch: 64 };
+/** @type {Wanted[]} */
+const wanted = [
+  { ...amplitude, from: 'pinned', batches: many, target: 100_000 },
+  { ...amplitude, from: 'pinned', batches: many, slots: 4, inFlight: 8 },
+  { ...amplitude, from: 'plain', batches: many / 5, target: 20_000 },
+  { ...amplitude, from: 'device', batches: many, target: 1_400_000 },
+  { ...amplitude, from: 'device', batches: many, shared: false },
+  { ...amplitude, from: 'device', batch: values.quick ? 128 : 1024, batches: many / 10, target: 1_700_000 },
+  { ...amplitude, from: 'pinned', precision: 'f32', batches: many, target: 195_000 },
+  { ...amplitude, from: 'device', precision: 'f32', batches: many },
+  ...['angle', 'phase', 'iqp-z'].map((encoding) => ({
+    encoding,
+    precision: 'f64',
+    batch: 64,
+    from: 'device',
+    batches: many,
+    target: 2_000_000,
+  })),
+  { encoding: 'iqp', precision: 'f64', batch: 64, from: 'device', batches: many / 5, target: 400_000 },
+  { encoding: 'iqp', precision: 'f32', batch: 64, from: 'device', batches: many / 5 },
+  { encoding: 'basis', precision: 'f64', batch: 64, from: 'device', batches: many },
+];
+
+const device = await openDevice(values.device);
+console.log(`${device.info.id}  ${device.info.name}  ${JSON.stringify(device.info.versions)}`);
+const rows = [
+  '| what | path | median vec/s | min | max | target | digest |',
+  '| --- | --- | --- | --- | --- | --- | --- |',
+];
+for (const { from, target, batches, ...one } of wanted) {
+  const options = { ...one, qubits, batches: Math.max(1, Math.round(batches)), runs: Number(values.runs) };
+  try {
+    const rated = await (from === 'device' ? deviceRate(device, options) : hostRate(device, from, options));
+    try {
+      const { rate, digest, name } = await measure(rated);
+      const [median, min, max] = [rate.median, rate.min, rate.max].map((r) => Math.round(r).toLocaleString('en'));
+      const more = [one.slots && `${one.slots} slots`, one.inFlight && `${one.inFlight} in flight`].filter(Boolean);
+      rows.push(
+        `| ${[name, ...more].join(', ')} | ${rated.path} | ${median} | ${min} | ${max} | ${target?.toLocaleString('en') ?? ''} | ${digest.slice(0, 8)} |`,
+      );
+      console.error(rows.at(-1));
+    } finally {
+      rated.close();
+    }
+  } catch (error) {
+    console.error(`${JSON.stringify({ from, ...one })}: ${/** @type {Error} */ (error).message}`);
+  }
+}
+await device.close();
+for (const row of rows) console.log(row);
+
+if (values.registers !== undefined) {
+  const folder = mkdtempSync(join(tmpdir(), 'encode-'));
+  for (const encoding of ['amplitude', 'angle', 'phase', 'iqp']) {
+    const shape = { encoding, qubits, length: lengthOf(encoding, qubits) };
+    const { kernels } = planFor(device.info, shape, { precision: 'f64', shared: true });
+    for (const [name, kernel] of Object.entries(kernels)) {
+      const file = join(folder, `${encoding}-${name}.cu`);
+      writeFileSync(file, lowerGpu(kernel, { target: 'cuda' }).text);
+      const args = [
+        `-arch=${values.registers}`,
+        '-Xptxas',
+        '-v',
+        '--fmad=false',
+        '-cubin',
+        '-o',
+        `${file}.cubin`,
+        file,
+      ];
+      try {
+        execFileSync('nvcc', args, { stdio: ['ignore', 'ignore', 'pipe'] });
+        const said = execFileSync('sh', ['-c', 'nvcc "$@" 2>&1 | grep -E "Used|spill"', 'sh', ...args], {
+          encoding: 'utf8',
+        });
+        console.log(`${encoding}-${name}: ${said.trim().replaceAll(/\s+/g, ' ')}`);
+      } catch (error) {
+        console.log(`${encoding}-${name}: ${/** @type {Error} */ (error).message.slice(0, 400)}`);
+      }
+    }
+  }
+}

@@ -1,0 +1,63 @@
+import { readFileSync } from 'node:fs';
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+
+/** What a command wrote with `--json` or `--events`, each line held against the published schema. */
+export type Event = Record<string, unknown> & { readonly event: string };
+
+/** All events of a text. Throws where a line is none, and where the first or the last is not what it should be. */
+export function eventsIn(text: string): Event[] {
+  const events = linesIn(text);
+  const faults = events.flatMap((event) => faultOf(event) ?? []);
+  if (faults.length > 0) throw new Error(`not as the schema says:\n${faults.join('\n')}`);
+  return events;
+}
+
+/** As above, of a command that has ended: from `start` to `done`, each once. */
+export function wholeEventsIn(text: string): Event[] {
+  const events = eventsIn(text);
+  const names = events.map(({ event }) => event);
+  const places = (name: string): number[] => names.flatMap((one, at) => (one === name ? [at] : []));
+  if (places('start').join() !== '0' || places('done').join() !== String(names.length - 1)) {
+    throw new Error(`events go from start to done, each once, not ${names.join(', ')}`);
+  }
+  return events;
+}
+
+/** The events between `start` and the end, `done` included: what most tests are about. */
+export const eventsOf = (text: string): Event[] => wholeEventsIn(text).slice(1);
+
+function linesIn(text: string): Event[] {
+  return text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as Event);
+}
+
+export const schema = JSON.parse(
+  readFileSync(new URL('../docs/events.schema.json', import.meta.url), 'utf8'),
+) as Schema;
+
+interface Schema {
+  readonly $id: string;
+  readonly oneOf: readonly { readonly $ref: string }[];
+  readonly $defs: Readonly<Record<string, unknown>>;
+}
+
+const ajv = new Ajv2020({ allErrors: true, strict: true, formats: { 'date-time': isTime } });
+ajv.addSchema(schema);
+const isEvent = ajv.getSchema(schema.$id) as ValidateFunction;
+
+function isTime(text: string): boolean {
+  return /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d/.test(text) && !Number.isNaN(Date.parse(text));
+}
+
+/** What is wrong with an event, in the words of its own part of the schema. */
+export function faultOf(event: Event): string | undefined {
+  if (isEvent(event as unknown)) return undefined;
+  const own = schema.oneOf.some(({ $ref }) => $ref === `#/$defs/${event.event}`)
+    ? ajv.getSchema(`${schema.$id}#/$defs/${event.event}`)
+    : undefined;
+  own?.(event);
+  const why = own ? ajv.errorsText(own.errors) : `docs/events.schema.json knows no event ${event.event}`;
+  return `${JSON.stringify(event)}: ${why}`;
+}

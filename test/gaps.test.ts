@@ -1,0 +1,318 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { runKernel } from '../src/device/conformance/rig.js';
+import type { Device } from '../src/device/device.js';
+import { listDevices, openDevice } from '../src/device/registry.js';
+import { between, Engine, type EngineOptions, type Piece, type Range, search } from '../src/engine/index.js';
+import type { Kernel, Unsigned } from '../src/kernel/index.js';
+import { type CandidateOptions, candidateFlow } from '../src/workload/gaps/candidates.js';
+import { fermat, limbsOf } from '../src/workload/gaps/chain-kernel.js';
+import { type GapFlowOptions, gapFlow, type PieceWork } from '../src/workload/gaps/flow.js';
+import { firstPrimes } from '../src/workload/gaps/prime-table.js';
+import { leastGap } from '../src/workload/gaps/reference.js';
+import { isProbablePrime, passesFermat } from '../src/workload/gaps/reference-primes.js';
+import { ReferenceSieve, startsOf } from '../src/workload/gaps/reference-sieve.js';
+import { searchGaps, usablePrimes } from '../src/workload/gaps/search.js';
+import { limbs, type Numbers } from '../src/workload/gaps/sieving.js';
+
+const isLong = process.env.MILLRACE_LONG === '1';
+const names = ['native', 'wasm', 'cuda', 'opencl', 'webgpu'];
+const cacheDirectory = await mkdtemp(join(tmpdir(), 'millrace-test-'));
+process.env.MILLRACE_CACHE_DIR = cacheDirectory;
+process.env.POCL_CACHE_DIR = join(cacheDirectory, 'pocl');
+afterAll(() => rm(cacheDirectory, { recursive: true, force: true }));
+const { absent } = await listDevices();
+
+const digest = (words: Uint32Array) =>
+  createHash('sha256')
+    .update(Buffer.from(words.buffer, words.byteOffset, words.byteLength))
+    .digest('hex');
+const data = (name: string) => readFileSync(new URL(`data/gaps/${name}`, import.meta.url), 'utf8');
+const genesis = 0xe798f3ae4f57adcf25740fe43100d95ec4fd5d43a1568bc89e2b25df89ff6cb0n << 20n;
+
+/** What is left of a piece on a device. */
+async function candidates(
+  device: Device,
+  numbers: Numbers,
+  piece: Piece,
+  options: CandidateOptions,
+): Promise<Uint32Array> {
+  const open = await candidateFlow(numbers, options).open(device);
+  const stream = device.stream();
+  const slot = await open.slot(stream);
+  try {
+    await slot.submit(piece).done;
+    const found = slot.reap(piece);
+    if (!('offsets' in found)) throw new Error(`${found.found} candidates, room for ${found.room}`);
+    return Uint32Array.from(found.offsets);
+  } finally {
+    slot.close();
+    open.close();
+    stream.close();
+  }
+}
+
+/** The same by the miners' sieve, in one window. */
+function expectedCandidates({ start, leastGap: gap, primes }: Numbers, piece: Piece): Uint32Array {
+  const number = start + piece.start;
+  const base = number - (number & 1n);
+  const owned = Math.floor((Number(number - base) + piece.count) / 2);
+  return new ReferenceSieve(base, firstPrimes(primes), 2 * owned + gap).survivors();
+}
+
+async function gapsOn(
+  device: Device,
+  numbers: Numbers,
+  space: Range | bigint,
+  options: GapFlowOptions = {},
+  engine: EngineOptions = {},
+): Promise<bigint[]> {
+  const found: bigint[] = [];
+  const own = new Engine([device], engine);
+  try {
+    for await (const { index } of search(gapFlow(numbers, options), { engine: own, space })) found.push(index);
+  } finally {
+    await own.close();
+  }
+  return found;
+}
+
+/** By going from prime to prime. */
+function expectedGaps(start: bigint, length: number, least: number): bigint[] {
+  const found: bigint[] = [];
+  let last: number | undefined;
+  for (let at = start % 2n === 0n ? 1 : 0; last === undefined || last < length; at += 2) {
+    if (!isProbablePrime(start + BigInt(at))) continue;
+    if (last !== undefined && at - last >= least) found.push(BigInt(last));
+    last = at;
+  }
+  return found;
+}
+
+/** Of 64 bits, so that compilers take little time. Some gaps are exactly as long as the shortest that counts. */
+const start64 = 0xd5ca_da15_b5b6_6983n;
+const LENGTH = 260_001;
+const LEAST = 186;
+const expected64 = expectedGaps(start64, LENGTH, LEAST);
+
+describe.each(names)('%s', (name) => {
+  const missing = absent.find(({ id }) => id === name);
+  let device: Device | undefined;
+  beforeAll(async () => {
+    if (!missing) device = await openDevice(name);
+  });
+  afterAll(() => device?.close());
+  // SwiftShader takes the longer to compile the more workgroup memory there is: 2 s of CPU at 8 KiB.
+  const tile = name === 'webgpu' && !isLong ? { tileBits: 2 ** 13 } : {};
+  const on = (body: (device: Device) => Promise<void>) => async (ctx: { skip(why: string): void }) => {
+    if (missing) return ctx.skip(missing.reason);
+    await body(device!);
+  };
+
+  describe('sieve', () => {
+    test(
+      'windows of the chain, round by round',
+      { timeout: 120_000 },
+      on(async (here) => {
+        const [small] = JSON.parse(data('sieve_windows.json')) as {
+          sieve_size: number;
+          sieve_primes: number;
+          rounds: { survivors: number; survivors_sha256_le_u32: string }[];
+        }[];
+        const numbers = { start: genesis, length: 1n << 20n, leastGap: 3058, primes: small!.sieve_primes };
+        for (const [round, { survivors, survivors_sha256_le_u32 }] of small!.rounds.entries()) {
+          const piece = { start: BigInt(round * small!.sieve_size), count: small!.sieve_size };
+          const found = await candidates(here, numbers, piece, { window: small!.sieve_size, ...tile });
+          expect(found).toEqual(expectedCandidates(numbers, piece));
+          const inWindow = found.filter((at) => at < small!.sieve_size);
+          expect(inWindow).toHaveLength(survivors);
+          expect(digest(inWindow)).toBe(survivors_sha256_le_u32);
+        }
+      }),
+    );
+
+    test(
+      'windows of odd sizes, primes larger than tiles and windows, the border at 2^32',
+      { timeout: 120_000 },
+      on(async (here) => {
+        const numbers = { start: genesis + 1n, length: 1n << 40n, leastGap: 602, primes: 6000 };
+        const pieces = [
+          { start: 0n, count: 100_003 },
+          { start: (1n << 32n) - 70_001n, count: 70_001 },
+          { start: (1n << 32n) + 12n, count: 20_001 },
+          { start: (1n << 39n) + 7n, count: 1 },
+        ];
+        for (const piece of pieces) {
+          const found = await candidates(here, numbers, piece, { window: 20_001, depth: 5, tileBits: 2 ** 13 });
+          expect(digest(found)).toBe(digest(expectedCandidates(numbers, piece)));
+          expect(found.every((at) => at % 2 === 1)).toBe(true);
+        }
+      }),
+    );
+
+    test(
+      'from remainders and from a bitmap of the host',
+      { timeout: 120_000 },
+      on(async (here) => {
+        const [window, gap] = [40_000, 1000];
+        const numbers = { start: genesis, length: 1n << 20n, leastGap: gap, primes: 3000 };
+        const piece = { start: 0n, count: window };
+        const expected = expectedCandidates(numbers, piece);
+        const primes = firstPrimes(numbers.primes);
+        const starts = startsOf(genesis, primes)
+          .subarray(1)
+          .map((odd) => (odd - 1) / 2);
+        expect(await candidates(here, numbers, piece, { window, given: { starts }, ...tile })).toEqual(expected);
+        // The map has whole tiles; what is behind the window does not count, whatever is there.
+        const bitmap = new Uint32Array(Math.ceil((window + gap) / 64)).fill(0xffff_ffff);
+        for (const at of expected) bitmap[at >> 6]! &= ~(1 << ((at >> 1) & 31));
+        expect(await candidates(here, numbers, piece, { window, given: { bitmap }, ...tile })).toEqual(expected);
+      }),
+    );
+  });
+
+  test(
+    'Fermat tests of small numbers, liars and Carmichael numbers among them',
+    { timeout: 120_000 },
+    on(async (here) => {
+      const limb: Unsigned = name === 'native' ? 'u64' : 'u32';
+      const places = Uint32Array.from({ length: 3000 }, (_, i) => i);
+      const shape = { limb, bits: 64 };
+      const chunk = { base: limbs(2n, limb === 'u32' ? 32 : 64, limbsOf(shape)) };
+      const setup = {
+        count: places.length,
+        chunk,
+        buffers: { candidate: places, prime: new Uint32Array(places.length) },
+      };
+      const { buffers } = await runKernel(here, fermat(shape) as unknown as Kernel, setup);
+      const found = [...(buffers.prime as Uint32Array)].map(Boolean);
+      expect(found).toEqual([...places].map((at) => passesFermat(BigInt(2 * at + 3))));
+      for (const liar of [341, 561, 645, 1105, 1387, 1729, 2047]) expect(found[(liar - 3) / 2]).toBe(true);
+    }),
+  );
+
+  test(
+    'every gap once, whatever the windows, chains, depth and streams',
+    { timeout: 120_000 },
+    on(async (here) => {
+      const numbers = { start: start64, length: BigInt(LENGTH), leastGap: LEAST, primes: 2000 };
+      expect(expected64.length).toBeGreaterThan(expectedGaps(start64, LENGTH, LEAST + 2).length);
+      const ways: [GapFlowOptions, EngineOptions][] = [
+        [{ window: 2 ** 18 }, {}],
+        [{ window: 30_001, depth: 3, perChain: 7, threads: 50 }, { streams: 1 }],
+        [
+          { window: 4096, depth: 1, perChain: 64 },
+          { streams: 3, slots: 2 },
+        ],
+        [{ window: 100_000, depth: 2, perChain: 1, threads: 2 ** 30 }, { pipeline: 'sync' }],
+      ];
+      for (const [options, engine] of ways) {
+        expect(
+          await gapsOn(here, numbers, BigInt(LENGTH), { ...options, ...tile }, engine),
+          JSON.stringify(options),
+        ).toEqual(expected64);
+      }
+      // Longer windows than there are numbers, and as few primes as may be: all that changes is the work.
+      const few = { ...numbers, primes: 12 };
+      expect(await gapsOn(here, few, 60_000n, { window: 2 ** 18, ...tile })).toEqual(
+        expected64.filter((at) => at < 60_000n),
+      );
+    }),
+  );
+
+  const isLight = name === 'native' || name === 'wasm' || name === 'cuda';
+  test(
+    'the first block of the chain',
+    { timeout: 300_000 },
+    on(async (here) => {
+      if (!isLight && !isLong) return; // its compilers take half a minute for numbers of 276 bits
+      const numbers = { start: genesis, length: 1n << 20n, leastGap: leastGap(genesis, 16n << 48n), primes: 100_000 };
+      expect(await gapsOn(here, numbers, 1n << 20n, { window: 2 ** 20 })).toEqual([1_023_209n]);
+    }),
+  );
+});
+
+test('several devices on one job', { timeout: 120_000 }, async (ctx) => {
+  const found = ['native', 'wasm'].filter((name) => !absent.some(({ id }) => id === name));
+  if (found.length < 2) return ctx.skip('one of them is not here');
+  const devices = await Promise.all(found.map((name) => openDevice(name)));
+  const engine = new Engine(devices);
+  try {
+    const numbers = { start: start64, length: BigInt(LENGTH), leastGap: LEAST, primes: 2000 };
+    const who = new Set<string>();
+    const flow = gapFlow(numbers, { window: 5000, depth: 2, onPiece: (work) => who.add(work.device.info.id) });
+    const gaps: bigint[] = [];
+    for await (const { index } of search(flow, { engine, space: BigInt(LENGTH) })) gaps.push(index);
+    expect(gaps).toEqual(expected64);
+    expect([...who].sort()).toEqual(found);
+  } finally {
+    await engine.close();
+    for (const device of devices) await device.close();
+  }
+});
+
+describe('blocks on the processor', () => {
+  let device: Device | undefined;
+  const missing = absent.find(({ id }) => id === 'native');
+  beforeAll(async () => {
+    if (!missing) device = await openDevice('native');
+  });
+  afterAll(() => device?.close());
+
+  test('1385452, around its gap; all of the window with the big counts', { timeout: 600_000 }, async (ctx) => {
+    if (missing) return ctx.skip(missing.reason);
+    const start = 0xd5cada15b5b66983f5c04d8909b8b8f423f14936ecdf02829d6b3e847918d8b8n << 32n;
+    const gap = leastGap(start, 6244144922783894n);
+    expect(gap).toBe(4424);
+    const numbers = { start, length: 1n << 32n, leastGap: gap, primes: isLong ? 900_000 : 100_000 };
+    const window = 33_554_432;
+    const space = isLong ? between(0n, BigInt(window)) : between(20_000_000n, 20_000_000n + (1n << 20n));
+    const works: PieceWork[] = [];
+    const found = await gapsOn(device!, numbers, space, { window, onPiece: (work) => works.push(work) });
+    expect(found).toEqual([20_540_019n]);
+    if (!isLong) return;
+    const list = await candidates(device!, numbers, { start: 0n, count: window }, { window, depth: 1 });
+    const inWindow = list.filter((at) => at < window);
+    expect(inWindow).toHaveLength(1_144_985);
+    expect(digest(inWindow)).toBe('66f3149ced3bbc7baefaee3ecc7d0887dcb0febf7d92ce264479c67a3f0ae870');
+  });
+
+  test('1385457, and the record of 41.9 merits', { timeout: 600_000 }, async (ctx) => {
+    if (missing) return ctx.skip(missing.reason);
+    const start = 0x8f20eb9cdb6ac2efee61f2cba1a68e298919804f05e82ac5e67359218b10c39en << 32n;
+    const numbers = { start, length: 1n << 32n, leastGap: leastGap(start, 6241188427198572n), primes: 100_000 };
+    expect(numbers.leastGap).toBe(4412);
+    expect(await gapsOn(device!, numbers, 4_194_304n, { window: 4_194_304 })).toEqual([3_881_429n]);
+    const record = 293703234068022590158723766104419463425709075574811762098588798217895728858676728143227n;
+    const [from, at] = [(record >> 32n) << 32n, record & 0xffff_ffffn];
+    const engine = new Engine([device!]);
+    try {
+      const request = { start: from + at - 5000n, length: 20_000n, leastGap: 8000, primes: 50_000, window: 2 ** 16 };
+      const found = [];
+      for await (const gap of searchGaps(request, { engine })) found.push(gap);
+      expect(found).toEqual([{ offset: 5000n, start: record, end: record + 8350n }]);
+    } finally {
+      await engine.close();
+    }
+  });
+
+  test('longer numbers: of 337 bits, and of 766', { timeout: 120_000 }, async (ctx) => {
+    if (missing) return ctx.skip(missing.reason);
+    const blocks = JSON.parse(data('blocks.json')) as { start: string; gap: number; start_bits: number }[];
+    const long = blocks.filter(({ start_bits }) => start_bits > 330);
+    expect(long.map(({ start_bits }) => start_bits)).toEqual([337, 766]);
+    for (const { start, gap } of long) {
+      const numbers = { start: BigInt(start) - 1999n, length: 1n << 32n, leastGap: gap, primes: 100_000 };
+      expect(await gapsOn(device!, numbers, 4000n, { window: 2 ** 14, perChain: 64 })).toEqual([1999n]);
+      // Two more than it has: it does not count.
+      const none = { ...numbers, leastGap: gap + 2 };
+      expect(await gapsOn(device!, none, 4000n, { window: 2 ** 14, perChain: 64 })).toEqual([]);
+    }
+  });
+
+  test('no prime of the sieve strikes itself out', () => expect(usablePrimes(1000n, 900_000)).toBe(168));
+});

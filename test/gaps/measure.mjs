@@ -1,0 +1,119 @@
+/**
+ * Prime gaps on the devices of a machine: Fermat tests, the sieve, and both as a job, each checked.
+ *
+ *   node test/gaps/measure.mjs [--device cuda] [--what fermat,sieve,search] [--runs 5] [--dist dist]
+ *        [--bits 288,320,352,384] [--count 4194304] [--one '{"window":134217728}']
+ *
+ * One line per measurement as it comes, a table at the end. `--one` is a plan for sieve and search instead of the list.
+ */
+import { parseArgs } from 'node:util';
+
+const { values } = parseArgs({
+  options: {
+    device: { type: 'string', default: 'cuda' },
+    what: { type: 'string', default: 'fermat,sieve,search' },
+    bits: { type: 'string', default: '281,288,316,320,352,384' },
+    runs: { type: 'string', default: '5' },
+    count: { type: 'string' },
+    length: { type: 'string' },
+    one: { type: 'string' },
+    dist: { type: 'string', default: new URL('../../dist', import.meta.url).pathname },
+  },
+});
+const { openDevice } = await import(`${values.dist}/device/registry.js`);
+const { fermatRate, sieveRate, searchRate } = await import(`${values.dist}/workload/gaps/rate.js`);
+const { measure } = await import(`${values.dist}/bench/measure.js`);
+const runs = Number(values.runs);
+
+/** What is tried of sieve and search on a GPU; the first is the plan as it is. */
+/** @type {readonly Record<string, unknown>[]} */
+const plans = values.one
+  ? [JSON.parse(values.one)]
+  : [
+      {},
+      { window: 2 ** 27, depth: 8 },
+      { window: 2 ** 29, depth: 2 },
+      { tileBits: 2 ** 16 },
+      { tileBits: 2 ** 18 },
+      { tileBits: 2 ** 19 },
+    ];
+/** @type {readonly Record<string, unknown>[]} */
+const searches = values.one
+  ? [JSON.parse(values.one)]
+  : [
+      {},
+      { depth: 2 },
+      { depth: 8 },
+      { perChain: 256 },
+      { perChain: 1024 },
+      { perChain: 4096 },
+      { threads: 132 * 1024 },
+      { primes: 400_000 },
+    ];
+
+/** @type {string[]} */
+const rows = [];
+for (const name of values.device.split(',')) {
+  const device = await openDevice(name);
+  const { id, kind, units, processor } = device.info;
+  const isGpu = processor === 'gpu';
+  console.log(`${id}  ${device.info.name}  ${units} units  (${kind})`);
+  try {
+    const what = values.what.split(',');
+    if (what.includes('fermat')) {
+      for (const bits of values.bits.split(',').map(Number)) {
+        const count = Number(values.count ?? (isGpu ? 2 ** 22 : 2 ** 13));
+        await rate(`Fermat, ${bits} bits`, () => fermatRate(device, { bits, count, runs }));
+      }
+    }
+    if (what.includes('sieve'))
+      for (const plan of isGpu || values.one ? plans : [{}])
+        await rate(`sieve ${JSON.stringify(plan)}`, () => sieveRate(device, { ...plan, runs }));
+    if (what.includes('search'))
+      for (const plan of isGpu || values.one ? searches : [{}]) {
+        const length = Number(values.length ?? (isGpu ? 2 ** 34 : 2 ** 25));
+        const sum = { tests: 0, candidates: 0, primes: 0, pieces: 0, windows: 0, bytes: 0, integers: 0 };
+        const onPiece = (/** @type {any} */ work) => {
+          sum.pieces++;
+          sum.integers += work.piece.count;
+          for (const key of /** @type {const} */ (['tests', 'candidates', 'primes', 'windows', 'bytes']))
+            sum[key] += work[key];
+        };
+        await rate(`search ${JSON.stringify(plan)}`, () => searchRate(device, { ...plan, length, runs, onPiece }));
+        console.log(
+          `    ${sum.pieces} pieces, ${sum.windows} windows, ${(sum.integers / sum.tests).toFixed(0)} integers a test, ${(sum.bytes / sum.windows).toFixed(0)} bytes back a window`,
+        );
+      }
+  } finally {
+    await device.close();
+  }
+}
+console.log('\n| what | per second (median, min–max) | seconds a run |\n| --- | --- | --- |');
+for (const row of rows) console.log(row);
+
+/**
+ * @param {string} what
+ * @param {() => Promise<any>} make
+ */
+async function rate(what, make) {
+  try {
+    const begun = performance.now();
+    const candidate = await make();
+    const ready = (performance.now() - begun) / 1000;
+    try {
+      const { rate: per, seconds, unit } = await measure(candidate);
+      const shown = [per.median, per.min, per.max].map((value) => value.toExponential(3));
+      const [s] = [seconds.median];
+      rows.push(`| ${what} | ${shown[0]} ${unit} (${shown[1]}–${shown[2]}) | ${s.toPrecision(3)} |`);
+      console.log(
+        `${what}: ${shown[0]} ${unit}/s (${shown[1]}–${shown[2]}), ${s.toPrecision(3)} s a run, ready in ${ready.toFixed(1)} s`,
+      );
+    } finally {
+      await candidate.close();
+    }
+  } catch (error) {
+    const { message } = /** @type {Error} */ (error);
+    rows.push(`| ${what} | ${message.split('\n')[0]} | |`);
+    console.log(`${what}: ${message}`);
+  }
+}

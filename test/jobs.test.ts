@@ -1,0 +1,249 @@
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { between } from '../src/engine/space.js';
+import { millrace, planted, SPACE, startRun, stateOf, writePlanted } from './store/planted.js';
+
+/** Jobs as people handle them: run again, looked at, paused, cancelled, resumed, carried elsewhere. */
+let folder = '';
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'millrace-jobs-'));
+  writePlanted(folder);
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const jobs = (...args: string[]) => millrace(folder, 'jobs', ...args);
+const listed = () =>
+  jobs('list', '--json')
+    .stdout.split('\n')
+    .filter((line) => line.includes('"event":"job"'))
+    .map((line) => JSON.parse(line) as { id: string; state: string; hits: number; priority: number });
+const ofNow = (id: string) => listed().find((job) => job.id === id);
+/** The id of the job of a run. */
+const idOf = async (run: ReturnType<typeof startRun>): Promise<string> =>
+  String((await run.until(({ event }) => event === 'job')).id);
+
+describe('a search that is run again', () => {
+  const small = { space: 1_000_000, every: 50_021 };
+  const once = (...args: string[]) => startRun({ ...small, folder, args }).ended;
+
+  it('is known when it is complete, without a device, however it is asked for', async () => {
+    const first = await once();
+    expect(first.events.filter(({ event }) => event === 'device')).toHaveLength(1);
+    expect(first.events.at(-1)).toMatchObject({ exit: 0, hits: first.hits.length, tried: 1_000_000 });
+    expect(first.hits).toEqual(planted(small.every, small.space));
+    const again = await once();
+    expect(again.hits).toEqual(first.hits);
+    expect(again.events.some(({ event }) => event === 'device')).toBe(false);
+    expect(again.events.at(-1)).toMatchObject({ exit: 0, tried: 0 });
+    for (const mode of ['first', 'any']) {
+      expect((await once('--mode', mode)).hits).toEqual(first.hits.slice(0, 1));
+    }
+    const limited = await once('--limit', '2');
+    expect(limited).toMatchObject({ exit: 4, hits: first.hits.slice(0, 2) });
+  });
+
+  it('is done from nothing where that is asked for', async () => {
+    const fresh = await once('--fresh');
+    expect(fresh.events.at(-1)).toMatchObject({ exit: 0, tried: 1_000_000 });
+    expect(fresh.hits).toEqual(planted(small.every, small.space));
+  });
+
+  it('is another job with other values, another space or another kernel', async () => {
+    const before = new Set(listed().map(({ id }) => id));
+    await startRun({ ...small, every: 50_023, folder }).ended;
+    await startRun({ ...small, space: 900_000, folder }).ended;
+    const place = join(folder, 'other');
+    mkdirSync(place);
+    const text = readFileSync(join(folder, 'planted.mjs'), 'utf8');
+    writeFileSync(join(place, 'planted.mjs'), text.replace('rest.eq(7)', 'rest.eq(8)'));
+    const other = await startRun({ ...small, folder: place, args: ['--data-dir', join(folder, 'data')] }).ended;
+    expect(other.events.at(-1)).toMatchObject({ tried: 1_000_000 });
+    expect(listed().filter(({ id }) => !before.has(id))).toHaveLength(3);
+  });
+
+  it('has the first hit without the rest, and goes on from there', async () => {
+    const run = (...args: string[]) => startRun({ every: 3_000_017, folder, args }).ended;
+    const first = await run('--mode', 'first');
+    expect(first).toMatchObject({ exit: 0, hits: ['7 7'] });
+    expect(stateOf(folder, 3_000_017).state).toBe('answered');
+    const again = await run('--mode', 'first');
+    expect(again.hits).toEqual(['7 7']);
+    expect(again.events.at(-1)).toMatchObject({ tried: 0 });
+    const all = await run();
+    expect(all.hits).toEqual(planted(3_000_017));
+    expect(stateOf(folder, 3_000_017)).toMatchObject({
+      faults: [],
+      done: [between(0n, BigInt(SPACE))],
+      state: 'complete',
+    });
+  });
+});
+
+describe('a job', () => {
+  it('is stopped by Ctrl-C, shown, and gone on with by its own command', async () => {
+    const run = startRun({ every: 1_000_011, folder });
+    const id = await idOf(run);
+    await run.until(({ event }) => event === 'hit');
+    run.child.kill('SIGINT');
+    const { exit } = await run.ended;
+    expect(exit).toBe(2);
+    const shown = jobs('show', id.slice(0, 6), '--ranges').stdout;
+    expect(shown).toContain('run planted.mjs');
+    expect(shown).toContain('{"job":{"every":1000011}}');
+    expect(shown).toMatch(/state +open: stopped/);
+    expect(shown).toMatch(/^ {2}7 {2}{"n":7}$/m);
+    const resumed = jobs('resume', id);
+    expect(resumed.status).toBe(0);
+    const hits = resumed.stdout.split('\n').filter((line) => line.includes('"event":"hit"'));
+    expect(hits).toHaveLength(planted(1_000_011).length);
+    expect(stateOf(folder, 1_000_011)).toMatchObject({ faults: [], hits: planted(1_000_011), state: 'complete' });
+  });
+
+  it('is paused, resumed and cancelled from another process', async () => {
+    // Longer than the test takes.
+    const long = { every: 1_000_000_007, space: 4_000_000_000 };
+    const run = startRun({ ...long, folder });
+    const id = await idOf(run);
+    await run.until(({ event }) => event === 'hit');
+    expect(jobs('pause', id)).toMatchObject({ status: 0, stderr: `job ${id}: paused\n` });
+    await run.until(({ event, reason }) => event === 'paused' && reason === 'asked');
+    expect(ofNow(id)?.state).toBe('paused');
+    expect(jobs('resume', id)).toMatchObject({ status: 0, stderr: `job ${id}: goes on\n` });
+    expect(ofNow(id)?.state).toBe('running');
+    expect(jobs('cancel', id)).toMatchObject({ status: 0, stderr: `job ${id}: cancelled\n` });
+    expect((await run.ended).exit).toBe(2);
+    expect(ofNow(id)?.state).toBe('cancelled');
+    expect(jobs('pause', id)).toMatchObject({ status: 1, stderr: `job ${id}: nobody runs it\n` });
+    expect(jobs('remove', id).status).toBe(0);
+    expect(ofNow(id)).toBeUndefined();
+    expect(jobs('show', id)).toMatchObject({ status: 64 });
+  });
+
+  it('that was killed is shown as interrupted, and the most important is gone on with first', async () => {
+    const runs = [1_000_013, 1_000_015].map((every) => startRun({ every, folder }));
+    const ids = await Promise.all(runs.map(idOf));
+    await Promise.all(
+      runs.map(async (run) => {
+        await run.until(({ event }) => event === 'hit');
+        run.child.kill('SIGKILL');
+        await run.ended;
+      }),
+    );
+    expect(ids.map((id) => ofNow(id)?.state)).toEqual(['interrupted', 'interrupted']);
+    expect(jobs('priority', ids[1]!, '5').status).toBe(0);
+    expect(listed().slice(0, 1)).toMatchObject([{ id: ids[1], priority: 5 }]);
+    const { status, stderr } = jobs('resume', '--all');
+    expect(status).toBe(0);
+    const order = [...stderr.matchAll(/^job (\w+): millrace run/gm)].map((match) => match[1]);
+    expect(order.indexOf(ids[1])).toBeGreaterThanOrEqual(0);
+    expect(order.indexOf(ids[1])).toBeLessThan(order.indexOf(ids[0]));
+    for (const every of [1_000_013, 1_000_015]) expect(stateOf(folder, every).state).toBe('complete');
+  });
+
+  it('pauses while a more important one has its device', async () => {
+    const long = { every: 1_000_000_009, space: 4_000_000_000 };
+    const run = startRun({ ...long, folder });
+    await run.until(({ event }) => event === 'hit');
+    const other = startRun({ ...long, every: 1_000_000_021, folder, args: ['--priority', '3'] });
+    await run.until(({ event, reason }) => event === 'paused' && reason === 'outranked');
+    other.child.kill('SIGINT');
+    await run.until(({ event, reason }) => event === 'resumed' && reason === 'outranked');
+    run.child.kill('SIGINT');
+    expect((await run.ended).exit).toBe(2);
+    await other.ended;
+  });
+
+  it('that has changed is not gone on with under its old name', async () => {
+    const place = join(folder, 'changing');
+    mkdirSync(place);
+    writePlanted(place);
+    const run = startRun({ every: 1_000_017, folder: place });
+    const id = await idOf(run);
+    await run.until(({ event }) => event === 'hit');
+    run.child.kill('SIGINT');
+    await run.ended;
+    const text = readFileSync(join(place, 'planted.mjs'), 'utf8');
+    writeFileSync(join(place, 'planted.mjs'), text.replace('rest.eq(7)', 'rest.eq(8)'));
+    const { status, stdout } = millrace(place, 'jobs', 'resume', id);
+    expect(status).toBe(64);
+    expect(stdout).toContain('describes another job now');
+  });
+
+  it('goes to another ledger, and what is done there comes back', async () => {
+    const [here, there] = ['here', 'there'].map((name) => join(folder, name)) as [string, string];
+    for (const place of [here, there]) {
+      mkdirSync(place);
+      writePlanted(place);
+    }
+    const run = startRun({ every: 1_000_019, folder: here });
+    const id = await idOf(run);
+    await run.until(({ event }) => event === 'hit');
+    run.child.kill('SIGINT');
+    await run.ended;
+    expect(millrace(here, 'jobs', 'export', id, '-o', 'job.json').status).toBe(0);
+    expect(millrace(there, 'jobs', 'import', join(here, 'job.json')).status).toBe(0);
+    const done = await startRun({ every: 1_000_019, folder: there }).ended;
+    expect(done).toMatchObject({ exit: 0, hits: planted(1_000_019) });
+    expect(Number(done.events.at(-1)?.tried)).toBeLessThan(SPACE);
+    writeFileSync(join(there, 'back.json'), millrace(there, 'jobs', 'export', id).stdout);
+    expect(millrace(here, 'jobs', 'import', join(there, 'back.json')).stderr).toMatch(/ indices and \d+ hits are new/);
+    const known = await startRun({ every: 1_000_019, folder: here }).ended;
+    expect(known).toMatchObject({ exit: 0, hits: planted(1_000_019) });
+    expect(known.events.at(-1)).toMatchObject({ tried: 0 });
+    writeFileSync(join(here, 'broken.json'), '{"format":');
+    expect(millrace(here, 'jobs', 'import', 'broken.json').status).toBe(74);
+  });
+});
+
+describe('--on-hit', () => {
+  const script = (name: string, text: string): string => {
+    const path = join(folder, name);
+    writeFileSync(path, `#!/bin/sh\n${text}\n`);
+    chmodSync(path, 0o755);
+    return path;
+  };
+  const given = { every: 100_003, space: 1_000_000 };
+
+  it('starts a program for each hit, once, with the hit in its environment', async () => {
+    const told = join(folder, 'told');
+    const line = 'echo "$MILLRACE_HIT_INDEX $MILLRACE_HIT_N $MILLRACE_HIT_NTH $MILLRACE_HIT $MILLRACE_JOB"';
+    const args = ['--on-hit', script('tell.sh', `${line} >> '${told}'`)];
+    const first = await startRun({ ...given, folder, args }).ended;
+    expect(first.exit).toBe(0);
+    const id = first.events.find(({ event }) => event === 'job')?.id;
+    const lines = readFileSync(told, 'utf8').trimEnd().split('\n');
+    let last = '';
+    const wanted = planted(given.every, given.space).map((hit) => {
+      const [index = '', n] = hit.split(' ');
+      const nth = index === last ? 1 : 0;
+      last = index;
+      return `${index} ${n} ${nth} {"index":${index},"n":${n}} ${id}`;
+    });
+    expect(lines).toEqual(wanted);
+    await startRun({ ...given, folder, args }).ended; // known now, and told before
+    expect(readFileSync(told, 'utf8').trimEnd().split('\n')).toEqual(wanted);
+  });
+
+  it('is tried again where it failed, and never costs the search', async () => {
+    const told = join(folder, 'told-again');
+    const search = { every: 100_005, space: 1_000_000 };
+    const failing = script('fail.sh', 'exit 3');
+    const first = await startRun({ ...search, folder, args: ['--on-hit', failing] }).ended;
+    expect(first.exit).toBe(0);
+    expect(
+      first.events.filter(({ event, message }) => event === 'warning' && /status 3/.test(String(message))),
+    ).toHaveLength(first.hits.length);
+    await startRun({ ...search, folder, args: ['--on-hit', script('ok.sh', `echo x >> '${told}'`)] }).ended;
+    expect(readFileSync(told, 'utf8').trimEnd().split('\n')).toHaveLength(first.hits.length);
+  });
+
+  it('takes nothing for a command but a program', async () => {
+    const trap = join(folder, 'trap');
+    const { exit, events } = await startRun({ ...given, folder, args: ['--on-hit', `true; touch '${trap}'`] }).ended;
+    expect(exit).toBe(64);
+    expect(events.at(-2)).toMatchObject({ event: 'error', code: 'usage' });
+    expect(existsSync(trap)).toBe(false);
+  });
+});

@@ -1,0 +1,24 @@
+import { fileURLToPath } from 'node:url';
+import { expect, it } from 'vitest';
+import { type Run, wrongEndings } from './ending.js';
+
+/** The ledger's thread is in native code most of the time: a process that ends must not trip over it. */
+const child = fileURLToPath(new URL('store/ending-child.mjs', import.meta.url));
+const TIMES = process.env.MILLRACE_LONG === '1' ? 100 : 8;
+
+const ways = [
+  { way: 'exit', want: { code: 0 } },
+  { way: 'throw', want: { code: 1 } },
+  { way: 'close', want: { code: 0 } },
+  { way: 'leave', want: { code: 0 } },
+] as const;
+
+it('a process ends as it should, whatever its ledger is doing', { timeout: 3_600_000 }, async () => {
+  const runs = ways.flatMap(({ way, want }) =>
+    Array.from({ length: TIMES }, (): Run => {
+      const delay = Math.floor(Math.random() * 40);
+      return { way, want, args: [child, way, String(delay)], delay };
+    }),
+  );
+  expect(await wrongEndings(runs, 60_000)).toEqual([]);
+});

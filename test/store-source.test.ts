@@ -1,0 +1,167 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { openDevice } from '../src/device/registry.js';
+import { type ChunkSource, Engine, Intervals, MemorySource, type Mode, search } from '../src/engine/index.js';
+import { between } from '../src/engine/space.js';
+import { items, u32, when } from '../src/kernel/index.js';
+import { openStore } from '../src/store/index.js';
+
+/** What a source knows from earlier, and what it is told before others are: by the engine, and by the ledger behind it. */
+const kernel = items('seventh', { hit: { n: u32 } }, ({ index, emit }) => {
+  when(index.lo.rem(7).eq(3), () => emit({ n: index.lo }));
+});
+type Found = { readonly index: bigint; readonly n: number };
+const hit = (index: number): Found => ({ index: BigInt(index), n: index });
+const sevenths = (from: number, to: number): Found[] =>
+  Array.from({ length: to - from }, (_, at) => from + at)
+    .filter((index) => index % 7 === 3)
+    .map(hit);
+
+const device = await openDevice('interpreter');
+const folder = mkdtempSync(join(tmpdir(), 'millrace-source-'));
+afterAll(async () => {
+  await device.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** A source in memory that has something already, and takes its time to store. */
+class SlowSource extends MemorySource<readonly Found[]> implements ChunkSource<readonly Found[]> {
+  readonly found: readonly Found[];
+  readonly stored: Found[] = [];
+
+  constructor(space: number, completed: Intervals, found: readonly Found[]) {
+    super(between(0n, BigInt(space)), completed);
+    this.found = found;
+  }
+
+  override async done(_piece?: unknown, hits: readonly Found[] = []): Promise<void> {
+    await this.keep(hits);
+  }
+
+  async keep(hits: readonly Found[]): Promise<void> {
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    this.stored.push(...hits);
+  }
+}
+
+async function hitsOf(source: SlowSource, space: number, mode: Mode): Promise<Found[]> {
+  const engine = new Engine([device]);
+  try {
+    const all: Found[] = [];
+    for await (const found of search(kernel, { engine, space, mode, source, most: 50 })) {
+      const isKnown = [...source.stored, ...source.found].some(({ index }) => index === found.index);
+      expect(isKnown).toBe(true); // stored before it is shown
+      all.push(found);
+    }
+    return all;
+  } finally {
+    await engine.close();
+  }
+}
+
+describe('a source that knows something', () => {
+  const completed = Intervals.of([between(100n, 200n), between(350n, 400n)]);
+  const found = [...sevenths(100, 200), ...sevenths(350, 400)];
+
+  it('has its hits told again, in order with the new ones', async () => {
+    const source = new SlowSource(500, completed, found);
+    expect(await hitsOf(source, 500, 'all')).toEqual(sevenths(0, 500));
+    expect(source.stored.map(({ n }) => n).sort((a, b) => a - b)).toEqual(
+      sevenths(0, 500)
+        .filter(({ index }) => !completed.has({ start: index, length: 1n }))
+        .map(({ n }) => n),
+    );
+  });
+
+  it('has each told once where it was kept ahead of its piece', async () => {
+    const source = new SlowSource(500, completed, [hit(17), ...found]);
+    expect(await hitsOf(source, 500, 'all')).toEqual(sevenths(0, 500));
+    const inAnyOrder = await hitsOf(new SlowSource(500, completed, [hit(17), ...found]), 500, 'arrival');
+    expect(inAnyOrder.map(({ n }) => n).sort((a, b) => a - b)).toEqual(sevenths(0, 500).map(({ n }) => n));
+  });
+
+  it('has the smallest found below what is known', async () => {
+    expect(await hitsOf(new SlowSource(500, completed, found), 500, 'first')).toEqual([hit(3)]);
+    const below = Intervals.of([between(0n, 3n)]);
+    expect(await hitsOf(new SlowSource(500, below, [hit(3)]), 500, 'first')).toEqual([hit(3)]);
+  });
+
+  it('answers any at once', async () => {
+    const source = new SlowSource(500, completed, found);
+    expect(await hitsOf(source, 500, 'any')).toEqual([hit(101)]);
+    expect(source.stored).toEqual([]);
+    const [some] = await hitsOf(new SlowSource(500, Intervals.none, []), 500, 'any');
+    expect(some!.n % 7).toBe(3);
+  });
+
+  it('is told that all is known already', async () => {
+    const source = new SlowSource(500, Intervals.of([between(0n, 500n)]), sevenths(0, 500));
+    expect(await hitsOf(source, 500, 'all')).toEqual(sevenths(0, 500));
+    expect(source.stored).toEqual([]);
+  });
+});
+
+describe('a ledger', () => {
+  const spec = {
+    command: 'test',
+    name: 'sevenths',
+    params: {},
+    kernel: 'sevenths',
+    space: between(0n, 20_000n),
+    call: { args: [], folder: '' },
+  };
+
+  it('goes on, run after run, until everything is done once', async () => {
+    let runs = 0;
+    for (let isComplete = false; !isComplete; runs++) {
+      const store = await openStore(folder);
+      const job = await store.open<Found>(spec);
+      const engine = new Engine([device]);
+      const all: Found[] = [];
+      const stop = new AbortController();
+      const hits = search(kernel, { engine, space: 20_000, source: job.source, most: 40, signal: stop.signal });
+      try {
+        for await (const found of hits) {
+          all.push(found);
+          if (all.length > 300 * (runs + 1)) stop.abort();
+        }
+        isComplete = true;
+        expect(all).toEqual(sevenths(0, 20_000));
+      } catch (error) {
+        expect(stop.signal.aborted && (error as Error).name).toBe('AbortError');
+        expect(all).toEqual(sevenths(0, 20_000).slice(0, all.length));
+      }
+      await engine.close();
+      await job.checkpoint();
+      // It may have been stopped with everything done and not all of it told.
+      const isDone = (await store.find(job.id)).done === 20_000n;
+      if (!isDone) await expect(job.finish('complete')).rejects.toThrow('was taken for complete');
+      await job.finish(isComplete ? 'complete' : 'open');
+      await store.close();
+    }
+    expect(runs).toBeGreaterThan(1);
+    const store = await openStore(folder);
+    const [{ job, done, hits } = { job: undefined }] = await store.jobs();
+    expect({ state: job?.state, done, hits }).toEqual({
+      state: 'complete',
+      done: 20_000n,
+      hits: sevenths(0, 20_000).length,
+    });
+    await store.close();
+  });
+
+  it('takes what no search does, and measurements', async () => {
+    const store = await openStore(folder);
+    const job = await store.open<Found>({ ...spec, command: 'written' });
+    await job.record(between(0n, 500n), [hit(3)]);
+    await job.record(between(500n, 20_000n));
+    await job.finish('complete');
+    const key = { kernel: 'k', device: 'interpreter', driver: '', candidates: 'a,b' };
+    await store.keepTuning(key, { a: 1.5, b: 2 });
+    expect(await store.tuning(key)).toMatchObject({ timings: { a: 1.5, b: 2 } });
+    await store.close();
+    await expect(store.jobs()).rejects.toThrow('closed');
+  });
+});

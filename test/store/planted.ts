@@ -1,0 +1,149 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Intervals } from '../../src/engine/intervals.js';
+import { between, type Range } from '../../src/engine/space.js';
+import { Ledger } from '../../src/store/ledger.js';
+import { type Event, faultOf } from '../events.js';
+
+/** A search whose hits are known, run by the built command in a process of its own. */
+const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
+
+/** Some seconds for one thread, which is all it gets: no machine is done before a test has killed it. */
+export const SPACE = 120_000_000;
+
+/** Every index of one residue hits, and the odd ones among them twice. */
+const PLANTED = `import { items, u32, when } from 'millrace';
+export default items('planted', { job: { every: u32 }, hit: { n: u32 } }, ({ job, index, emit }) => {
+  const rest = index.lo.rem(job.every);
+  when(rest.eq(7), () => emit({ n: index.lo }));
+  when(rest.eq(7).and(index.lo.and(1).eq(1)), () => emit({ n: index.lo.not() }));
+});
+`;
+
+/** What it finds, in order: `index n`. */
+export const planted = (every: number, space = SPACE): string[] =>
+  Array.from({ length: Math.ceil((space - 7) / every) }, (_, k) => 7 + k * every).flatMap((index) =>
+    index % 2 === 1 ? [`${index} ${index}`, `${index} ${~index >>> 0}`] : [`${index} ${index}`],
+  );
+
+export const writePlanted = (folder: string): void => writeFileSync(join(folder, 'planted.mjs'), PLANTED);
+
+export interface Started {
+  readonly every: number;
+  /** More arguments than what the search needs. */
+  readonly args?: readonly string[];
+  readonly env?: NodeJS.ProcessEnv;
+  readonly space?: number;
+  /** The data directory is `data` there. */
+  readonly folder: string;
+  readonly uid?: number;
+}
+
+export interface Ended {
+  readonly exit: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly events: readonly Event[];
+  /** Hits that were shown. */
+  readonly hits: readonly string[];
+}
+
+/** A run under way. */
+export interface Running {
+  readonly child: ChildProcess;
+  readonly ended: Promise<Ended>;
+  /** The first event that is such a one; rejects when the run ends without. */
+  until(what: (event: Event) => boolean): Promise<Event>;
+}
+
+export function startRun({ every, args = [], env, space = SPACE, folder, uid }: Started): Running {
+  const own = [
+    'run',
+    'planted.mjs',
+    '--space',
+    String(space),
+    '--param',
+    `every=${every}`,
+    '--device',
+    'wasm',
+    '--threads',
+    '1',
+    '--json',
+  ];
+  const child = spawn(process.execPath, [main, ...own, '--data-dir', join(folder, 'data'), ...args], {
+    cwd: folder,
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+    ...(uid !== undefined && { uid, gid: uid }),
+  });
+  const events: Event[] = [];
+  const waiting = new Set<() => void>();
+  let rest = '';
+  child.stdout.setEncoding('utf8').on('data', (part: string) => {
+    const lines = (rest + part).split('\n');
+    rest = lines.pop() ?? '';
+    events.push(...lines.map((line) => JSON.parse(line) as Event));
+    for (const look of waiting) look();
+  });
+  const ended = new Promise<Ended>((resolve, reject) => {
+    child.once('close', (exit, signal) => {
+      const faults = events.flatMap((event) => faultOf(event) ?? []);
+      if (faults.length > 0) reject(new Error(faults.join('\n')));
+      const hits = events.flatMap(({ event, index, hit }) =>
+        event === 'hit' ? `${index} ${(hit as { n: number }).n}` : [],
+      );
+      resolve({ exit, signal, events, hits });
+    });
+  });
+  const until = (what: (event: Event) => boolean): Promise<Event> =>
+    new Promise((resolve, reject) => {
+      const look = (): void => {
+        const found = events.find(what);
+        if (!found) return;
+        waiting.delete(look);
+        resolve(found);
+      };
+      waiting.add(look);
+      look();
+      void ended.finally(() => reject(new Error(`it ended without: ${JSON.stringify(events.slice(-5))}`)));
+    });
+  return { child, ended, until };
+}
+
+/** Another command on the same ledger. */
+export function millrace(folder: string, ...args: readonly string[]) {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [main, ...args], {
+    cwd: folder,
+    env: { ...process.env, MILLRACE_DATA_DIR: join(folder, 'data') },
+    encoding: 'utf8',
+  });
+  return { status, stdout, stderr };
+}
+
+export interface JobState {
+  readonly faults: readonly string[];
+  readonly done: readonly Range[];
+  readonly hits: readonly string[];
+  readonly state: string | undefined;
+}
+
+/** What the ledger says of a job, and what of it cannot be. */
+export function stateOf(folder: string, every: number, space = SPACE): JobState {
+  const ledger = new Ledger(join(folder, 'data'));
+  try {
+    const faults: string[] = ledger.notices();
+    const found = ledger.jobs().find(({ job }) => JSON.stringify(job.params) === `{"job":{"every":${every}}}`);
+    if (!found) return { faults, done: [], hits: [], state: undefined };
+    const { done, hits } = ledger.progress(found.job.id);
+    const covered = Intervals.of(done.map(({ start, past }) => between(start, past)));
+    if (covered.total !== done.reduce((sum, { start, past }) => sum + past - start, 0n)) faults.push('ranges overlap');
+    const told = hits.map(({ index, fields }) => `${index} ${(JSON.parse(fields) as { n: number }).n}`);
+    const isCovered = (hit: string): boolean => covered.has({ start: BigInt(hit.split(' ')[0]!), length: 1n });
+    const wanted = planted(every, space).filter(isCovered);
+    if (JSON.stringify(told) !== JSON.stringify(wanted)) faults.push('hits are not those of the ranges');
+    return { faults, done: [...covered], hits: told, state: found.job.state };
+  } finally {
+    ledger.close();
+  }
+}

@@ -1,0 +1,197 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { wholeEventsIn } from './events.js';
+import { noPty, removePty, startInTerminal, type Terminal, type TerminalOptions } from './terminal/pty.js';
+import { VirtualScreen } from './terminal/screen.js';
+
+/** The command in a real pseudo-terminal: what is seen, which keys do what, and how the terminal is left behind. */
+const main = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url));
+
+let folder = '';
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'millrace-terminal-'));
+  // A hit in half a million hashes: some a second on one thread, and no end of it.
+  writeFileSync(
+    join(folder, 'job.mjs'),
+    `import { items, sha256, u32, when } from 'millrace';
+const kernel = items('zeros', { hit: { n: u32 } }, ({ index, emit }) => {
+  when(sha256.hash([index.lo])[0].clz().ge(19), () => emit({ n: index.lo }));
+});
+export default { kernel, space: 2n ** 40n };
+`,
+  );
+});
+afterAll(() => {
+  rmSync(folder, { recursive: true, force: true });
+  removePty();
+});
+beforeEach((ctx) => {
+  const reason = noPty();
+  if (reason !== undefined) ctx.skip(reason);
+});
+
+const running: TerminalOptions = { columns: 120, env: { NO_COLOR: '1' } };
+const RUN = [process.execPath, main, 'run', 'job.mjs', '--device', 'wasm', '--threads', '1', '--no-ledger'];
+const start = (args: readonly string[] = [], options: TerminalOptions = running): Terminal =>
+  startInTerminal([...RUN, ...args], { cwd: folder, ...options });
+
+describe('the status screen', () => {
+  it('has its lines in their order, below the hits, and is gone in the end', async () => {
+    const terminal = start();
+    await terminal.until(/^ +(\d+) +\1$[\s\S]*^job .*[\s\S]*^hits +[1-9]/m);
+    const { screen } = terminal;
+    const labels = screen.flatMap((line) => /^([a-z]+) {2,}/.exec(line)?.[1] ?? []);
+    expect(labels).toEqual(['job', 'status', 'started', 'estimated', 'speed', 'total', 'hits', 'progress']);
+    expect(screen.join('\n')).toMatch(/^speed +wasm +[\d.]+ [kM]?\/s +[\d.]+ m?s +\d+ × [\d.]+ [kM]? .*fed [\d.]+ %/m);
+    expect(screen.join('\n')).toMatch(/^total .* 10 s (n\/a|[\d.]+ [kM]?) {2}60 s n\/a {2}15 min n\/a$/m);
+    expect(screen).toContain('[s]tatus [p]ause [r]esume [q]uit');
+    terminal.press('q');
+    expect(await terminal.ended).toEqual({ how: 'exit 2', isRestored: true });
+    expect(terminal.screen.join('\n')).not.toMatch(/^(job|speed|status) /m);
+    expect(terminal.screen.join('\n')).toMatch(
+      /stopped; all below [\d,]+ is done, go on with --space \d+:1099511627776$/m,
+    );
+  });
+
+  it('fits 40 columns: nothing is left out, nothing wraps, and a resize leaves no traces', async () => {
+    const terminal = start([], { ...running, columns: 120, rows: 40 });
+    await terminal.until(/fed [\d.]+ %/);
+    terminal.resize(40, 40);
+    await terminal.until(/^keys: s p r q$|^\[s\]tatus \[p\]ause \[r\]esume \[q\]uit$/m);
+    // A picture, all of it drawn at the new width.
+    const before = terminal.text.length;
+    await terminal.until(/^progress/m);
+    while (terminal.text.length < before + 800) await new Promise((next) => setTimeout(next, 100));
+    await terminal.until(/^job [\s\S]*^keys: s p r q$|^job [\s\S]*^\[s\]tatus \[p\]ause \[r\]esume \[q\]uit$/m);
+    const { screen } = terminal;
+    expect(Math.max(...screen.map((line) => line.length))).toBeLessThan(40);
+    const text = screen.join('\n');
+    for (const label of ['job', 'status', 'started', 'estimated', 'speed', 'total', 'hits', 'progress'])
+      expect(text.match(new RegExp(`^${label} `, 'gm')), label).toHaveLength(1);
+    for (const word of ['wasm', 'fed', '15 min n/a', '1,099,511,627,776']) expect(text).toContain(word);
+    terminal.press('q');
+    expect((await terminal.ended).isRestored).toBe(true);
+  });
+
+  it('has colours unless NO_COLOR says no', async () => {
+    const colours = new RegExp(`${String.fromCharCode(27)}\\[[0-9;]*m`);
+    const seen = async (env: NodeJS.ProcessEnv): Promise<string> => {
+      const terminal = start([], { env });
+      await terminal.until(/^total/m);
+      terminal.press('q');
+      await terminal.ended;
+      return terminal.text;
+    };
+    expect(await seen({ NO_COLOR: '1' })).not.toMatch(colours);
+    expect(await seen({ NO_COLOR: '' })).toMatch(colours);
+  });
+
+  it.each([
+    ['--json', ['--json'], running],
+    ['--log warn', ['--log', 'warn'], running],
+    ['TERM=dumb', [], { ...running, env: { ...running.env, TERM: 'dumb' } }],
+  ])('is not there with %s', async (_, args, options) => {
+    const terminal = start([...args, '--runtime', '1s'], options);
+    expect(await terminal.ended).toEqual({ how: 'exit 4', isRestored: true });
+    expect(terminal.text).not.toContain('\u001b[');
+    expect(terminal.text).not.toContain('[q]uit');
+    if (args.includes('--json')) wholeEventsIn(terminal.text.replaceAll('\r', ''));
+  });
+});
+
+describe('keys', () => {
+  const doneOf = (terminal: Terminal): bigint =>
+    BigInt(
+      [...terminal.screen.join('\n').matchAll(/^progress +([\d,]+) of/gm)].at(-1)?.[1]?.replaceAll(',', '') ?? '-1',
+    );
+
+  it('p pauses, r goes on, s leaves a status behind, others do nothing', async () => {
+    const terminal = start();
+    await terminal.until(/^total/m);
+    terminal.press('xzp');
+    await terminal.until(/^status +paused$/m);
+    await terminal.until(/^speed .*paused$/m); // further down, so that it may come a moment later
+    // What was in flight ends; after that nothing moves.
+    await new Promise((next) => setTimeout(next, 1500));
+    const before = doneOf(terminal);
+    await new Promise((next) => setTimeout(next, 1500));
+    expect(doneOf(terminal)).toBe(before);
+    terminal.press('s');
+    await terminal.until(/^status +paused$[\s\S]*^status +paused$/m);
+    terminal.press('r');
+    await terminal.until(/^status +running$/m);
+    while (doneOf(terminal) <= before) await new Promise((next) => setTimeout(next, 100));
+    terminal.press('q');
+    expect(await terminal.ended).toEqual({ how: 'exit 2', isRestored: true });
+  });
+});
+
+describe('the terminal is left as it was', () => {
+  it.each([
+    ['Ctrl-C', (terminal: Terminal) => terminal.press('\u0003'), 'exit 2'],
+    ['SIGINT', (terminal: Terminal) => terminal.kill('SIGINT'), 'exit 2'],
+    ['SIGTERM', (terminal: Terminal) => terminal.kill('SIGTERM'), 'exit 2'],
+    ['SIGHUP', (terminal: Terminal) => terminal.kill('SIGHUP'), 'exit 2'],
+    ['Ctrl-C twice', (terminal: Terminal) => terminal.press('\u0003\u0003'), 'exit 3'],
+    ['Ctrl-\\', (terminal: Terminal) => terminal.press('\u001c'), 'signal 3'],
+  ])('after %s', async (_, end, how) => {
+    const terminal = start();
+    await terminal.until(/^total/m);
+    end(terminal);
+    expect(await terminal.ended).toEqual({ how, isRestored: true });
+  });
+
+  it('after an error in the middle of the work', async () => {
+    writeFileSync(
+      join(folder, 'fails.mjs'),
+      `import job from './job.mjs';
+export default { ...job, verify: ({ index }) => { if (index > 900_000n) throw new Error('thrown on purpose'); return true; } };
+`,
+    );
+    const command = RUN.map((word) => (word === 'job.mjs' ? 'fails.mjs' : word));
+    const terminal = startInTerminal(command, { ...running, cwd: folder });
+    const { how, isRestored } = await terminal.ended;
+    expect({ how, isRestored }).toEqual({ how: 'exit 70', isRestored: true });
+    expect(terminal.text).toContain('thrown on purpose');
+  });
+
+  it('while it is stopped by Ctrl-Z, and afterwards', async () => {
+    // A shell with job control: the terminal is its own again while the job is stopped.
+    const terminal = startInTerminal(
+      ['sh', '-mc', `${RUN.join(' ')}; stty -a | tr ';' '\\n' | grep -c -w -e '-icanon'; fg`],
+      {
+        ...running,
+        cwd: folder,
+      },
+    );
+    await terminal.until(/^total/m);
+    terminal.press('\u001a');
+    await terminal.until(/^0$/m);
+    await terminal.until(/^0$[\s\S]*^total/m);
+    terminal.press('q');
+    expect((await terminal.ended).isRestored).toBe(true);
+  });
+
+  it('in the background, where it is left alone', async () => {
+    const script = `${RUN.join(' ')} --runtime 2s & wait $!; echo ended $?`;
+    const terminal = startInTerminal(['sh', '-mc', script], { ...running, cwd: folder });
+    await terminal.until(/^ended 4$/m);
+    expect((await terminal.ended).isRestored).toBe(true);
+  });
+});
+
+describe('the screen of these tests', () => {
+  it('wraps, overwrites and reflows as a terminal does', () => {
+    const screen = new VirtualScreen(5, 3);
+    screen.write('abcdefg\nxy\r\u001b[KZ\n');
+    expect(screen.lines).toEqual(['abcde', 'fg', 'Z', '']);
+    screen.write('\u001b[2A\rnew\u001b[J');
+    expect(screen.lines).toEqual(['abcde', 'new']);
+    screen.write('er\n');
+    screen.resize(3, 3);
+    expect(screen.lines).toEqual(['abc', 'de', 'new', 'er', '']);
+  });
+});

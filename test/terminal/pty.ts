@@ -1,0 +1,114 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Readable, Writable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import { VirtualScreen } from './screen.js';
+
+/** Commands in a real pseudo-terminal, by a small C program that is compiled when it is first needed. */
+
+const source = fileURLToPath(new URL('./pty.c', import.meta.url));
+const folder = mkdtempSync(join(tmpdir(), 'millrace-pty-'));
+const program = join(folder, 'pty');
+
+/** Why there is no pseudo-terminal here; undefined when there is one. */
+export function noPty(): string | undefined {
+  if (process.platform !== 'linux') return 'the pseudo-terminal of the tests is written for Linux';
+  if (!existsSync(program)) spawnSync('cc', ['-O1', '-o', program, source, '-lutil'], { stdio: 'ignore' });
+  return existsSync(program) ? undefined : 'no C compiler for the pseudo-terminal';
+}
+
+export const removePty = (): void => rmSync(folder, { recursive: true, force: true });
+
+export interface TerminalOptions {
+  readonly columns?: number;
+  readonly rows?: number;
+  readonly env?: NodeJS.ProcessEnv;
+  readonly cwd?: string;
+}
+
+export interface Terminal {
+  /** All that was written so far. */
+  readonly text: string;
+  /** What stands there now. */
+  readonly screen: readonly string[];
+  press(keys: string): void;
+  resize(columns: number, rows: number): void;
+  kill(signal: NodeJS.Signals): void;
+  /** Until what stands there fits; fails when the command ends before. */
+  until(pattern: RegExp): Promise<void>;
+  readonly ended: Promise<TerminalEnd>;
+}
+
+export interface TerminalEnd {
+  /** `exit 0`, `signal 15`. */
+  readonly how: string;
+  /** Whether the terminal's settings are what they were. */
+  readonly isRestored: boolean;
+}
+
+export function startInTerminal(command: readonly string[], options: TerminalOptions = {}): Terminal {
+  const { columns = 80, rows = 24, env = {}, cwd } = options;
+  const screen = new VirtualScreen(columns, rows);
+  const child = spawn(program, [String(columns), String(rows), ...command], {
+    stdio: ['pipe', 'pipe', 'inherit', 'pipe', 'pipe'],
+    env: { ...process.env, TERM: 'xterm', ...env },
+    ...(cwd !== undefined && { cwd }),
+  });
+  const [stdin, stdout, , sizes, news] = child.stdio as unknown as [Writable, Readable, null, Writable, Readable];
+  let text = '';
+  let report = '';
+  let isOver = false;
+  const waiting = new Set<() => void>();
+  const look = (): void => {
+    for (const check of waiting) check();
+  };
+  stdout.setEncoding('utf8').on('data', (part) => {
+    text += part;
+    screen.write(part);
+    look();
+  });
+  news.setEncoding('utf8').on('data', (part) => {
+    report += part;
+    look();
+  });
+  const ended = new Promise<TerminalEnd>((resolve) => {
+    child.on('close', () => {
+      isOver = true;
+      look();
+      const how = /^(exit|signal) \d+$/m.exec(report)?.[0] ?? 'lost';
+      resolve({ how, isRestored: /^restored$/m.test(report) });
+    });
+  });
+  return {
+    get text() {
+      return text;
+    },
+    get screen() {
+      return screen.lines;
+    },
+    press: (keys) => void stdin.write(keys),
+    resize: (wide, high) => {
+      screen.resize(wide, high);
+      sizes.write(`${wide} ${high}\n`);
+    },
+    kill: (signal) => {
+      const pid = Number(/^pid (\d+)$/m.exec(report)?.[1]);
+      process.kill(pid, signal);
+    },
+    until: (pattern) =>
+      new Promise((resolve, reject) => {
+        const check = (): void => {
+          const isThere = pattern.test(screen.lines.join('\n')) && report !== '';
+          if (!isThere && !isOver) return;
+          waiting.delete(check);
+          if (isThere) resolve();
+          else reject(new Error(`ended (${report.trim()}) without ${pattern}:\n${text}`));
+        };
+        waiting.add(check);
+        check();
+      }),
+    ended,
+  };
+}

@@ -1,0 +1,134 @@
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { CompileOptions, Device, DeviceInfo } from '../src/device/device.js';
+import { openDevice } from '../src/device/registry.js';
+import { keepTuning, keepTuningsOn } from '../src/engine/tune-known.js';
+import type { Kernel } from '../src/kernel/index.js';
+import { LedgerTunings } from '../src/store/tunings.js';
+import { mineHeader } from '../src/workload/block/mine.js';
+import { blockTunable } from '../src/workload/block/tune.js';
+import { millrace } from './command-line.js';
+import { type Event, eventsOf } from './events.js';
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'millrace-tune-'));
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** WebAssembly is everywhere; a second is enough for one axis. */
+function tune(...more: string[]): {
+  readonly status: number | null;
+  readonly events: Event[];
+  readonly stderr: string;
+} {
+  const given = [
+    'tune',
+    'words',
+    '--device',
+    'wasm',
+    '--threads',
+    '1',
+    '--data-dir',
+    folder,
+    '--budget',
+    '1s',
+    '--json',
+  ];
+  const { status, stdout, stderr } = millrace([...given, ...more]);
+  return { status, stderr, events: eventsOf(stdout) };
+}
+
+const named = (events: readonly Event[], name: string): Event[] => events.filter(({ event }) => event === name);
+
+describe('millrace tune', () => {
+  it('measures once, keeps every timing, shows, measures again and forgets', () => {
+    const unknown = tune('--show');
+    expect(unknown.status).toBe(0);
+    expect(named(unknown.events, 'tuned')).toEqual([]);
+
+    const first = tune();
+    expect(first.status).toBe(0);
+    expect(named(first.events, 'tuning').length).toBeGreaterThan(0);
+    const [made] = named(first.events, 'tuned');
+    expect(made).toMatchObject({ device: 'wasm', workload: 'words', unit: 'B', isKnown: false, isWhole: false });
+    const axes = made?.axes as { candidates: { samples: unknown[] }[] }[];
+    expect(axes[0]?.candidates[0]?.samples.length).toBeGreaterThan(0);
+
+    const shown = tune('--show');
+    expect(named(shown.events, 'tuning')).toEqual([]);
+    expect(named(shown.events, 'tuned')).toEqual([{ ...made, isKnown: true }]);
+
+    // What is not whole is measured again anyway; what is asked for again, too.
+    expect(named(tune('--retune').events, 'tuning').length).toBeGreaterThan(0);
+
+    expect(tune('--reset').status).toBe(0);
+    expect(named(tune('--show').events, 'tuned')).toEqual([]);
+  });
+
+  it('refuses options that contradict each other, and workloads that are none', () => {
+    expect(tune('--reset', '--retune').status).toBe(64);
+    expect(tune('--show', '--reset').status).toBe(64);
+    expect(millrace(['tune', 'sums']).status).toBe(64);
+  });
+});
+
+describe('what was tuned', () => {
+  /** The device, with what it is asked to compile written down. */
+  function watched(device: Device, info: DeviceInfo = device.info): { device: Device; asked: CompileOptions[] } {
+    const asked: CompileOptions[] = [];
+    const proxy = new Proxy(device, {
+      get(target, name) {
+        if (name === 'info') return info;
+        const value: unknown = Reflect.get(target, name, target);
+        if (typeof value !== 'function') return value;
+        if (name === 'compile')
+          return (kernel: Kernel, options = {}) => asked.push(options) && target.compile(kernel, options);
+        return value.bind(target);
+      },
+    });
+    return { device: proxy, asked };
+  }
+
+  it('is what jobs are compiled with, until the driver is another', async () => {
+    const device = await openDevice('wasm', { threads: 1 });
+    const shelf = new LedgerTunings(join(folder, 'library'));
+    keepTuningsOn(shelf);
+    try {
+      const setting = { lanes: 1, perThread: 2 };
+      const record = { unit: 'H', setting, gain: 1.1, rate: 1, isWhole: true, axes: [] };
+      await keepTuning(device, blockTunable, record);
+      const header = Uint8Array.from({ length: 80 }, (_, at) => at);
+      const solve = async ({ device: on, asked }: ReturnType<typeof watched>) => {
+        const found = await mineHeader(header, 1n << 248n, { devices: on });
+        return { nonce: found?.nonce, asked };
+      };
+      const tuned = await solve(watched(device));
+      expect(tuned.asked).toEqual([{ lanes: 1 }]);
+      const newer = { ...device.info, versions: { ...device.info.versions, v8: '99.0' } };
+      const untuned = await solve(watched(device, newer));
+      expect(untuned.asked).toEqual([{}]);
+      expect(tuned.nonce).toBe(untuned.nonce);
+    } finally {
+      keepTuningsOn(undefined);
+      await device.close();
+    }
+  });
+
+  it('is left aside with --tuning off, and where the ledger is not', () => {
+    const input = join(folder, 'easy.in');
+    const block = ['00000001', '11'.repeat(32), '5f5e1000', '2000ffff', '1', 'aa'.repeat(32)];
+    writeFileSync(input, `1\n${block.join('\n')}\n`);
+    const empty = join(folder, 'empty');
+    for (const tuning of ['off', 'auto']) {
+      const out = join(folder, `${tuning}.out`);
+      const given = ['--device', 'wasm', '--threads', '1', '--data-dir', empty, '--tuning', tuning];
+      expect(millrace(['block', 'solve', input, out, ...given])).toMatchObject({ status: 0 });
+      expect(millrace(['block', 'verify', input, out]).status).toBe(0);
+    }
+    // A short job leaves nothing behind.
+    expect(existsSync(empty)).toBe(false);
+  });
+});

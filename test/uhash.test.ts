@@ -1,0 +1,448 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { runKernel } from '../src/device/conformance/rig.js';
+import type { Device, Stream } from '../src/device/device.js';
+import { listDevices, openDevice } from '../src/device/registry.js';
+import { between, Engine, type Range, search } from '../src/engine/index.js';
+import type { Kernel } from '../src/kernel/index.js';
+import { type Found, type ProofOptions, proofs } from '../src/workload/uhash/flow.js';
+import { fill, mix, seeds } from '../src/workload/uhash/kernel.js';
+import { createProver } from '../src/workload/uhash/prover.js';
+import { fillPad, hash, hashNonce, phaseOf, seedOf, zeroBits } from '../src/workload/uhash/reference.js';
+import { bytesOf } from '../src/workload/uhash/reference-compress.js';
+
+/** UniversalHash on every device that is here: published vectors, random inputs against the reference, edges. */
+const cache = await mkdtemp(join(tmpdir(), 'millrace-test-'));
+process.env.MILLRACE_CACHE_DIR = cache;
+process.env.POCL_CACHE_DIR = join(cache, 'pocl');
+afterAll(() => rm(cache, { recursive: true, force: true }));
+
+const isLong = process.env.MILLRACE_LONG === '1';
+const vectors = JSON.parse(readFileSync(new URL('./data/uhash/vectors.json', import.meta.url), 'utf8')) as Vectors;
+const bytes = (text: string): Uint8Array => Uint8Array.from(Buffer.from(text, 'hex'));
+const hex = (of: Uint8Array | Uint32Array): string =>
+  Buffer.from(of instanceof Uint32Array ? bytesOf(of) : of).toString('hex');
+const zeros = new Uint8Array(32);
+
+const { devices, absent } = await listDevices();
+const names = ['native', 'wasm', 'opencl', 'webgpu'];
+/** Compilers and emulated GPUs are slow: they get some of what is the same everywhere. */
+const isFast = (name: string): boolean => name === 'native' || name === 'wasm';
+const idOf = (name: string): string | undefined => devices.find(({ kind }) => kind === name)?.id;
+
+async function digestsOn(
+  device: Device,
+  header: Uint8Array,
+  range: Range,
+  options: ProofOptions = {},
+): Promise<Found[]> {
+  const engine = new Engine([device], { streams: 1, slots: 1 });
+  const found: Found[] = [];
+  try {
+    const flow = proofs({ header, difficulty: 0 }, { batch: 3, ...options, wanted: 'digests' });
+    for await (const one of search(flow, { engine, space: range })) found.push(one);
+  } finally {
+    await engine.close();
+  }
+  return found;
+}
+
+describe.each(names)('%s', { timeout: 600_000 }, (name) => {
+  const id = idOf(name);
+  const missing = absent.find((kind) => kind.id === name)?.reason ?? `there is no ${name}`;
+  let device: Device;
+  beforeAll(async () => {
+    if (id !== undefined) device = await openDevice(id);
+  });
+  afterAll(() => device?.close());
+
+  // Each length of a header is a kernel of its own: all of them where that costs little. 9,992 bytes cost much everywhere.
+  const few =
+    {
+      native: ['challenge32_nonce2', 'nonce_2p32', 'nonce_2p53', 'lithium_v1_form'],
+      wasm: vectors.hash_vectors.map((one) => one.name).filter((one) => one !== 'large'),
+    }[name] ?? [];
+  const some = vectors.hash_vectors.filter(({ name: vector }) => isLong || few.includes(vector));
+  test.for(some)('vector $name', async ({ input_hex: input, nonce, hash: expected }, { skip }) => {
+    if (id === undefined) return skip(missing);
+    // Shorter inputs have a nonce of their own, and no header.
+    const header = input.length < 16 ? new Uint8Array() : bytes(input.slice(0, -16));
+    const [found] = await digestsOn(device, header, between(BigInt(nonce), BigInt(nonce) + 1n));
+    expect(hex(found!.hash)).toBe(expected);
+  });
+
+  test('the smallest nonce of published proofs, and no more bytes for more nonces', async (ctx) => {
+    if (id === undefined) return ctx.skip(missing);
+    const counted = countingReads(device);
+    const prover = createProver(counted.device, { batch: isFast(name) ? 24 : 3 });
+    try {
+      const [zero, counting] = vectors.proof_vectors;
+      const usual = { native: [3, 4, 8], wasm: [2, 3] }[name] ?? [3];
+      const bits = isLong && isFast(name) ? [1, 2, 3, 4, 7, 8] : usual;
+      const more = isFast(name) ? 5n : 1n;
+      const most = isLong || name === 'native' ? 1000n : 24n;
+      for (const { challenge, records } of [zero!, counting!]) {
+        for (const record of records.filter(
+          (one) => bits.includes(one.leading_zero_bits) && BigInt(one.nonce) < most,
+        )) {
+          const nonce = BigInt(record.nonce);
+          const wanted = { header: bytes(challenge), difficulty: record.leading_zero_bits };
+          const { proof, hashes } = await prover.find({ start: 0n, count: nonce + more, challenge: wanted });
+          expect(proof).toEqual({ nonce, hash: bytes(record.hash) });
+          expect(hashes).toBeGreaterThan(nonce);
+        }
+      }
+    } finally {
+      await prover.close();
+    }
+    expect(counted.reads.length).toBeGreaterThan(0);
+    expect(new Set(counted.reads)).toEqual(new Set([counted.reads[0]]));
+    expect(counted.reads[0]).toBeLessThan(100);
+  });
+
+  test('difficulties: 0 is met by the first nonce, 1 by the first that has it, 255 and 256 by none', async (ctx) => {
+    if (id === undefined) return ctx.skip(missing);
+    if (!isLong && name !== 'native') return ctx.skip('the same kernel as above: npm run test:long');
+    const prover = createProver(device, { batch: 6 });
+    try {
+      const find = (difficulty: number) =>
+        prover.find({ start: 20n, count: 5n, challenge: { header: zeros, difficulty } });
+      const expected = [20n, 21n, 22n, 23n, 24n].map((nonce) => ({ nonce, hash: hashNonce(zeros, nonce) }));
+      expect((await find(0)).proof).toEqual(expected[0]);
+      expect((await find(1)).proof).toEqual(expected.find(({ hash: digest }) => zeroBits(digest) >= 1));
+      expect((await find(255)).proof).toBeUndefined();
+      expect((await find(256)).proof).toBeUndefined();
+      await expect(find(257)).rejects.toThrow('no hash has a difficulty of 257');
+    } finally {
+      await prover.close();
+    }
+  });
+
+  test('nonces around 2^32, 2^53 and before 2^64', async (ctx) => {
+    if (id === undefined) return ctx.skip(missing);
+    if (!isLong && name === 'opencl') return ctx.skip('one kernel more to compile: npm run test:long');
+    const starts = [2n ** 32n - 1n, 2n ** 53n - 1n, 2n ** 64n - 5n];
+    for (const start of isLong || isFast(name) ? starts : starts.slice(0, 1)) {
+      const found = await digestsOn(device, zeros, between(start, start + 2n));
+      expect(found.map(({ index, hash: digest }) => [index, hex(digest)])).toEqual(
+        [start, start + 1n].map((nonce) => [nonce, hex(hashNonce(zeros, nonce))]),
+      );
+    }
+  });
+
+  test('random headers and nonces', async (ctx) => {
+    if (id === undefined) return ctx.skip(missing);
+    const random = generator(20261115);
+    // Past a chunk of BLAKE3, past a block, words that are not whole.
+    const lengths = isLong ? [0, 1, 31, 61, 1015, 1017, 1020, 2049, 5000] : name === 'wasm' ? [57, 1018] : [];
+    if (lengths.length === 0) return ctx.skip('a kernel for each length: npm run test:long');
+    for (const length of lengths) {
+      const header = Uint8Array.from({ length }, () => random() % 256);
+      const nonce = (BigInt(random()) << 32n) | BigInt(random());
+      const [found] = await digestsOn(device, header, between(nonce, nonce + 1n));
+      expect(hex(found!.hash)).toBe(hex(hashNonce(header, nonce)));
+    }
+  });
+});
+
+describe('all variants give the same digests', { timeout: 600_000 }, () => {
+  const range = between(100n, 107n);
+  const expected = [...Array(7).keys()].map((at) => hex(hashNonce(zeros, 100n + BigInt(at))));
+  let device: Device;
+  beforeAll(async () => {
+    // A C compiler takes minutes for tables that stand in memory several times.
+    device = await openDevice('wasm');
+  });
+  afterAll(() => device?.close());
+
+  const variants: readonly ProofOptions[] = [
+    { chainsPerItem: 1 },
+    { chainsPerItem: 3 },
+    { chainsPerItem: 1, lanes: 1 },
+    { copies: 8 },
+    { rolled: true },
+    { rolled: true, chainsPerItem: 1, copies: 8 },
+    { copies: 32, chainsPerItem: 1 },
+    { tables: 2 },
+    { tables: 4, copies: 8, chainsPerItem: 1 },
+    { pads: 2, chainsPerItem: 1 },
+    { pads: 5, fillLaunches: 2 },
+    { launches: 8, fillLaunches: 16 },
+    { launches: 64, chainsPerItem: 1 },
+  ];
+  test.each(variants.map((variant) => [JSON.stringify(variant), variant] as const))('%s', async (_, variant) => {
+    const found = await digestsOn(device, zeros, range, { batch: 7, ...variant });
+    expect(found.map(({ hash: digest }) => hex(digest))).toEqual(expected);
+  });
+
+  test('in batches of one and of all', async () => {
+    for (const batch of [1, 4, 24]) {
+      const found = await digestsOn(device, zeros, range, { batch });
+      expect(found.map(({ hash: digest }) => hex(digest))).toEqual(expected);
+    }
+  });
+});
+
+describe('one stage after the other, on the interpreter', { timeout: 300_000 }, () => {
+  const of = vectors.hash_vectors.find(({ name }) => name === vectors.intermediates.for)!;
+  const header = bytes(of.input_hex.slice(0, -16));
+  const nonce = BigInt(of.nonce);
+  let device: Device;
+  beforeAll(async () => {
+    device = await openDevice('interpreter');
+  });
+  afterAll(() => device?.close());
+  const plain = { chainsPerItem: 1, copies: 1, tables: 1, pads: 1 } as const;
+
+  test('seeds', async () => {
+    const kernel = seeds({ headerBytes: header.length }) as unknown as Kernel;
+    const job = { header: Uint32Array.from({ length: 15 }, (_, at) => Buffer.from(header).readUInt32LE(4 * at)) };
+    const setup = { count: 4, job, chunk: { nonce: [0, 0] }, buffers: { state: new Uint32Array(32) } };
+    const { buffers } = await runKernel(device, kernel, setup);
+    expect(hex(buffers.state as Uint32Array)).toBe(vectors.intermediates.chains.map(({ seed }) => seed).join(''));
+  });
+
+  test.each([1, 3] as const)('the first six rounds, %i chains an item', async (chainsPerItem) => {
+    const perPad = 12;
+    const stride = (8192 * 4 + 4) * 4;
+    const state = new Uint32Array(8 * perPad);
+    const pad0 = new Uint32Array(stride * perPad);
+    for (let slot = 0; slot < 4; slot++) {
+      const seed = seedOf(header, nonce, slot);
+      state.set(seed, 8 * slot);
+      pad0.set(fillPad(seed), slot * stride);
+    }
+    const kernel = mix({ ...plain, chainsPerItem }) as unknown as Kernel;
+    const chunk = { from: 0, rounds: 6, nonces: 1, turn: Number(nonce % 3n), perPhase: 32, perPad };
+    const count = chainsPerItem === 3 ? 4 : 96;
+    const { buffers } = await runKernel(device, kernel, { count, chunk, buffers: { state, pad0 } });
+    for (const { chain, rounds } of vectors.intermediates.chains) {
+      const after = rounds.find(({ round }) => round === 5)!.state_after;
+      expect(hex((buffers.state as Uint32Array).slice(8 * chain, 8 * chain + 8))).toBe(after);
+    }
+    expect(phaseOf(nonce, 0)).toBe(vectors.intermediates.chains[0]!.start_primitive);
+  });
+
+  test('the scratchpad', async (ctx) => {
+    if (!isLong) return ctx.skip('8,192 blocks take a minute there: npm run test:long');
+    const seed = seedOf(header, nonce, 0);
+    const setup = {
+      count: 1,
+      chunk: { from: 0, blocks: 8192, perPad: 1 },
+      buffers: { state: seed, pad0: new Uint32Array((8192 * 4 + 4) * 4) },
+    };
+    const { buffers } = await runKernel(device, fill(plain) as unknown as Kernel, setup);
+    expect(hex((buffers.pad0 as Uint32Array).slice(0, 8192 * 16))).toBe(hex(fillPad(seed)));
+  });
+});
+
+describe('a prover', { timeout: 600_000 }, () => {
+  let device: Device;
+  beforeAll(async () => {
+    device = await openDevice(idOf('native') ?? 'wasm');
+  });
+  afterAll(() => device?.close());
+  const threads = (): number => readdirSync('/proc/self/task').length;
+
+  test('many tiny batches: no memory and no thread is made for them', async (ctx) => {
+    if (process.platform !== 'linux') return ctx.skip('threads are counted by /proc');
+    const counted = countingReads(device);
+    const prover = createProver(counted.device, { batch: 3, challenge: { header: zeros, difficulty: 256 } });
+    try {
+      await prover.find({ start: 0n, count: 1n });
+      const before = { threads: threads(), big: counted.allocated.filter((size) => size > 2 ** 20).length };
+      const batches = isLong ? 10_000 : 50;
+      for (let at = 0; at < batches; at++) {
+        const { proof, hashes } = await prover.find({ start: BigInt(at), count: 1n });
+        if (proof !== undefined || hashes !== 1n) throw new Error(`batch ${at}: ${hashes} hashes`);
+      }
+      const after = { threads: threads(), big: counted.allocated.filter((size) => size > 2 ** 20).length };
+      expect(after).toEqual(before);
+    } finally {
+      await prover.close();
+    }
+  });
+
+  test('all proofs, in order, and those of a challenge that was swapped are dropped', async () => {
+    const prover = createProver(device, { batch: 6, challenge: { header: zeros, difficulty: 1 } });
+    const other = { header: bytes('000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f'), difficulty: 2 };
+    const count = 18n;
+    const proofsOf = (header: Uint8Array, bits: number) =>
+      Array.from({ length: Number(count) }, (_, nonce) => ({
+        nonce: BigInt(nonce),
+        hash: hashNonce(header, BigInt(nonce)),
+      }))
+        .filter(({ hash: digest }) => zeroBits(digest) >= bits)
+        .map(({ nonce, hash: digest }) => [nonce, hex(digest)]);
+    try {
+      const found = { first: [] as unknown[], other: [] as unknown[] };
+      for await (const { nonce, hash: digest, challenge } of prover.mine({ start: 0n, count })) {
+        found[challenge === other ? 'other' : 'first'].push([nonce, hex(digest)]);
+        if (challenge !== other && found.first.length === 3) prover.setChallenge(other);
+      }
+      expect(found.first).toEqual(proofsOf(zeros, 1).slice(0, 3));
+      expect(found.other).toEqual(proofsOf(other.header, 2));
+    } finally {
+      await prover.close();
+    }
+  });
+
+  test('finds while it mines without end', async () => {
+    const prover = createProver(device, { batch: 12, challenge: { header: zeros, difficulty: 256 } });
+    const end = new AbortController();
+    try {
+      const mining = prover.mine({ signal: end.signal }).next();
+      const stopped = expect(mining).rejects.toThrow();
+      while (prover.hashes === 0n) await new Promise((resolve) => setTimeout(resolve, 10));
+      const before = prover.hashes;
+      const { proof } = await prover.find({ start: 20n, count: 6n, challenge: { header: zeros, difficulty: 4 } });
+      expect(proof?.nonce).toBe(23n);
+      while (prover.hashes < before + 60n) await new Promise((resolve) => setTimeout(resolve, 10));
+      end.abort();
+      await stopped;
+    } finally {
+      await prover.close();
+    }
+  });
+
+  test('a pause holds it, and it goes on', async () => {
+    const prover = createProver(device, { batch: 3, challenge: { header: zeros, difficulty: 4 } });
+    try {
+      await prover.prepare('first');
+      prover.pause();
+      let isDone = false;
+      const finding = prover.find({ start: 20n, count: 6n }).then((answer) => {
+        isDone = true;
+        return answer;
+      });
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      expect(isDone).toBe(false);
+      prover.resume();
+      expect((await finding).proof?.nonce).toBe(23n);
+    } finally {
+      await prover.close();
+    }
+  });
+
+  test('the last nonces are those of version 0.2.8', async () => {
+    const prover = createProver(device, { batch: 3, challenge: { header: zeros, difficulty: 0 } });
+    try {
+      const last = 2n ** 64n - 1n;
+      expect((await prover.find({ start: last, count: 9n })).proof).toEqual({
+        nonce: last,
+        hash: hashNonce(zeros, last),
+      });
+    } finally {
+      await prover.close();
+    }
+  });
+
+  test('memory that is short makes batches small', async () => {
+    const small = await openDevice(device.info.id, { memory: 40 * 2 ** 20 });
+    const prover = createProver(small, { batch: 300, challenge: { header: zeros, difficulty: 4 } });
+    try {
+      expect((await prover.find({ start: 20n, count: 6n })).proof?.nonce).toBe(23n);
+      const [plan] = [...prover.plans.values()];
+      expect(plan!.batch).toBeLessThan(10);
+    } finally {
+      await prover.close();
+      await small.close();
+    }
+  });
+
+  test('no memory at all is told', async () => {
+    const none = await openDevice(device.info.id, { memory: 2 ** 20 });
+    const prover = createProver(none, { challenge: { header: zeros, difficulty: 4 } });
+    try {
+      await expect(prover.find({ start: 0n, count: 1n })).rejects.toThrow(/no memory for three hashes/);
+    } finally {
+      await prover.close();
+      await none.close();
+    }
+  });
+
+  test('two devices find what one does', async (ctx) => {
+    if (device.info.kind === 'wasm') return ctx.skip('there is one device');
+    const beside = await openDevice('wasm');
+    const prover = createProver([device, beside], { batch: 6, challenge: { header: zeros, difficulty: 7 } });
+    try {
+      expect((await prover.find({ start: 100n, count: 60n })).proof?.nonce).toBe(126n);
+    } finally {
+      await prover.close();
+      await beside.close();
+    }
+  });
+});
+
+test('short inputs have a nonce of their own', () => {
+  const { input_hex: input, hash: expected } = vectors.hash_vectors.find(({ name }) => name === 'short7_a')!;
+  expect(hex(hash(bytes(input)))).toBe(expected);
+});
+
+/** The device, and how many bytes were read from it and allocated, one entry each. */
+function countingReads(device: Device): { device: Device; reads: number[]; allocated: number[] } {
+  const reads: number[] = [];
+  const allocated: number[] = [];
+  const counting = (stream: Stream): Stream => ({
+    write: (...args) => stream.write(...args),
+    read: (buffer, into, offset) => {
+      reads.push(into.byteLength);
+      stream.read(buffer, into, offset);
+    },
+    copy: (...args) => stream.copy(...args),
+    fill: (...args) => stream.fill(...args),
+    launch: (launch) => stream.launch(launch),
+    wait: (completion) => stream.wait(completion),
+    mark: () => stream.mark(),
+    cancel: () => stream.cancel(),
+    close: () => stream.close(),
+  });
+  const counted: Device = {
+    info: device.info,
+    compile: (kernel, options) => device.compile(kernel, options),
+    alloc: (size) => {
+      allocated.push(size);
+      return device.alloc(size);
+    },
+    stream: () => counting(device.stream()),
+    host: (size) => device.host(size),
+    close: () => device.close(),
+  };
+  return { device: counted, reads, allocated };
+}
+
+/** xorshift32, so that a failure can be made again. */
+function generator(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state ^= state << 13;
+    state ^= state >>> 17;
+    state ^= state << 5;
+    return state >>> 0;
+  };
+}
+
+interface Vectors {
+  readonly hash_vectors: readonly {
+    readonly name: string;
+    readonly input_hex: string;
+    readonly nonce: string;
+    readonly hash: string;
+  }[];
+  readonly intermediates: {
+    readonly for: string;
+    readonly chains: readonly {
+      readonly chain: number;
+      readonly seed: string;
+      readonly start_primitive: number;
+      readonly rounds: readonly { readonly round: number; readonly state_after: string }[];
+    }[];
+  };
+  readonly proof_vectors: readonly {
+    readonly challenge: string;
+    readonly records: readonly { readonly leading_zero_bits: number; readonly nonce: string; readonly hash: string }[];
+  }[];
+}

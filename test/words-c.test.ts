@@ -1,0 +1,60 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { emitC } from '../src/workload/words/emit/emit.js';
+
+const run = promisify(execFile);
+const here = fileURLToPath(new URL('words-c', import.meta.url));
+const compiler = await run('cc', ['--version']).then(
+  () => undefined,
+  () => 'no C compiler',
+);
+
+/** The C library that `millrace words --emit-c` writes, built and used by programs of its own. */
+describe('the C library', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'millrace-c-'));
+  beforeAll(() => emitC(folder));
+  afterAll(() => rmSync(folder, { recursive: true }));
+  const flags = ['-std=c11', '-Wall', '-Wextra', '-Werror', '-fno-strict-aliasing', '-pthread', `-I${folder}`];
+
+  test.for(['words', 'errors', 'device', 'several'])('%s.c builds and passes', async (name, ctx) => {
+    if (compiler) return ctx.skip(compiler);
+    const program = join(folder, name);
+    const sources = [join(here, `${name}.c`), join(folder, 'millrace_words.c')];
+    await run('cc', [...flags, '-O2', '-o', program, ...sources]);
+    expect((await run(program)).stdout).toBe('ok\n');
+  });
+
+  test('touches no memory that is not its own', async (ctx) => {
+    if (compiler) return ctx.skip(compiler);
+    const program = join(folder, 'sanitized');
+    // Alignment aside: the kernel stores words, which x86 and ARM take at any address.
+    const sanitizers = ['-fsanitize=address,undefined', '-fno-sanitize=alignment', '-fno-sanitize-recover=all'];
+    const sources = [join(here, 'words.c'), join(folder, 'millrace_words.c')];
+    const built = await run('cc', [...flags, ...sanitizers, '-O1', '-g', '-o', program, ...sources]).then(
+      () => true,
+      () => false,
+    );
+    if (!built) return ctx.skip('the compiler has no sanitizers');
+    expect((await run(program)).stdout).toBe('ok\n');
+  });
+
+  test('declares all of the interface', () => {
+    const header = readFileSync(join(folder, 'millrace_words.h'), 'utf8');
+    const declared = new Set([...header.matchAll(/\b(wg_\w+)\(/g)].map(([, name]) => name));
+    const single =
+      'create destroy set_charset set_mask set_format keyspace_size calculate_buffer_size get_error generate_batch_host generate_batch_device free_batch_device generate_batch_stream get_version cuda_available get_device_count get_device_info';
+    const several = 'create create_with_devices set_charset set_mask set_format generate get_device_count destroy';
+    const missing = 'word_to_index get_device_properties set_output_format';
+    const names = [
+      ...`${single} ${missing}`.split(' ').map((name) => `wg_${name}`),
+      ...several.split(' ').map((name) => `wg_multigpu_${name}`),
+    ];
+    expect(names).toHaveLength(27);
+    expect([...declared].sort()).toEqual(names.sort());
+  });
+});

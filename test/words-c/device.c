@@ -1,0 +1,58 @@
+/* Batches that stay in the generator's memory, what there is to run on, and any number of generators. */
+#include "check.h"
+
+int main(void) {
+  const int ids[] = {1, 1, 1};
+  const char *const sets[] = {"xyz", "xyz", "xyz"};
+  wg_handle_t words = wg_create(NULL, 0);
+  CHECK(wg_set_charset(words, 1, (const unsigned char *)"xyz", 3) == 0 && wg_set_mask(words, ids, 3) == 0);
+
+  wg_batch_device_t first, second, third;
+  CHECK(wg_generate_batch_device(words, 0, 27, &first) == 0);
+  CHECK(first.word_count == 27 && first.word_length == 3 && first.stride == 4 && first.total_bytes == 108);
+  CHECK(first.format == WG_FORMAT_NEWLINES && first.address % 16 == 0);
+  /* Two batches at a time: the first is still there. */
+  CHECK(wg_set_output_format(words, WG_FORMAT_PACKED) == 0);
+  CHECK(wg_generate_batch_stream(words, NULL, 9, 9, &second) == 0);
+  CHECK(second.stride == 3 && second.total_bytes == 27 && second.address != first.address);
+  char expected[4] = "";
+  for (uint64_t k = 0; k < 27; k++) {
+    naive(sets, 3, k, expected);
+    CHECK(memcmp((char *)(uintptr_t)first.address + k * first.stride, expected, 3) == 0);
+    if (k < 9 || k >= 18) continue;
+    CHECK(memcmp((char *)(uintptr_t)second.address + (k - 9) * second.stride, expected, 3) == 0);
+  }
+  wg_free_batch_device(words, &second);
+  CHECK(second.address == 0 && second.word_count == 0 && second.total_bytes == 0);
+  wg_free_batch_device(words, &second); /* twice is no harm */
+  wg_free_batch_device(words, NULL);
+  for (int k = 0; k < 1000; k++) CHECK(wg_generate_batch_device(words, 0, 27, &third) == 0);
+  wg_destroy(words); /* with a batch that nobody has freed */
+
+  char name[256];
+  int major = 7, minor = 7;
+  uint64_t bytes = 0;
+  wg_device_properties_t properties;
+  CHECK(strlen(wg_get_version()) > 0 && wg_cuda_available() == 0 && wg_get_device_count() == 1);
+  CHECK(wg_get_device_info(0, name, &major, &minor, &bytes) == 0 && strlen(name) > 0 && bytes > 0);
+  CHECK(major == 0 && minor == 0);
+  CHECK(wg_get_device_properties(0, &properties) == 0 && properties.threads >= 1);
+  CHECK(strcmp(properties.name, name) == 0 && properties.total_bytes == bytes);
+
+  /* A thousand of them, at the same time. */
+  static wg_handle_t many[1000];
+  for (int k = 0; k < 1000; k++) {
+    CHECK((many[k] = wg_create(NULL, 0)) != NULL);
+    CHECK(wg_set_charset(many[k], 1, LOWER, 1 + (size_t)k % 26) == 0 && wg_set_mask(many[k], ids, 3) == 0);
+  }
+  for (int k = 0; k < 1000; k++) {
+    const uint64_t size = 1 + (uint64_t)k % 26;
+    char last[4];
+    CHECK(wg_keyspace_size(many[k]) == size * size * size);
+    CHECK(wg_generate_batch_host(many[k], size * size * size - 1, 1, last, 4) == 4);
+    CHECK(last[0] == 'a' + k % 26 && last[2] == last[0] && last[3] == '\n');
+    wg_destroy(many[k]);
+  }
+  puts("ok");
+  return 0;
+}

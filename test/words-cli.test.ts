@@ -1,0 +1,203 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, describe, expect, test } from 'vitest';
+
+const main = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url));
+const folder = mkdtempSync(join(tmpdir(), 'millrace-words-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const env = process.env;
+function words(...args: string[]): { status: number | null; stdout: string; stderr: string } {
+  const done = spawnSync(process.execPath, [main, 'words', ...args], { encoding: 'latin1', env, maxBuffer: 2 ** 28 });
+  return { status: done.status, stdout: done.stdout, stderr: done.stderr };
+}
+const sha256 = (text: string): string => createHash('sha256').update(text, 'latin1').digest('hex');
+
+/** Through a shell, as pipes are made. */
+function shell(command: string): { status: number | null; stdout: string; stderr: string } {
+  const line = command.replaceAll('millrace words', `"${process.execPath}" "${main}" words`);
+  const done = spawnSync('bash', ['-o', 'pipefail', '-c', line], { encoding: 'latin1', env, maxBuffer: 2 ** 28 });
+  return { status: done.status, stdout: done.stdout, stderr: done.stderr };
+}
+
+describe('words on standard output', () => {
+  test('all of them, and nothing else', () => {
+    expect(words('-1', 'abc', '-2', '123', '?1?2')).toEqual({
+      status: 0,
+      stdout: 'a1\na2\na3\nb1\nb2\nb3\nc1\nc2\nc3\n',
+      stderr: '',
+    });
+  });
+
+  test('skip and limit, by index or by word, over increments, layouts, orders', () => {
+    expect(words('?d?d?d', '--skip', '998', '--limit', '50').stdout).toBe('998\n999\n');
+    expect(words('?d?d', '--start-word', '41', '--stop-word', '43').stdout).toBe('41\n42\n43\n');
+    expect(words('?d?d', '--increment', '1:2', '--start-word', '8', '--limit', '4').stdout).toBe('8\n9\n00\n01\n');
+    expect(words('?d?d', '--skip', '100').stdout).toBe('');
+    expect(words('-1', 'ab', '?1?1', '--format', 'nul').stdout).toBe('aa\0ab\0ba\0bb\0');
+    expect(words('-1', 'ab', '?1?1', '--format', 'packed').stdout).toBe('aaabbabb');
+    expect(words('-1', 'cba', '-2', '10', '?1?2', '--order', 'hashcat').stdout).toBe('a0\nb0\nc0\na1\nb1\nc1\n');
+    expect(words('-1', 'cab', '?1', '--sort-charsets').stdout).toBe('a\nb\nc\n');
+    expect(words('?b', '--skip', '0x80', '--limit', '2').stdout).toBe('\x80\n\x81\n');
+    expect(words('-1', 'a€', '?1!', '--utf8').stdout).toBe('a!\n\xe2\x82\xac!\n');
+    expect(words('-1', 'ab', '?1?1?1', '--max-run', '1').stdout).toBe('aba\nbab\n');
+    expect(words('-1', 'abc', '?1?1', '--max-occurrence', '1').stdout).toBe('ab\nac\nba\nbc\nca\ncb\n');
+  });
+
+  test('more than a device makes at once, from far inside', () => {
+    const args = ['?l?l?l?l?l?l?d?d?d?d', '--skip', '2^40', '--limit', '700000'];
+    const { status, stdout, stderr } = words(...args);
+    expect([status, stderr, stdout.length]).toEqual([0, '', 7_700_000]);
+    const digest = words(...args, '--digest').stdout.trim();
+    expect(sha256(stdout)).toBe(digest);
+    for (const how of [
+      ['--sync'],
+      ['--async'],
+      ['--device', 'wasm'],
+      ['--threads', '1'],
+      ['--streams', '1', '--slots', '5'],
+    ]) {
+      expect(`${how} ${words(...args, '--digest', ...how).stdout.trim()}`).toBe(`${how} ${digest}`);
+    }
+  });
+
+  test('files of charsets and masks', () => {
+    const [chars, masks] = [join(folder, 'vowels.hcchr'), join(folder, 'some.hcmask')];
+    writeFileSync(chars, 'aei\n');
+    writeFileSync(masks, '# two\n?d\nxy,?1?2\n');
+    expect(words('-2', chars, '?2?2', '--limit', '3').stdout).toBe('aa\nae\nai\n');
+    expect(words('-2', chars, '--mask-file', masks, '--skip', '9').stdout).toBe('9\nxa\nxe\nxi\nya\nye\nyi\n');
+    expect(words('-2', chars, '--mask-file', masks, '--index-of', 'yi').stdout).toBe('15\n');
+  });
+
+  test('a file', () => {
+    const file = join(folder, 'out');
+    expect(words('?d?d', '-o', file)).toEqual({ status: 0, stdout: '', stderr: '' });
+    expect(readFileSync(file, 'latin1')).toHaveLength(300);
+  });
+});
+
+describe('answers', () => {
+  test('how many, and where', () => {
+    expect(words('?a'.repeat(40), '--keyspace').stdout).toBe(`${95n ** 40n}\n`);
+    expect(words('?l?l', '--index-of', 'ba')).toEqual({ status: 0, stdout: '26\n', stderr: '' });
+    const missing = words('?l?l', '--index-of', 'b1');
+    expect([missing.status, missing.stdout]).toEqual([1, '']);
+    expect(words('?b?b', '--index-of', '$HEX[0100]').stdout).toBe('256\n');
+    expect(words('?d'.repeat(11), '--max-occurrence', '1', '--keyspace').stdout).toBe('0\n');
+  });
+
+  test('as events, on standard error: standard output carries words', () => {
+    const { stdout, stderr } = words('?d', '--limit', '2', '--json');
+    expect(stdout).toBe('0\n1\n');
+    const events = stderr
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { event: string });
+    expect(events[0]?.event).toBe('start');
+    expect(events.at(-1)).toMatchObject({ event: 'done', exit: 0, words: 2, next: 2, bytes: 4 });
+  });
+});
+
+describe('what makes no sense is told before the first byte', () => {
+  test.each([
+    [['ab?'], 'ends in a single ?'],
+    [['?1'], 'charset 1 is not defined'],
+    [[], 'there is no mask'],
+    [['?d', '--mask-file', 'x'], 'a mask and a file'],
+    [['?d', '--skip', '11'], 'past the end'],
+    [['?d', '--skip', 'x'], 'A whole number is needed'],
+    [['?d', '--skip', '1', '--start-word', '1'], 'both say the same'],
+    [['?d', '--limit', '1', '--stop-word', '1'], 'both say the same'],
+    [['?d', '--start-word', 'x'], 'not among them'],
+    [['?d', '--start-word', '5', '--stop-word', '4'], 'before the first'],
+    [['?d?d', '--increment', '2:1'], 'Two lengths'],
+    [['?d?d', '--increment', '3:4'], 'no mask is that long'],
+    [['?d?d', '--increment', '1:2', '--format', 'packed'], 'where a word ends'],
+    [['-1', 'a€', '?1', '--utf8', '--format', 'packed'], 'where a word ends'],
+    [['?d', '--format', 'columns'], 'Allowed choices'],
+    [['?d', '--sync', '--async'], 'one pipeline'],
+    [['?d', '--device', 'cuda:77'], 'cuda'],
+  ])('%j', (args, message) => {
+    const { status, stdout, stderr } = words(...args);
+    expect(stdout).toBe('');
+    expect(stderr).toContain(message);
+    expect([64, 69]).toContain(status);
+  });
+
+  test('a mask file with a mistake in its last line; files that are not there', () => {
+    const masks = join(folder, 'wrong.hcmask');
+    writeFileSync(masks, '?d\n?l\n?1\n');
+    expect(words('--mask-file', masks)).toMatchObject({ status: 74, stdout: '' });
+    expect(words('--mask-file', join(folder, 'none'))).toMatchObject({ status: 74, stdout: '' });
+    expect(words('-1', 'none.hcchr', '?1')).toMatchObject({ status: 74, stdout: '' });
+    expect(words('?d', '-o', join(folder, 'none', 'out'))).toMatchObject({ status: 74, stdout: '' });
+  });
+
+  test('bytes that look like characters are warned of', () => {
+    const { stdout, stderr } = words('-1', 'a€', '?1', '--keyspace');
+    expect(stdout).toBe('4\n');
+    expect(stderr).toContain('with --utf8 it has 2 characters');
+  });
+});
+
+describe('ends', () => {
+  test.each(['?d?d?d', '?l?l?l?l?l?l?l?l'])('a reader that has seen enough: %s', (mask) => {
+    expect(shell(`millrace words '${mask}' | head -n 2`)).toMatchObject({ status: 0, stderr: '' });
+  });
+
+  test('a full disk: how far it came, and where to go on', () => {
+    const { status, stdout, stderr } = words('?l?l?l?l?l?l?l?l', '--skip', '5', '-o', '/dev/full');
+    expect([status, stdout]).toEqual([74, '']);
+    expect(stderr).toContain('the words before 5 are written');
+    expect(stderr).toContain('--skip 5');
+  });
+
+  test('a file that may not grow: whole words, and the rest makes it complete', (ctx) => {
+    if (process.platform !== 'linux') return ctx.skip('ulimit -f in blocks of 1024 bytes');
+    const file = join(folder, 'short');
+    // 3,000 KiB; SIGXFSZ is ignored, so that the write fails instead.
+    const { status, stderr } = shell(
+      `trap '' XFSZ; ulimit -f 3000; millrace words '?l?l?l?l?l?l' --limit 1000000 -o '${file}'`,
+    );
+    expect(status).toBe(74);
+    const next = Number(/--skip (\d+)/.exec(stderr)?.[1]);
+    expect(next).toBeGreaterThan(0);
+    expect(statSync(file).size).toBe(next * 7);
+    expect(shell(`millrace words '?l?l?l?l?l?l' --skip ${next} --limit ${1_000_000 - next} >> '${file}'`).status).toBe(
+      0,
+    );
+    expect(sha256(readFileSync(file, 'latin1'))).toBe(
+      words('?l?l?l?l?l?l', '--limit', '1000000', '--digest').stdout.trim(),
+    );
+  });
+
+  test('Ctrl-C while the reader sleeps: it ends, and says where to go on', async () => {
+    const child: ChildProcess = spawn(process.execPath, [main, 'words', '?l?l?l?l?l?l?l?l'], { env });
+    let said = '';
+    child.stderr?.on('data', (text: Buffer) => {
+      said += text.toString();
+    });
+    // Some bytes are read, then nobody reads any more.
+    await once(child.stdout as NodeJS.ReadableStream, 'readable');
+    (child.stdout as NodeJS.ReadableStream).pause();
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    child.kill('SIGINT');
+    const [status] = await once(child, 'exit');
+    expect([2, 3]).toContain(status);
+    if (status === 2) expect(said).toMatch(/--skip \d+ goes on/);
+  });
+});
+
+test('the C library is written where it is asked for', () => {
+  const { status, stdout } = words('--emit-c', join(folder, 'c'));
+  expect(status).toBe(0);
+  expect(stdout.trim().split('\n')).toEqual(
+    ['millrace_words.h', 'millrace_words.c'].map((name) => join(folder, 'c', name)),
+  );
+});

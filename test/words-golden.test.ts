@@ -1,0 +1,167 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Device } from '../src/device/device.js';
+import { listDevices, openDevice } from '../src/device/registry.js';
+import { Engine } from '../src/engine/engine.js';
+import { wordBatches } from '../src/workload/words/batches.js';
+import { type Request, type RequestOptions, requestOf } from '../src/workload/words/request.js';
+
+/** What other programs wrote, as test/data/words has it. */
+interface Golden {
+  readonly args: readonly string[];
+  readonly rc: number;
+  readonly bytes: number;
+  readonly sha256: string;
+  readonly count: number;
+  readonly all?: readonly string[];
+}
+
+const goldens = (tool: string): Golden[] =>
+  JSON.parse(readFileSync(new URL(`data/words/golden_${tool}.json`, import.meta.url), 'utf8')) as Golden[];
+
+type Options = { -readonly [K in keyof RequestOptions]: RequestOptions[K] };
+type Asked =
+  | { readonly mask: string; readonly options: Options; readonly asSet?: boolean }
+  | { readonly skipped: string };
+
+/** maskprocessor's command line as ours. Its limits leave out words that reach them, ours those that pass them. */
+function fromMp64(args: readonly string[]): Asked {
+  const options: Options = { order: 'canonical', format: 'newline' };
+  let mask = '';
+  for (let at = 0; at < args.length; at++) {
+    const [name = '', value = ''] = [args[at], args[at + 1]];
+    if (/^-[1-4]$/.test(name)) options[`charset${name[1]}` as 'charset1'] = value;
+    else if (name === '--hex-charset') options.hexCharset = true;
+    else if (name === '-i') options.increment = incrementOf(value);
+    else if (name === '-s') options.startWord = value;
+    else if (name === '-l') options.stopWord = value;
+    else if (name === '-q') options.maxRun = Number(value) - 1;
+    else if (name === '-r') options.maxOccurrence = Number(value) - 1;
+    else if (name.startsWith('-')) return { skipped: `${name} writes no words` };
+    else mask = name;
+    if (/^-[1-4islqr]$/.test(name)) at++;
+  }
+  return { mask, options };
+}
+
+function fromHashcat(args: readonly string[]): Asked {
+  const options: Options = { order: 'hashcat', format: 'newline' };
+  let mask = '';
+  for (let at = 0; at < args.length; at++) {
+    const [name = '', value = ''] = [args[at], args[at + 1]];
+    if (name === '-s' || name === '-l') return { skipped: 'hashcat counts these in its outer loop' };
+    if (/^-[1-4]$/.test(name)) options[`charset${name[1]}` as 'charset1'] = value;
+    else if (name === '--hex-charset') options.hexCharset = true;
+    else if (name === '--increment-min') options.increment = { least: Number(value), most: 99 };
+    else if (name === '--increment-max')
+      options.increment = { least: options.increment?.least ?? 1, most: Number(value) };
+    else if (!name.startsWith('-')) mask = name;
+    if (/^(-[1-4a]|--increment-m..)$/.test(name)) at++;
+  }
+  // Without --markov-disable the order is that of hashcat's statistics.
+  return { mask, options, asSet: !args.includes('--markov-disable') };
+}
+
+function fromCrunch([least = '', most = '', ...rest]: readonly string[]): Asked {
+  const options: Options = { order: 'canonical', format: 'newline' };
+  if (rest.includes('-p')) return { skipped: 'permutations are no mask' };
+  const after = (name: string): string | undefined => (rest.includes(name) ? rest[rest.indexOf(name) + 1] : undefined);
+  const options_ = rest.findIndex((word) => /^-[a-z]$/.test(word));
+  const charsets = rest
+    .slice(0, options_ < 0 ? rest.length : options_)
+    .map((text) => (text === '+' ? undefined : text));
+  // crunch has its symbols in an order of its own.
+  const standard = ['?l', '?u', '?d', '!@#$%^&*()-_+=~`[]{}|\\:;"\'<>,.??/ '];
+  if (rest.includes('-i')) options.order = 'hashcat';
+  const pattern = after('-t');
+  if (pattern !== undefined) {
+    // + stands for a charset that is not given; crunch's third is digits, for %.
+    const classes: Record<string, number> = { '@': 0, ',': 1, '%': 2, '^': 3 };
+    const given = charsets.length === 3 ? [charsets[0], undefined, charsets[2]] : charsets;
+    standard.forEach((usual, at) => {
+      options[`charset${at + 1}` as 'charset1'] = given[at] ?? usual;
+    });
+    const mask = [...pattern].map((c) => (c in classes ? `?${(classes[c] ?? 0) + 1}` : c)).join('');
+    return { mask, options };
+  }
+  options.charset1 = charsets[0] ?? '?l';
+  options.increment = { least: Number(least), most: Number(most) };
+  const [start, end, doubles] = [after('-s'), after('-e'), after('-d')];
+  if (start !== undefined) options.startWord = start;
+  if (end !== undefined) options.stopWord = end;
+  if (doubles !== undefined) options.maxRun = Number.parseInt(doubles, 10);
+  return { mask: '?1'.repeat(Number(most)), options };
+}
+
+const incrementOf = (text: string): { least: number; most: number } => {
+  const [least = 1, most = 1] = text.split(':').map(Number);
+  return { least, most };
+};
+
+const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
+
+async function made({ space, range, layout }: Request, engine: Engine | undefined): Promise<Buffer> {
+  const parts: Buffer[] = [];
+  const options = {
+    layout,
+    engine: async () => engine ?? Promise.reject(new Error('the host makes them all')),
+    hostBelow: engine ? 0 : Number.POSITIVE_INFINITY,
+  };
+  for await (const batch of wordBatches(space, range, options)) {
+    parts.push(Buffer.from(batch.bytes));
+    batch.release();
+  }
+  return Buffer.concat(parts);
+}
+
+async function check({ bytes, sha256: digest, all, count }: Golden, asked: Asked, engine?: Engine): Promise<void> {
+  if ('skipped' in asked) return;
+  const request = requestOf(asked.mask, asked.options);
+  expect(request.range.length).toBe(BigInt(count));
+  const output = await made(request, engine);
+  expect(output.length).toBe(bytes);
+  if (!asked.asSet) expect(sha256(output)).toBe(digest);
+  else if (all) expect(output.toString('latin1').trimEnd().split('\n').sort()).toEqual([...all].sort());
+}
+
+const tools = { mp64: fromMp64, hashcat: fromHashcat, crunch: fromCrunch };
+const cases = Object.entries(tools).flatMap(([tool, translate]) =>
+  goldens(tool).map((golden) => ({ golden, asked: translate(golden.args), name: `${tool} ${golden.args.join(' ')}` })),
+);
+const right = cases.filter(({ golden, asked }) => golden.rc === 0 && !('skipped' in asked));
+
+test('most of what was recorded can be asked of us', () => {
+  expect(cases.length - right.length).toBeLessThan(8);
+  expect(right.length).toBeGreaterThan(50);
+});
+
+test.each(right)('$name', ({ golden, asked }) => check(golden, asked));
+
+test.each(cases.filter(({ golden, asked }) => golden.rc !== 0 && !('skipped' in asked)))(
+  '$name is refused',
+  ({ asked }) => {
+    if ('skipped' in asked) return;
+    expect(() => requestOf(asked.mask, asked.options)).toThrow();
+  },
+);
+
+const { devices } = await listDevices();
+
+describe.each(devices.map(({ id }) => id))('%s', (id) => {
+  let device: Device;
+  let engine: Engine;
+  beforeAll(async () => {
+    device = await openDevice(id);
+    engine = new Engine([device]);
+  });
+  afterAll(async () => {
+    await engine?.close();
+    await device?.close();
+  });
+
+  test('every recorded output, to the byte', async () => {
+    const most = id === 'interpreter' ? 20_000 : Number.POSITIVE_INFINITY;
+    for (const { golden, asked } of right) if (golden.bytes <= most) await check(golden, asked, engine);
+  });
+});

@@ -1,0 +1,116 @@
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { Engine } from '../src/engine/engine.js';
+import { wordBatches } from '../src/workload/words/batches.js';
+import { type RequestOptions, requestOf } from '../src/workload/words/request.js';
+
+/** Random masks, through us and through others who are installed. */
+
+const isThere = (program: string): boolean => spawnSync(program, ['--help'], { stdio: 'ignore' }).error === undefined;
+const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
+const runs = process.env.MILLRACE_LONG === '1' ? 2000 : 60;
+
+function output(program: string, args: readonly string[]): Buffer {
+  const { stdout, status, stderr } = spawnSync(program, args, { maxBuffer: 2 ** 28 });
+  if (status !== 0) throw new Error(`${program} ${args.join(' ')}: ${stderr}`);
+  return stdout;
+}
+
+async function ours(mask: string, options: Partial<RequestOptions>): Promise<Buffer> {
+  const { space, range, layout } = requestOf(mask, { order: 'canonical', format: 'newline', ...options });
+  const parts: Buffer[] = [];
+  const none = (): Promise<Engine> => Promise.reject(new Error('these are for the host'));
+  for await (const batch of wordBatches(space, range, { layout, engine: none, hostBelow: Number.POSITIVE_INFINITY })) {
+    parts.push(Buffer.from(batch.bytes));
+  }
+  return Buffer.concat(parts);
+}
+
+/** Characters that mean nothing to a shell, a mask or a tool. */
+const plain = fc.uniqueArray(fc.constantFrom(...'abcdefghijklmnopqrstuvwxyzABCXYZ0123456789_=+.:'), {
+  minLength: 1,
+  maxLength: 9,
+});
+const place = fc.constantFrom('?l', '?d', '?u', '?1', '?1', '?2', '?2', 'x', '-', '??', '?s');
+const mask = fc
+  .array(place, { minLength: 1, maxLength: 5 })
+  .filter(
+    (places) =>
+      places.filter((one) => ['?l', '?u', '?s'].includes(one)).length <= 3 && !(places[0] ?? '').startsWith('-'),
+  );
+
+describe('mp64', () => {
+  const absent = isThere('mp64') ? undefined : 'maskprocessor is not installed';
+
+  test('writes the same bytes', async (ctx) => {
+    if (absent) return ctx.skip(absent);
+    await fc.assert(
+      fc.asyncProperty(mask, plain, plain, async (places, one, two) => {
+        const args = ['-1', one.join(''), '-2', two.join(''), places.join('')];
+        const own = await ours(places.join(''), { charset1: one.join(''), charset2: two.join('') });
+        expect(sha256(own)).toBe(sha256(output('mp64', args)));
+      }),
+      { numRuns: runs },
+    );
+  });
+
+  test('also with increments, windows and limits on runs', async (ctx) => {
+    if (absent) return ctx.skip(absent);
+    await fc.assert(
+      fc.asyncProperty(
+        mask,
+        plain,
+        fc.integer({ min: 2, max: 4 }),
+        fc.double({ min: 0, max: 0.999, noNaN: true }),
+        async (places, one, run, where) => {
+          const text = places.map((p) => (p === '?2' ? '?1' : p === '?s' ? '?d' : p)).join('');
+          const charset1 = one.join('');
+          const length = places.length;
+          const grown = await ours(text, { charset1, increment: { least: 1, most: length } });
+          expect(sha256(grown)).toBe(sha256(output('mp64', ['-1', charset1, '-i', `1:${length}`, text])));
+          const limited = await ours(text, { charset1, maxRun: run - 1 });
+          expect(sha256(limited)).toBe(sha256(output('mp64', ['-1', charset1, '-q', String(run), text])));
+          const lines = (await ours(text, { charset1 })).toString('latin1').trimEnd().split('\n');
+          const [startWord = '', stopWord = ''] = [lines[Math.floor(where * lines.length)], lines.at(-1)];
+          const window = await ours(text, { charset1, startWord, stopWord });
+          expect(sha256(window)).toBe(sha256(output('mp64', ['-1', charset1, '-s', startWord, '-l', stopWord, text])));
+        },
+      ),
+      { numRuns: Math.ceil(runs / 4) },
+    );
+  });
+});
+
+describe('crunch', () => {
+  const absent = isThere('crunch') ? undefined : 'crunch is not installed';
+  test('writes the same bytes', async (ctx) => {
+    if (absent) return ctx.skip(absent);
+    // It waits for three seconds before it begins: few masks, each of several lengths.
+    for (const [least, most, charset] of [
+      [1, 4, 'abc'],
+      [3, 3, 'zyx01'],
+    ] as const) {
+      const own = await ours('?1'.repeat(most), { charset1: charset, increment: { least, most } });
+      expect(sha256(own)).toBe(sha256(output('crunch', [String(least), String(most), charset])));
+    }
+  });
+});
+
+describe('hashcat', () => {
+  const absent = isThere('hashcat') ? undefined : 'hashcat is not installed';
+  test('has the same words', async (ctx) => {
+    if (absent) return ctx.skip(absent);
+    for (const [text, charset1] of [
+      ['?1?d?1', 'cab'],
+      ['x?l?1', '01'],
+      ['?h?1??', 'zz9'],
+    ] as const) {
+      const own = (await ours(text, { charset1, order: 'hashcat' })).toString('latin1');
+      const args = ['--stdout', '-a', '3', '--markov-disable', '-1', charset1, text];
+      const theirs = output('hashcat', args).toString('latin1');
+      expect(own.split('\n').sort()).toEqual(theirs.split('\n').sort());
+    }
+  });
+});
