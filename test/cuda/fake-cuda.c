@@ -123,7 +123,8 @@ enum { DEVICE_MEMORY, PINNED, REGISTERED };
 typedef struct Range { Address at, bytes; int kind; struct Range *next; } Range;
 static Range *ranges;
 
-typedef struct Event { uint32_t magic, flags; unsigned recorded, done; int64_t ns; struct Event *next; } Event;
+/** Recorded again while an earlier record waits in another stream, each is waited for by itself: `passed` has the last 256. */
+typedef struct Event { uint32_t magic, flags; unsigned recorded, done, passed[256]; int64_t ns; struct Event *next; } Event;
 static Event *events;
 #define EVENT 0xe7e17000u
 
@@ -247,7 +248,7 @@ static void *work(void *given) {
     s->head = op->next;
     if (!s->head) s->tail = NULL;
     if (op->kind == WAIT) {
-      while (op->event->done < op->generation && !s->context->sticky) pthread_cond_wait(&changed, &lock);
+      while (op->event->passed[op->generation % 256] < op->generation && !s->context->sticky) pthread_cond_wait(&changed, &lock);
     } else if (!s->context->sticky) {
       int dies = op->kind == LAUNCH && due("die_at");
       pthread_mutex_unlock(&lock);
@@ -255,6 +256,7 @@ static void *work(void *given) {
       pthread_mutex_lock(&lock);
       if (dies) s->context->sticky = *setting("die_code");
     }
+    if (op->kind == RECORD) op->event->passed[op->generation % 256] = op->generation;
     if (op->kind == RECORD && op->event->done < op->generation) {
       op->event->done = op->generation;
       op->event->ns = now_ns();
@@ -621,7 +623,7 @@ CUresult cuEventCreate(Address *out, unsigned flags) {
   CUresult code = enter("cuEventCreate");
   if (code) return leave(code);
   Event *e = calloc(1, sizeof *e);
-  *e = (Event){ EVENT, flags, 0, 0, 0, events };
+  *e = (Event){ .magic = EVENT, .flags = flags, .next = events };
   events = e;
   *out = (Address)e;
   note("cuEventCreate %u = 0x%lx", flags, (long)*out);
