@@ -103,7 +103,7 @@ export function startInTerminal(command: readonly string[], options: TerminalOpt
           const isThere = pattern.test(screen.lines.join('\n')) && report !== '';
           if (!isThere && !isOver) return;
           waiting.delete(check);
-          if (isThere) resolve();
+          if (isThere) setTimeout(resolve, FRAME_MS);
           else reject(new Error(`ended (${report.trim()}) without ${pattern}:\n${text}`));
         };
         waiting.add(check);
@@ -112,3 +112,6 @@ export function startInTerminal(command: readonly string[], options: TerminalOpt
     ended,
   };
 }
+
+/** What is drawn comes in pieces: the rest of a frame is there a moment after its first lines. */
+const FRAME_MS = 150;
