@@ -13,12 +13,12 @@ const main = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url));
 let folder = '';
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'millrace-terminal-'));
-  // A hit in half a million hashes: some a second on one thread, and no end of it.
+  // A hit in two million hashes: some a second on one thread, and no end of it.
   writeFileSync(
     join(folder, 'job.mjs'),
     `import { items, sha256, u32, when } from 'millrace';
 const kernel = items('zeros', { hit: { n: u32 } }, ({ index, emit }) => {
-  when(sha256.hash([index.lo])[0].clz().ge(19), () => emit({ n: index.lo }));
+  when(sha256.hash([index.lo])[0].clz().ge(21), () => emit({ n: index.lo }));
 });
 export default { kernel, space: 2n ** 40n };
 `,
@@ -41,8 +41,7 @@ const start = (args: readonly string[] = [], options: TerminalOptions = running)
 describe('the status screen', () => {
   it('has its lines in their order, below the hits, and is gone in the end', async () => {
     const terminal = start();
-    await terminal.until(/^ +(\d+) +\1$[\s\S]*^job .*[\s\S]*^hits +[1-9]/m);
-    const { screen } = terminal;
+    const screen = await terminal.until(/^ +(\d+) +\1$[\s\S]*^job .*[\s\S]*^hits +[1-9][\s\S]*^\[s\]tatus/m);
     const labels = screen.flatMap((line) => /^([a-z]+) {2,}/.exec(line)?.[1] ?? []);
     expect(labels).toEqual(['job', 'status', 'started', 'estimated', 'speed', 'total', 'hits', 'progress']);
     expect(screen.join('\n')).toMatch(/^speed +wasm +[\d.]+ [kM]?\/s +[\d.]+ m?s +\d+ × [\d.]+ [kM]? .*fed [\d.]+ %/m);
@@ -65,8 +64,9 @@ describe('the status screen', () => {
     const before = terminal.text.length;
     await terminal.until(/^progress/m);
     while (terminal.text.length < before + 800) await new Promise((next) => setTimeout(next, 100));
-    await terminal.until(/^job [\s\S]*^keys: s p r q$|^job [\s\S]*^\[s\]tatus \[p\]ause \[r\]esume \[q\]uit$/m);
-    const { screen } = terminal;
+    const screen = await terminal.until(
+      /^job [\s\S]*^keys: s p r q$|^job [\s\S]*^\[s\]tatus \[p\]ause \[r\]esume \[q\]uit$/m,
+    );
     expect(Math.max(...screen.map((line) => line.length))).toBeLessThan(40);
     const text = screen.join('\n');
     for (const label of ['job', 'status', 'started', 'estimated', 'speed', 'total', 'hits', 'progress'])
@@ -103,10 +103,11 @@ describe('the status screen', () => {
 });
 
 describe('keys', () => {
-  const doneOf = (terminal: Terminal): bigint =>
-    BigInt(
-      [...terminal.screen.join('\n').matchAll(/^progress +([\d,]+) of/gm)].at(-1)?.[1]?.replaceAll(',', '') ?? '-1',
-    );
+  const doneOf = async (terminal: Terminal): Promise<bigint> => {
+    const screen = await terminal.until(/^progress +[\d,]+ of/m);
+    const [, done = ''] = [...screen.join('\n').matchAll(/^progress +([\d,]+) of/gm)].at(-1)!;
+    return BigInt(done.replaceAll(',', ''));
+  };
 
   it('p pauses, r goes on, s leaves a status behind, others do nothing', async () => {
     const terminal = start();
@@ -116,14 +117,14 @@ describe('keys', () => {
     await terminal.until(/^speed .*paused$/m); // further down, so that it may come a moment later
     // What was in flight ends; after that nothing moves.
     await new Promise((next) => setTimeout(next, 1500));
-    const before = doneOf(terminal);
+    const before = await doneOf(terminal);
     await new Promise((next) => setTimeout(next, 1500));
-    expect(doneOf(terminal)).toBe(before);
+    expect(await doneOf(terminal)).toBe(before);
     terminal.press('s');
     await terminal.until(/^status +paused$[\s\S]*^status +paused$/m);
     terminal.press('r');
     await terminal.until(/^status +running$/m);
-    while (doneOf(terminal) <= before) await new Promise((next) => setTimeout(next, 100));
+    while ((await doneOf(terminal)) <= before);
     terminal.press('q');
     expect(await terminal.ended).toEqual({ how: 'exit 2', isRestored: true });
   });

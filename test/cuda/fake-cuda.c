@@ -177,21 +177,32 @@ static int touches(Op *op, Range *r) {
   Address bytes = op->bytes ? op->bytes : 1;
   return (op->to < r->at + r->bytes && r->at < op->to + bytes) || (op->from && op->from < r->at + r->bytes && r->at < op->from + bytes);
 }
+/** What runs and names the range, on a device that is not lost; what still runs on a lost one is waited for. Under the lock. */
+static Op *running_on(Range *r) {
+  for (Stream *s = streams; s; ) {
+    if (!touches(s->running, r)) { s = s->next; continue; }
+    if (!s->context->sticky) return s->running;
+    pthread_cond_wait(&changed, &lock);
+    s = streams;
+  }
+  return NULL;
+}
 /** Takes a range out of the list; work in flight that names it is misuse. */
 static Range *drop_range(Address at, int kind, const char *call) {
-  for (Range **p = &ranges; *p; p = &(*p)->next) {
-    Range *r = *p;
-    if (r->at != at || r->kind != kind) continue;
-    for (Stream *s = streams; s; s = s->next) {
-      if (touches(s->running, r)) misuse("%s of 0x%lx, which running work names", call, (long)at);
-      for (Op *op = s->head; op; op = op->next)
-        if (!s->context->sticky && touches(op, r)) misuse("%s of 0x%lx, which queued work names", call, (long)at);
-    }
-    *p = r->next;
-    return r;
+  Range *r = ranges;
+  while (r && (r->at != at || r->kind != kind)) r = r->next;
+  if (!r) {
+    misuse("%s of 0x%lx, which is not there", call, (long)at);
+    return NULL;
   }
-  misuse("%s of 0x%lx, which is not there", call, (long)at);
-  return NULL;
+  if (running_on(r)) misuse("%s of 0x%lx, which running work names", call, (long)at);
+  for (Stream *s = streams; s; s = s->next)
+    for (Op *op = s->head; op; op = op->next)
+      if (!s->context->sticky && touches(op, r)) misuse("%s of 0x%lx, which queued work names", call, (long)at);
+  Range **p = &ranges;
+  while (*p != r) p = &(*p)->next;
+  *p = r->next;
+  return r;
 }
 
 // Streams ------------------------------------------------------------------------------------------------------------

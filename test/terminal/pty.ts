@@ -36,8 +36,8 @@ export interface Terminal {
   press(keys: string): void;
   resize(columns: number, rows: number): void;
   kill(signal: NodeJS.Signals): void;
-  /** Until what stands there fits; fails when the command ends before. */
-  until(pattern: RegExp): Promise<void>;
+  /** What stands there when it first fits and nothing more is being drawn; fails when the command ends before. */
+  until(pattern: RegExp): Promise<readonly string[]>;
   readonly ended: Promise<TerminalEnd>;
 }
 
@@ -60,22 +60,28 @@ export function startInTerminal(command: readonly string[], options: TerminalOpt
   let text = '';
   let report = '';
   let isOver = false;
+  let drawn: NodeJS.Timeout | undefined;
   const waiting = new Set<() => void>();
   const look = (): void => {
     for (const check of waiting) check();
   };
+  const lookSoon = (): void => {
+    clearTimeout(drawn);
+    drawn = setTimeout(look, FRAME_MS);
+  };
   stdout.setEncoding('utf8').on('data', (part) => {
     text += part;
     screen.write(part);
-    look();
+    lookSoon();
   });
   news.setEncoding('utf8').on('data', (part) => {
     report += part;
-    look();
+    lookSoon();
   });
   const ended = new Promise<TerminalEnd>((resolve) => {
     child.on('close', () => {
       isOver = true;
+      clearTimeout(drawn);
       look();
       const how = /^(exit|signal) \d+$/m.exec(report)?.[0] ?? 'lost';
       resolve({ how, isRestored: /^restored$/m.test(report) });
@@ -100,18 +106,19 @@ export function startInTerminal(command: readonly string[], options: TerminalOpt
     until: (pattern) =>
       new Promise((resolve, reject) => {
         const check = (): void => {
-          const isThere = pattern.test(screen.lines.join('\n')) && report !== '';
+          const { lines } = screen;
+          const isThere = pattern.test(lines.join('\n')) && report !== '';
           if (!isThere && !isOver) return;
           waiting.delete(check);
-          if (isThere) setTimeout(resolve, FRAME_MS);
+          if (isThere) resolve(lines);
           else reject(new Error(`ended (${report.trim()}) without ${pattern}:\n${text}`));
         };
         waiting.add(check);
-        check();
+        lookSoon();
       }),
     ended,
   };
 }
 
-/** What is drawn comes in pieces: the rest of a frame is there a moment after its first lines. */
-const FRAME_MS = 150;
+/** What is drawn comes in pieces, at once one after the other: a frame is whole when none has come for so long. */
+const FRAME_MS = 60;
