@@ -46,6 +46,14 @@ export function idleLimit(lastKernelUs: number, pollUs: number, busy: number): n
   return Math.min(65_536, Math.max(16, Math.ceil((2 * lastKernelUs) / pollUs) * Math.max(1, busy)));
 }
 
+/** A pause below this is the host's, not the work's: kernels of some microseconds wait as long for a busy core. */
+const HICCUP_US = 50_000;
+
+/** And how long they must have found nothing: near an end and with short work, rounds are closer than `pollUs`. */
+export function idleUs(lastKernelUs: number, busy: number): number {
+  return Math.max(HICCUP_US, 2 * lastKernelUs * Math.max(1, busy));
+}
+
 /** Kinds of work that are remembered; when there are more, all are forgotten and learnt again. */
 const MOST_KINDS = 1024;
 /** What was passed at the first look took at most 90 % of what was expected, nobody knows how much less. */

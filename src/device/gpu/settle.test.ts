@@ -32,6 +32,20 @@ describe('polling', () => {
     expect(rig.loop.telemetry().blockingWaits).toBe(0);
   });
 
+  test('a hiccup of some milliseconds after short kernels is no reason to block', async () => {
+    const rig = new Rig();
+    await inALoop(rig, new Array(20).fill(300));
+    const x = await rig.alloc(64);
+    const stream = rig.stream();
+    rig.launch(stream, x, 300);
+    const { done } = stream.mark();
+    rig.turn(0);
+    for (const mark of rig.driver.inFlight) mark.end += 20_000;
+    rig.settle();
+    await done;
+    expect(rig.loop.telemetry().blockingWaits).toBe(0);
+  });
+
   test('one that takes very much longer than before is blocked on once, the one that was launched first', async () => {
     const rig = new Rig();
     await inALoop(rig, new Array(5).fill(1000));

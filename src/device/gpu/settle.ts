@@ -2,7 +2,7 @@ import type { MillraceError } from '../../kernel/error.js';
 import type { Report, ReportDetail } from '../device.js';
 import type { Driver, MarkDetail, MarkResult } from './driver.js';
 import { type MarkInFlight, nothingCarried, type WorkerLine } from './line.js';
-import { backOffUs, Expectations, idleLimit, restUs, stepUs, UNKNOWN_US } from './poll.js';
+import { backOffUs, Expectations, idleLimit, idleUs, restUs, stepUs, UNKNOWN_US } from './poll.js';
 
 /** How marks end that the main thread knows of. */
 export interface Ends {
@@ -36,6 +36,7 @@ export class Settler {
   /** The line that is looked at first; the next one in the next round. */
   #turn = 0;
   #idleRounds = 0;
+  #idleSinceUs = 0;
   #lastKernelUs = 0;
   /** Looks for late callbacks since something passed. */
   #late = 0;
@@ -72,7 +73,7 @@ export class Settler {
       any ||= passed;
     }
     if (any) this.#idleRounds = 0;
-    else if (looked) this.#idleRound();
+    else if (looked) this.#idleRound(nowUs);
     return any;
   }
 
@@ -204,9 +205,9 @@ export class Settler {
     return { ...detail, blockingWaits, blockedNs };
   }
 
-  /** A round that found nothing: one too many, and the worker waits in the driver. */
-  #idleRound(): void {
-    this.#idleRounds++;
+  /** A round that found nothing: one too many, for too long, and the worker waits in the driver. */
+  #idleRound(nowUs: number): void {
+    if (this.#idleRounds++ === 0) this.#idleSinceUs = nowUs;
     let busy = 0;
     let longest = this.#lastKernelUs;
     for (const { marks } of this.#lines) {
@@ -215,6 +216,7 @@ export class Settler {
       longest = Math.max(longest, this.#expected.of(marks.first.work) ?? UNKNOWN_US);
     }
     if (this.#idleRounds <= idleLimit(longest, stepUs(longest), busy)) return;
+    if (nowUs - this.#idleSinceUs < idleUs(longest, busy)) return;
     this.#idleRounds = 0;
     this.block();
   }
