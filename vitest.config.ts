@@ -35,6 +35,8 @@ export default defineConfig({
     pool: 'forks',
     sequence: { sequencer: LongestFirst },
     maxWorkers: 2,
+    // Real processes, terminals and drivers on a busy machine: the last lines name what passed only then, to be mended.
+    retry: 1,
     // Far above what anything takes on an idle machine: a busy one must not fail a test.
     testTimeout: long ? 60 * 60_000 : 180_000,
     hookTimeout: long ? 10 * 60_000 : 180_000,

@@ -17,7 +17,7 @@ orExit(ensureInstalled);
 ensureDebianPackages((text) => process.stderr.write(`millrace: ${text}\n`));
 
 /** @type {import('./reporter.mjs').Counts} */
-const total = { passed: 0, failed: 0, skipped: 0, reasons: {} };
+const total = { passed: 0, failed: 0, skipped: 0, reasons: {}, second: [] };
 // A build that fails does not end the run: the type check names the same errors, and other files' tests still tell something.
 step('build', build);
 step('type check', () => node('typescript/bin/tsc', ['--project', 'tsconfig.json']));
@@ -63,6 +63,7 @@ function tests() {
     total.failed += counts.failed;
     total.skipped += counts.skipped;
     total.reasons = counts.reasons;
+    total.second = counts.second;
     const ran = counts.passed + counts.failed + counts.skipped;
     if (ran === 0) process.stdout.write('no test ran\n');
     // vitest may fail for a reason that is no test's (a coverage limit, its own setup): that must show in the count.
@@ -81,6 +82,7 @@ function report() {
   const reasons = Object.entries(total.reasons).sort(([a], [b]) => a.localeCompare(b));
   process.stdout.write('\n');
   for (const [reason, times] of reasons) process.stdout.write(`skipped ${times}: ${reason}\n`);
+  for (const name of total.second) process.stdout.write(`passed only at the second try: ${name}\n`);
   process.stdout.write(`${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped\n`);
 }
 
