@@ -8,10 +8,10 @@ import { orphans, type Want, wrongEndings } from './ending.js';
 
 /**
  * Processes that end in every way there is, at a random moment, while the device opens or with work in flight: the right
- * exit code or signal, no crash, no hang, nothing left behind. 40 of them on native and 20 on wasm, five times as many in
+ * exit code or signal, no crash, no hang, nothing left behind. 20 of them on native and 10 on wasm, ten times as many in
  * the long run.
  */
-const RUNS = process.env.MILLRACE_LONG === '1' ? 200 : 40;
+const RUNS = process.env.MILLRACE_LONG === '1' ? 200 : 20;
 const LIMIT_MS = 10_000;
 
 const ways: Readonly<Record<string, Want>> = {

@@ -8,10 +8,10 @@ import { orphans, type Want, wrongEndings } from '../ending.js';
 
 /**
  * Processes that end in every way there is, at a random moment, while the device opens or with work in flight and some
- * with a compiler at work: the right exit code or signal, no crash, no hang, nothing left behind, compilers included. 24
- * of them, five times as many in the long run.
+ * with a compiler at work: the right exit code or signal, no crash, no hang, nothing left behind, compilers included. 12
+ * of them, ten times as many in the long run.
  */
-const RUNS = process.env.MILLRACE_LONG === '1' ? 120 : 24;
+const RUNS = process.env.MILLRACE_LONG === '1' ? 120 : 12;
 const LIMIT_MS = 30_000;
 
 const ways: Readonly<Record<string, Want>> = {
