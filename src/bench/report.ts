@@ -1,6 +1,9 @@
-import { duration, percent, rate } from '../console/format.js';
+import { bytes, duration, percent, rate, scaled } from '../console/format.js';
 import { table } from '../console/table.js';
+import { limitUnits } from './limits.js';
+import { type Machine, machineLine } from './machine.js';
 import type { Comparison, Measurement } from './measure.js';
+import { type Figure, isFigure, type NoFigure } from './suite.js';
 
 /** A comparison for people: one row per candidate, the ratio against the first where there are several. */
 export function comparisonTable({ measurements, ratios }: Comparison): string[] {
@@ -23,4 +26,46 @@ export function comparisonTable({ measurements, ratios }: Comparison): string[] 
 export function measurementFields(one: Measurement): Record<string, unknown> {
   const { name, unit, runs, rate: perSecond, seconds, digest } = one;
   return { name, unit, runs, perSecond, seconds, digest };
+}
+
+/** A suite's table: one row a figure, what bounds it beside it. */
+export const SUITE_HEADING = ['', '', 'device', 'median', '', 'spread', 'of the limit', 'fed', 'per J', 'peak memory'];
+export const SUITE_RIGHT = [3, 4, 5, 7, 8, 9];
+
+export function figureRow(one: Figure): string[] {
+  const { bound } = one;
+  return [
+    one.workload,
+    one.name,
+    one.device,
+    rate(one.rate.median, one.unit),
+    one.bytesPerSecond === undefined || one.unit === 'B' ? '' : rate(one.bytesPerSecond, 'B'),
+    percent(one.rate.relative),
+    bound ? `${percent(bound.share)} of ${rate(bound.perSecond, limitUnits[bound.limit])} ${bound.limit}` : '',
+    one.fed === undefined ? '' : percent(one.fed),
+    one.perJoule === undefined ? '' : scaled(one.perJoule) + one.unit,
+    bytes(one.hostBytes + (one.deviceBytes ?? 0)),
+  ];
+}
+
+/** The same for programs. */
+export function figureFields(one: Figure): Record<string, unknown> {
+  const { rate: perSecond, ...others } = one;
+  return { ...others, perSecond };
+}
+
+export function markdownOf(date: string, host: Machine, all: readonly (Figure | NoFigure)[]): string {
+  const row = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
+  const figures = all.filter(isFigure);
+  const missing = all.filter((one): one is NoFigure => !isFigure(one));
+  return [
+    `${date}, ${machineLine(host)}`,
+    ...host.devices.map(({ id, name }) => `- ${id}: ${name}`),
+    '',
+    row([...SUITE_HEADING, 'checked by']),
+    row([...SUITE_HEADING, ''].map((_, at) => (SUITE_RIGHT.includes(at) ? '---:' : '---'))),
+    ...figures.map((one) => row([...figureRow(one), one.checkedBy])),
+    ...(missing.length > 0 ? ['', 'No figure:', ''] : []),
+    ...missing.map(({ workload, name, device, reason }) => `- ${workload} on ${device}, ${name}: ${reason}`),
+  ].join('\n');
 }

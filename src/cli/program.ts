@@ -30,7 +30,7 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   run: async () => (await import('./run/command.js')).runCommand(),
   jobs: async () => (await import('./jobs/command.js')).jobsCommand(),
   kernel: async () => (await import('./kernel.js')).kernelCommand(),
-  bench: async () => (await import('./bench.js')).benchCommand(),
+  bench: async () => (await import('./bench/command.js')).benchCommand(),
   tune: async () => (await import('./tune.js')).tuneCommand(),
   block: async () => (await import('../workload/block/command.js')).blockCommand(),
   words: async () => (await import('../workload/words/command.js')).wordsCommand(),

@@ -29,26 +29,38 @@ const prefix = headerPrefix(genesis);
 const target = targetFromBits(genesis.bits);
 
 /** The rate that a job has: the same window in chunks that the engine keeps in flight, from its beginning to its end. */
-export async function fedRateOf(device: Device, runs: number, options: EngineOptions): Promise<Candidate> {
+export async function fedRateOf(
+  device: Device,
+  runs: number,
+  options: EngineOptions,
+  seconds = RUN_SECONDS,
+): Promise<FedCandidate> {
   const setting = await settingFor(device, blockTunable);
   const { scan } = await openScan(device, setting, target);
-  const piece = genesisWindow(await countFor(RUN_SECONDS, scan));
+  const piece = genesisWindow(await countFor(seconds, scan));
   const feeding = await tunedFeeding([device], blockTunable);
   const engine = { feeding, ...options, pipeline: options.pipeline ?? 'poll' };
   const flow = nonceFlow({ prefix, target, most: NONCES }, setting);
   const space = between(BigInt(piece.base), BigInt(piece.base + piece.count));
+  let share: number | undefined;
   const run = async () => {
     const fed = new Engine([device], engine);
     const hits: number[] = [];
     try {
       const found = search(flow, { engine: fed, space });
       for await (const { nonce } of found) hits.push(nonce);
+      share = fed.devices[0]?.fed;
     } finally {
       await fed.close();
     }
     return outcome(device, piece, hits);
   };
-  return { name: `${nameOf(device, setting)}, fed (${engine.pipeline})`, unit: 'H', runs, run };
+  return { name: `${nameOf(device, setting)}, fed (${engine.pipeline})`, unit: 'H', runs, run, fed: () => share };
+}
+
+/** And the share of the last run's time that the device had work. */
+export interface FedCandidate extends Candidate {
+  fed(): number | undefined;
 }
 
 function outcome(device: Device, { base, count }: Piece, hits: readonly number[]): { work: number; digest: string } {

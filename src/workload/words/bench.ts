@@ -1,5 +1,3 @@
-import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { machine, machineLine } from '../../bench/machine.js';
 import { type Candidate, compare, LEAST_RUNS } from '../../bench/measure.js';
@@ -16,10 +14,8 @@ import type { Device } from '../../device/device.js';
 import { openDevice } from '../../device/registry.js';
 import { recordedDigests } from './digests.js';
 import type { Layout } from './layout.js';
-import { parseMask, widthOf } from './mask.js';
-import { isThere, pipeRate } from './peers.js';
+import { pipes } from './peers.js';
 import { digestOf, hostRate, residentRate, smallRate, type Way, type WordRate } from './rate.js';
-import { wordsOf } from './words.js';
 
 /** `millrace bench words` */
 export function wordsBench(): Command {
@@ -132,23 +128,12 @@ interface Told {
 
 async function pipe(output: Output, { device, threads }: BenchOptions, runs: number): Promise<void> {
   const rows = [];
-  // All words of a mask, so that the peer can end by itself; about 1 GB.
   for (const mask of ['?l?l?l?l?l?d?d', 'abc?l?l?l?l?l?d']) {
-    const { size } = wordsOf(parseMask(mask));
-    const words = Number(size);
-    const bytes = words * (widthOf(parseMask(mask)) ?? 0) + words;
-    const main = join(dirname(createRequire(import.meta.url).resolve('millrace/package.json')), 'dist/cli/main.js');
-    const own = (...more: string[]) => [process.execPath, main, 'words', mask, '--device', device, ...more];
-    const all = threads === undefined ? [] : ['--threads', String(threads)];
-    const candidates: Candidate[] = [
-      ...((await isThere('mp64')) ? [pipeRate(`mp64 ${mask} | wc -c`, ['mp64', mask], bytes, runs)] : []),
-      pipeRate(`millrace words ${mask} --threads 1 | wc -c`, own('--threads', '1'), bytes, runs),
-      pipeRate(`millrace words ${mask} | wc -c`, own(...all), bytes, runs),
-    ];
+    const { candidates, wordBytes } = await pipes(mask, { device, runs, ...(threads !== undefined && { threads }) });
     rows.push(
       ...(await measured(
         output,
-        candidates.map((one) => ({ ...one, wordBytes: bytes / words })),
+        candidates.map((one) => ({ ...one, wordBytes })),
       )),
     );
   }

@@ -1,0 +1,172 @@
+import type { Device, DeviceBuffer, Report, Stream } from '../device/device.js';
+import { cell, type Expr, items, type Kernel, loop, read, rw, u32 } from '../kernel/index.js';
+
+/** What bounds work on a device. Each is measured here, as the most that was seen. */
+export type Limit = 'write' | 'copy' | 'to device' | 'to host' | 'integer';
+
+export const limitUnits: Readonly<Record<Limit, string>> = {
+  write: 'B',
+  copy: 'B',
+  'to device': 'B',
+  'to host': 'B',
+  integer: 'op',
+};
+
+/**
+ * How much of `limit` a device does in a second.
+ *
+ *   write      bytes stored into its memory by a kernel, or by the runtime's own fill
+ *   copy       bytes read and written, both counted
+ *   to device  bytes from the host's (page-locked) memory; `to host` the other way
+ *   integer    additions, rotations and three-input logic of 32 bits, a third each, as hash functions have them
+ */
+export async function measureLimit(device: Device, limit: Limit): Promise<number> {
+  const stream = device.stream();
+  const held: { free(): void }[] = [];
+  try {
+    const trials = await triesOf[limit](device, stream, held);
+    let most = 0;
+    for (const { work, queue } of trials) {
+      for (let run = 0; run < RUNS; run++) {
+        queue();
+        most = Math.max(most, work / secondsOf(await stream.mark().done));
+      }
+    }
+    return most;
+  } finally {
+    for (const one of held) one.free();
+    stream.close();
+  }
+}
+
+/** One thing that can be timed: how much it does, and the commands that do it. */
+interface Try {
+  readonly work: number;
+  queue(): void;
+}
+
+type Tries = (device: Device, stream: Stream, held: { free(): void }[]) => Promise<readonly Try[]>;
+
+/** The first warms up; the most counts. */
+const RUNS = 6;
+
+const triesOf: Readonly<Record<Limit, Tries>> = {
+  write: async (device, stream, held) => {
+    const [out] = await buffers(device, 1, held);
+    const job = await bound(device, stores(quadsOf(device)));
+    const count = out.bytes / 16 / quadsOf(device);
+    return [
+      { work: out.bytes, queue: () => stream.launch({ job, count, buffers: { out } }) },
+      { work: out.bytes, queue: () => stream.fill(out, 0x5a5a_5a5a) },
+    ];
+  },
+  copy: async (device, stream, held) => {
+    const [from, out] = await buffers(device, 2, held);
+    const job = await bound(device, copies(quadsOf(device)));
+    const count = out.bytes / 16 / quadsOf(device);
+    return [
+      { work: 2 * out.bytes, queue: () => stream.launch({ job, count, buffers: { from, out } }) },
+      { work: 2 * out.bytes, queue: () => stream.copy(from, out, out.bytes) },
+    ];
+  },
+  'to device': (device, stream, held) => transfers(device, held, (buffer, bytes) => stream.write(buffer, bytes)),
+  'to host': (device, stream, held) => transfers(device, held, (buffer, bytes) => stream.read(buffer, bytes)),
+  integer: async (device, stream, held) => {
+    const job = await bound(device, operations());
+    let count = 2 ** 12;
+    let out = await device.alloc(count * 4);
+    held.push({ free: () => out.free() });
+    const queue = (): void => stream.launch({ job, count, buffers: { out } });
+    for (;;) {
+      queue();
+      const seconds = secondsOf(await stream.mark().done);
+      if (seconds >= LEAST_SECONDS || count >= 2 ** 26) break;
+      count = Math.min(2 ** 26, count * (seconds < LEAST_SECONDS / 8 ? 8 : 2));
+      out.free();
+      out = await device.alloc(count * 4);
+    }
+    return [{ work: count * ROUNDS * CHAINS * 3, queue }];
+  },
+};
+
+const LEAST_SECONDS = 0.05;
+
+const secondsOf = ({ startedNs, endedNs }: Report): number => Math.max(1, Number(endedNs - startedNs)) / 1e9;
+
+/** Neighbouring quads of an item: a warp's stores join by themselves, a core's do not. */
+const quadsOf = ({ info }: Device): number => (info.processor === 'gpu' ? 1 : 16);
+
+/** More than caches hold, and no more than an eighth of what there is. */
+async function buffers<N extends 1 | 2>(device: Device, count: N, held: { free(): void }[]) {
+  const { processor, memoryBytes, limits } = device.info;
+  const wanted = processor === 'gpu' ? 2 ** 30 : 2 ** 28;
+  const bytes = 2 ** Math.floor(Math.log2(Math.min(wanted, memoryBytes / 8, limits.bufferBytes)));
+  const made: DeviceBuffer[] = [];
+  for (let k = 0; k < count; k++) {
+    const buffer = await device.alloc(bytes);
+    made.push(buffer);
+    held.push(buffer);
+  }
+  return made as N extends 1 ? [DeviceBuffer] : [DeviceBuffer, DeviceBuffer];
+}
+
+async function transfers(
+  device: Device,
+  held: { free(): void }[],
+  transfer: (buffer: DeviceBuffer, bytes: Uint8Array) => void,
+): Promise<readonly Try[]> {
+  const bytes = 2 ** 26;
+  const buffer = await device.alloc(bytes);
+  held.push(buffer);
+  const host = await device.host(bytes);
+  held.push(host);
+  return [{ work: bytes, queue: () => transfer(buffer, host.bytes) }];
+}
+
+const bound = async (device: Device, kernel: Kernel) => (await device.compile(kernel)).bind({});
+
+const quad = (first: Expr<'u32'>): [Expr<'u32'>, Expr<'u32'>, Expr<'u32'>, Expr<'u32'>] => [
+  first,
+  first.add(1),
+  first.add(2),
+  first.add(3),
+];
+
+const stores = (quads: number): Kernel =>
+  items('write', { buffers: { out: rw(u32) }, lanes: 1 }, ({ item, buffers: { out } }) => {
+    const first = item.mul(quads);
+    for (let k = 0; k < quads; k++) out.set4(first.add(k), quad(item));
+  });
+
+const copies = (quads: number): Kernel =>
+  items('copy', { buffers: { from: read(u32), out: rw(u32) }, lanes: 1 }, ({ item, buffers: { from, out } }) => {
+    const first = item.mul(quads);
+    for (let k = 0; k < quads; k++) out.set4(first.add(k), from.at4(first.add(k)));
+  });
+
+/** Independent of each other, so that none waits for the one before it. */
+const CHAINS = 4;
+const ROUNDS = 1024;
+
+const operations = (): Kernel =>
+  items('integer', { buffers: { out: rw(u32) } }, ({ item, buffers: { out } }) => {
+    const cells = Array.from({ length: CHAINS }, (_, k) => cell('u32', item.add(k)));
+    const other = item.xor(0x9e37_79b9);
+    const third = item.mul(5);
+    loop(ROUNDS / 16, () => {
+      for (let k = 0; k < 16; k++) {
+        for (const one of cells)
+          one.set(
+            one
+              .add(other)
+              .rotl(7 + (k % 9))
+              .xor(other)
+              .xor(third),
+          );
+      }
+    });
+    out.set(
+      item,
+      cells.map((one): Expr<'u32'> => one).reduce((sum, one) => sum.xor(one)),
+    );
+  });

@@ -1,0 +1,102 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Device } from '../device/device.js';
+import { openDevice } from '../device/registry.js';
+import { MillraceError } from '../kernel/error.js';
+import { verdictsOf } from './baseline.js';
+import type { BenchCase } from './case.js';
+import { type Limit, measureLimit } from './limits.js';
+import { markdownOf } from './report.js';
+import { type Figure, isFigure, runSuite } from './suite.js';
+
+let device: Device;
+beforeAll(async () => {
+  device = await openDevice('wasm', { threads: 1 });
+});
+afterAll(() => device.close());
+
+/** A case whose runs say themselves how long they took. */
+function taking(seconds: number, more: Partial<BenchCase> = {}): BenchCase {
+  const open = async (_: Device, { runs }: { readonly runs: number }) => ({
+    name: 'steady',
+    unit: 'H',
+    runs,
+    run: async () => ({ seconds, work: 120, digest: 'same' }),
+    fed: () => 0.97,
+    close: () => {},
+  });
+  return { name: 'steady', checkedBy: 'hand', open, ...more };
+}
+
+const options = { runs: 5, seconds: 0.01, isFull: false };
+async function figures(...cases: BenchCase[]) {
+  const all = [];
+  for await (const one of runSuite([{ workload: 'block', cases }], [device], options)) all.push(one);
+  return all;
+}
+const onlyFigure = async (one: BenchCase): Promise<Figure> => {
+  const [figure] = await figures(one);
+  if (!figure || !isFigure(figure)) throw new Error('there is no figure');
+  return figure;
+};
+
+describe('a suite', () => {
+  it('gives rates, bytes and the share of a limit', async () => {
+    const one = await onlyFigure(taking(2, { unitBytes: 8, bound: { limit: 'integer', perUnit: 3 } }));
+    expect(one).toMatchObject({
+      workload: 'block',
+      device: 'wasm',
+      unit: 'H',
+      runs: 5,
+      bytesPerSecond: 480,
+      fed: 0.97,
+    });
+    expect(one.rate).toEqual({ median: 60, min: 60, max: 60, relative: 0 });
+    expect(one.bound?.limit).toBe('integer');
+    expect(one.bound?.share).toBeCloseTo(180 / (one.bound?.perSecond ?? 0), 12);
+  });
+
+  it('leaves out what is long, and says why there is no figure', async () => {
+    const wrong = async () => {
+      throw new MillraceError({ code: 'device-failed', message: 'it reported nonsense' });
+    };
+    const all = await figures(
+      taking(1, { name: 'long', isLong: true }),
+      taking(1, { name: 'lacking', lacks: () => 'it has no 64-bit floats' }),
+      taking(1, { name: 'wrong', open: wrong }),
+    );
+    expect(all).toEqual([
+      { workload: 'block', name: 'lacking', device: 'wasm', reason: 'it has no 64-bit floats', isWrong: false },
+      { workload: 'block', name: 'wrong', device: 'wasm', reason: 'it reported nonsense', isWrong: true },
+    ]);
+    const host = { cpu: 'a CPU', cores: 2, node: '20', platform: 'linux x64', devices: [] };
+    expect(markdownOf('2026-01-01', host, all)).toContain('- block on wasm, wrong: it reported nonsense');
+  });
+});
+
+describe('saved figures', () => {
+  const named = (id: string): string | undefined => (id === 'wasm' ? 'a CPU' : undefined);
+  const saved = (figure: Figure, name = 'a CPU') => ({
+    machine: { devices: [{ id: 'wasm', name }] },
+    figures: [figure],
+  });
+
+  it('a slowdown of more than a tenth is a loss, a smaller one is not', async () => {
+    const before = await onlyFigure(taking(1));
+    const lossOf = async (seconds: number) =>
+      verdictsOf([await onlyFigure(taking(seconds))], named, saved(before)).map(({ isLost }) => isLost);
+    expect(await lossOf(1.25)).toEqual([true]);
+    expect(await lossOf(1.05)).toEqual([false]);
+    expect(await lossOf(0.5)).toEqual([false]);
+  });
+
+  it('inside the spreads nothing is lost, and another machine says nothing', async () => {
+    const now = await onlyFigure(taking(2));
+    const wide = { ...now, rate: { median: 120, min: 59, max: 130, relative: 0.6 } };
+    expect(verdictsOf([now], named, saved(wide))[0]?.isLost).toBe(false);
+    expect(verdictsOf([now], named, saved(now, 'another'))).toEqual([]);
+  });
+});
+
+it.each<Limit>(['write', 'copy', 'to device', 'to host', 'integer'])('the limit %s can be measured', async (limit) => {
+  expect(await measureLimit(device, limit)).toBeGreaterThan(1e6);
+});

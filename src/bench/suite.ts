@@ -1,0 +1,138 @@
+import type { Device, Sensors } from '../device/device.js';
+import { NO_ENERGY, use } from '../engine/energy.js';
+import { MillraceError } from '../kernel/error.js';
+import type { BenchCase, Benched, CaseOptions, OpenCase } from './case.js';
+import { type Limit, measureLimit } from './limits.js';
+import { measure, type Spread } from './measure.js';
+
+/** One line of the report. */
+export interface Figure {
+  readonly workload: string;
+  readonly name: string;
+  readonly device: string;
+  readonly unit: string;
+  readonly runs: number;
+  readonly rate: Spread;
+  readonly seconds: Spread;
+  readonly checkedBy: string;
+  readonly digest: string;
+  readonly bytesPerSecond: number | undefined;
+  /** What bounds it on this device, and how much of that it reaches. */
+  readonly bound: { readonly limit: Limit; readonly perSecond: number; readonly share: number } | undefined;
+  /** The share of the time that the device had work. */
+  readonly fed: number | undefined;
+  readonly perJoule: number | undefined;
+  /** The most memory that this process has had by then, and what the card said was taken. */
+  readonly hostBytes: number;
+  readonly deviceBytes: number | undefined;
+}
+
+/** No figure, and why. `isWrong`: the device gave wrong results. */
+export interface NoFigure {
+  readonly workload: string;
+  readonly name: string;
+  readonly device: string;
+  readonly reason: string;
+  readonly isWrong: boolean;
+}
+
+/** All cases on all devices, one after the other; limits are measured once per device, when a case first asks. */
+export async function* runSuite(
+  benched: readonly Benched[],
+  devices: readonly Device[],
+  options: CaseOptions,
+): AsyncGenerator<Figure | NoFigure> {
+  for (const device of devices) {
+    const limits = new Map<Limit, number>();
+    for (const { workload, cases } of benched) {
+      for (const one of cases) {
+        if (one.isLong && !options.isFull) continue;
+        yield await figureOf(workload, one, device, options, limits);
+      }
+    }
+  }
+}
+
+export const isFigure = (one: Figure | NoFigure): one is Figure => 'rate' in one;
+
+async function figureOf(
+  workload: string,
+  one: BenchCase,
+  device: Device,
+  options: CaseOptions,
+  limits: Map<Limit, number>,
+): Promise<Figure | NoFigure> {
+  const about = { workload, name: one.name, device: device.info.id };
+  const lacks = one.lacks?.(device.info);
+  if (lacks !== undefined) return { ...about, reason: lacks, isWrong: false };
+  let open: OpenCase | undefined;
+  try {
+    open = await one.open(device, options);
+    const energy = new EnergyOf(device);
+    const { unit, runs, rate, seconds, digest } = await measure(energy.around(open));
+    const { unitBytes } = one;
+    return {
+      ...about,
+      unit,
+      runs,
+      rate,
+      seconds,
+      checkedBy: one.checkedBy,
+      digest,
+      bytesPerSecond: unitBytes === undefined ? undefined : rate.median * unitBytes,
+      bound: await boundOf(one, device, rate.median, limits),
+      fed: open.fed?.(),
+      perJoule: energy.perJoule,
+      hostBytes: process.resourceUsage().maxRSS * 1024,
+      deviceBytes: energy.last?.memoryUsedBytes,
+    };
+  } catch (error) {
+    if (!(error instanceof MillraceError)) throw error;
+    return { ...about, reason: error.message.split('\n')[0] ?? '', isWrong: error.code === 'device-failed' };
+  } finally {
+    await open?.close();
+  }
+}
+
+async function boundOf({ bound }: BenchCase, device: Device, rate: number, limits: Map<Limit, number>) {
+  if (!bound) return undefined;
+  const { limit, perUnit } = bound;
+  const perSecond = limits.get(limit) ?? (await measureLimit(device, limit));
+  limits.set(limit, perSecond);
+  return { limit, perSecond, share: (rate * perUnit) / perSecond };
+}
+
+/** Work and joules over the runs, warm-up included: sensors are slow, and seconds of work make them even. */
+class EnergyOf {
+  readonly #device: Device;
+  #energy = NO_ENERGY;
+  #work = 0;
+  last: Sensors | undefined;
+
+  constructor(device: Device) {
+    this.#device = device;
+  }
+
+  around(open: OpenCase): OpenCase {
+    // The clock around it would count the sensors' time too.
+    const run = async () => {
+      await this.#ask();
+      const begun = performance.now();
+      const done = await open.run();
+      const seconds = done.seconds ?? (performance.now() - begun) / 1000;
+      await this.#ask();
+      this.#work += done.work;
+      return { ...done, seconds };
+    };
+    return { ...open, run };
+  }
+
+  get perJoule(): number | undefined {
+    return this.#energy.joules > 0 ? this.#work / this.#energy.joules : undefined;
+  }
+
+  async #ask(): Promise<void> {
+    this.last = await this.#device.sensors?.();
+    this.#energy = use(this.#energy, this.last, performance.now());
+  }
+}

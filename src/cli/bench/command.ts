@@ -1,0 +1,19 @@
+import { Command } from 'commander';
+import { blockBench } from '../../workload/block/bench.js';
+import { encodeBench } from '../../workload/encode/bench.js';
+import { gapsBench } from '../../workload/gaps/bench.js';
+import { uhashBench } from '../../workload/uhash/bench.js';
+import { wordsBench } from '../../workload/words/bench.js';
+import { suiteCommand } from './suite-command.js';
+
+/** `millrace bench …`: all workloads in short, or one in full; each workload brings its own. */
+export function benchCommand(): Command {
+  return new Command('bench')
+    .description('figures of all workloads, of one next to its peers')
+    .addCommand(suiteCommand(), { isDefault: true })
+    .addCommand(blockBench())
+    .addCommand(uhashBench())
+    .addCommand(encodeBench())
+    .addCommand(gapsBench())
+    .addCommand(wordsBench());
+}
