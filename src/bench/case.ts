@@ -1,6 +1,7 @@
 import type { Device, DeviceInfo } from '../device/device.js';
 import type { Limit } from './limits.js';
 import type { Candidate } from './measure.js';
+import type { Sized } from './scaling.js';
 
 /**
  * One figure that a workload has on every device. Its results are checked against what is known from elsewhere: a run
@@ -43,6 +44,8 @@ export interface Benched {
   readonly cases: readonly BenchCase[];
   /** Others who do the same work, those that are installed, to be run in turn with ours. */
   peers?(device: Device, wanted: CaseOptions): Promise<SideBySide>;
+  /** The same work in any size, as one job over all of the devices. `most` where it is known. */
+  sized?(devices: readonly Device[], most?: number): Promise<Sized>;
 }
 
 export interface SideBySide {

@@ -26,6 +26,7 @@ import type { Device } from '../../device/device.js';
 import { openDevice, openDevices } from '../../device/registry.js';
 import { MillraceError } from '../../kernel/error.js';
 import { benched } from '../../workload/cases.js';
+import { tellScaling } from './scaling.js';
 
 /** `millrace bench`, by its whole name `millrace bench all` */
 export function suiteCommand(): Command {
@@ -40,6 +41,7 @@ export function suiteCommand(): Command {
     )
     .addOption(flag('--full', 'also what takes minutes'))
     .addOption(flag('--peers', 'then others who do the same work, those installed, in turn with ours on the CPU'))
+    .addOption(flag('--scaling', 'then cost against work over four decades, and one device against several'))
     .addOption(valued('--save <file>', 'all figures as JSON, to compare with later'))
     .addOption(valued('--markdown <file>', 'the table as Markdown, with the machine and the date'))
     .addOption(valued('--compare <file>', 'saved figures: exit status 1 where one has lost more than a tenth'));
@@ -58,6 +60,7 @@ interface SuiteCommandOptions extends OpeningOptions {
   readonly runs: number;
   readonly full?: boolean;
   readonly peers?: boolean;
+  readonly scaling?: boolean;
   readonly save?: string;
   readonly markdown?: string;
   readonly compare?: string;
@@ -92,6 +95,7 @@ async function suite({ output, options: given, args, signal }: Call<SuiteCommand
     output.line(`\n${plural(figures.length, 'figure')} in ${duration((performance.now() - begun) / 1000)}`);
     keep(given, host, all);
     if (given.peers) await sideBySide(output, wanted, devices, how);
+    if (given.scaling) await tellScaling(output, wanted, devices);
     const verdicts = baseline ? verdictsOf(figures, nameIn(devices), baseline) : [];
     if (baseline) tellVerdicts(output, verdicts);
     for (const device of devices) await opening.tell(device);

@@ -1,7 +1,7 @@
 import type { Benched } from '../../bench/case.js';
 import { openDevice } from '../../device/registry.js';
 import { peers } from './peers.js';
-import { fedRateOf, rateOf } from './rate.js';
+import { fedRateOf, rateOf, sizedOn } from './rate.js';
 
 /** Additions, rotations, shifts and three-input logic of a hash, as `millrace kernel stats block` counts them. */
 const OPERATIONS = 2851;
@@ -19,6 +19,7 @@ export const blockCases: Benched = {
       },
     },
   ],
+  sized: sizedOn,
   peers: async (device, { runs }) => {
     const own = await openDevice(device.info.id, { threads: 1 });
     const others = await peers(runs);

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Candidate } from '../../bench/measure.js';
+import { mostOf, type Sized } from '../../bench/scaling.js';
 import { plural } from '../../console/format.js';
 import type { Device } from '../../device/device.js';
 import { between, Engine, type EngineOptions, search } from '../../engine/index.js';
@@ -102,4 +103,24 @@ function wrong({ info: { id } }: Device, what: string): MillraceError {
     asked: `the block kernel on ${id}`,
     advice: `run \`millrace selftest --device ${id}\`; a figure for wrong results is worth nothing`,
   });
+}
+
+/** Nonces from 0 on, as one job over all of the devices: what scaling is measured with. */
+export async function sizedOn(devices: readonly Device[], most?: number): Promise<Sized> {
+  const flow = nonceFlow({ prefix, target, most: NONCES }, {});
+  const run = async (work: number): Promise<number> => {
+    const begun = performance.now();
+    const engine = new Engine([...devices], { pipeline: 'poll' });
+    const hits: number[] = [];
+    try {
+      for await (const { nonce } of search(flow, { engine, space: BigInt(work) })) hits.push(nonce);
+    } finally {
+      await engine.close();
+    }
+    const known = GENESIS_NONCES.filter((nonce) => nonce < work);
+    if (hits.join() !== known.join()) throw wrong(devices[0] as Device, `nonces ${hits.join(', ')}`);
+    return (performance.now() - begun) / 1000;
+  };
+  await run(1); // compiles
+  return { unit: 'H', isItem: true, most: most ?? (await mostOf(run, NONCES)), run, close: () => {} };
 }

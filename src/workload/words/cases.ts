@@ -2,7 +2,7 @@ import type { Benched } from '../../bench/case.js';
 import { MillraceError } from '../../kernel/error.js';
 import { recordedDigests } from './digests.js';
 import { pipes } from './peers.js';
-import { digestOf, hostRate, residentRate } from './rate.js';
+import { digestOf, hostRate, residentRate, sizedOn } from './rate.js';
 
 /** Words of the recorded digest that comes before each figure; the larger ones are `bench words`' own. */
 const RECORDED = 1_000_000;
@@ -38,6 +38,7 @@ export const wordsCases: Benched = {
       },
     },
   ],
+  sized: sizedOn,
   peers: async (device, { runs, isFull }) => {
     const mask = '?l?l?l?l?l?d';
     const { candidates, absent } = await pipes(mask, { device: device.info.id, runs, isFull });

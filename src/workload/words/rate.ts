@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Candidate } from '../../bench/measure.js';
+import { mostOf, type Sized } from '../../bench/scaling.js';
 import type { Device } from '../../device/device.js';
 import { MillraceError } from '../../kernel/error.js';
 import { DeviceRing } from './device-ring.js';
@@ -100,6 +101,24 @@ export async function hostRate(device: Device, count: number, way: Way, runs: nu
   const how = { sync: 'one chunk at a time', async: 'several chunks', direct: 'one call' }[way];
   const name = `${count / 1e6} M words of 10, packed, to host memory: ${how}`;
   return { name, unit: 'B', runs, warmup: 2, run, wordBytes: characters, close: () => generator.close() };
+}
+
+/** Words of 10 from the first on, in batches to host memory, by all of the devices: what scaling is measured with. */
+export async function sizedOn(devices: readonly Device[], most?: number): Promise<Sized> {
+  const generator = await createGenerator({ devices: [...devices], mode: 'async' });
+  configure(generator, 'packed');
+  const run = async (work: number): Promise<number> => {
+    const begun = performance.now();
+    let bytes = 0;
+    for await (const batch of generator.batches(0n, work)) {
+      bytes += batch.bytes.length;
+      batch.release();
+    }
+    if (bytes !== work * 10) throw wrong(devices[0] as Device, `${bytes} bytes of ${work} words`);
+    return (performance.now() - begun) / 1000;
+  };
+  await run(1);
+  return { unit: 'words', most: most ?? (await mostOf(run, 10 ** 10)), run, close: () => generator.close() };
 }
 
 /** Small batches, each asked for by itself, some of them at a time. */

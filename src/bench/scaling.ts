@@ -1,0 +1,87 @@
+import type { Device } from '../device/device.js';
+
+/** Work of any size: what scaling is measured with. */
+export interface Sized {
+  readonly unit: string;
+  /** One unit is one item of its kernel: then virtual devices can be given a speed in units. */
+  readonly isItem?: boolean;
+  /** The largest size, some tenths of a second to some seconds on the devices it was made for. */
+  readonly most: number;
+  /** Does so much, and checks it; seconds. */
+  run(work: number): Promise<number>;
+  close(): void | Promise<void>;
+}
+
+/** One size, by the best of some runs: what else the machine does only ever adds. */
+export interface Point {
+  readonly work: number;
+  readonly seconds: number;
+  /** Memory of this process after it. */
+  readonly residentBytes: number;
+}
+
+/** `seconds = fixed + work / perSecond`, and how far the points are from it at most, as a share. */
+export interface Fit {
+  readonly fixed: number;
+  readonly perSecond: number;
+  readonly off: number;
+}
+
+export const DECADES = 4;
+const RUNS = 3;
+
+/** The least power of ten that takes a third of a second, at most `limit`. */
+export async function mostOf(run: (work: number) => Promise<number>, limit: number): Promise<number> {
+  for (let work = 10_000; ; work *= 10) {
+    if (work * 10 > limit || (await run(work)) > 1 / 3) return work;
+  }
+}
+
+/** Cost against work, from a ten-thousandth of the most to all of it. */
+export async function pointsOf(sized: Sized): Promise<Point[]> {
+  const points: Point[] = [];
+  for (let decade = DECADES; decade >= 0; decade--) {
+    const work = Math.max(1, Math.round(sized.most / 10 ** decade));
+    let seconds = Number.POSITIVE_INFINITY;
+    for (let run = 0; run < RUNS; run++) seconds = Math.min(seconds, await sized.run(work));
+    points.push({ work, seconds, residentBytes: process.memoryUsage.rss() });
+  }
+  return points;
+}
+
+/** Least squares of the relative errors: each decade counts alike, not only the largest. */
+export function fitOf(points: readonly Point[]): Fit {
+  let [ww, w1, w0, s1, s0] = [0, 0, 0, 0, 0];
+  for (const { work, seconds } of points) {
+    const weight = 1 / seconds ** 2;
+    w0 += weight;
+    w1 += weight * work;
+    ww += weight * work * work;
+    s0 += weight * seconds;
+    s1 += weight * seconds * work;
+  }
+  const determinant = w0 * ww - w1 * w1;
+  const slope = (w0 * s1 - w1 * s0) / determinant;
+  const fixed = (s0 * ww - s1 * w1) / determinant;
+  const off = Math.max(...points.map(({ work, seconds }) => Math.abs(fixed + slope * work - seconds) / seconds));
+  return { fixed, perSecond: 1 / slope, off };
+}
+
+/** Rates of the same work on the first one, two … of the devices. */
+export async function devicesScaling(
+  devices: readonly Device[],
+  sizedOn: (devices: readonly Device[]) => Promise<Sized>,
+): Promise<{ readonly devices: number; readonly perSecond: number }[]> {
+  const found = [];
+  for (let count = 1; count <= devices.length; count *= 2) {
+    const sized = await sizedOn(devices.slice(0, count));
+    try {
+      let seconds = Number.POSITIVE_INFINITY;
+      for (let run = 0; run < RUNS; run++) seconds = Math.min(seconds, await sized.run(sized.most));
+      found.push({ devices: count, perSecond: sized.most / seconds });
+    } finally {
+      await sized.close();
+    }
+  }
+  return found;
+}

@@ -1,0 +1,72 @@
+import type { Benched } from '../../bench/case.js';
+import { devicesScaling, fitOf, pointsOf } from '../../bench/scaling.js';
+import { bytes, count, duration, percent, plural, rate } from '../../console/format.js';
+import type { Output } from '../../console/output.js';
+import { table } from '../../console/table.js';
+import type { Device } from '../../device/device.js';
+import { virtualDevices } from '../../engine/virtual.js';
+
+/** Cost against work over four decades on the first device, then the same work on one, two and more devices. */
+export async function tellScaling(
+  output: Output,
+  benched: readonly Benched[],
+  devices: readonly Device[],
+): Promise<void> {
+  const [first] = devices;
+  for (const { workload, sized } of benched) {
+    if (!first || !sized) continue;
+    const own = await sized([first]);
+    const points = await pointsOf(own);
+    await own.close();
+    const fit = fitOf(points);
+    output.event('scaling', { workload, device: first.info.id, unit: own.unit, points, fit });
+    output.line(`\n${output.style.bold(`${workload}: cost against work, on ${first.info.id}`)}`);
+    const rows = points.map(({ work, seconds, residentBytes }) => [
+      count(work),
+      duration(seconds),
+      rate(work / seconds, own.unit),
+      bytes(residentBytes),
+    ]);
+    for (const line of table([[own.unit, 'time', '', 'memory'], ...rows], { right: [0, 1, 2, 3] })) output.line(line);
+    output.line(
+      `time = ${duration(Math.max(0, fit.fixed))} + work / ${rate(fit.perSecond, own.unit)}, off by ${percent(fit.off)} at most`,
+    );
+    if (devices.length === 1 && !own.isItem) continue;
+    await tellDevices(output, { workload, sized }, devices, {
+      unit: own.unit,
+      most: own.most,
+      perSecond: fit.perSecond,
+    });
+  }
+}
+
+/** Virtual devices are this much slower than the one behind them together, so that it does not hold them up. */
+const SHARE = 1 / 16;
+const VIRTUAL = 4;
+
+async function tellDevices(
+  output: Output,
+  { workload, sized }: Required<Pick<Benched, 'sized'>> & Pick<Benched, 'workload'>,
+  devices: readonly Device[],
+  { unit, most, perSecond }: { readonly unit: string; readonly most: number; readonly perSecond: number },
+): Promise<void> {
+  const [first] = devices;
+  if (!first) return;
+  const isVirtual = devices.length === 1;
+  const nature = { speed: perSecond * SHARE };
+  const several = isVirtual ? virtualDevices(first, Array(VIRTUAL).fill(nature)) : devices;
+  const work = isVirtual ? Math.max(1, Math.round(most * SHARE)) : most;
+  const found = await devicesScaling(several, (some) => sized(some, work));
+  const what = isVirtual
+    ? `virtual devices made of ${first.info.id}, each held to ${rate(nature.speed, unit)}`
+    : 'devices';
+  output.event('scaling-devices', { workload, isVirtual, unit, found });
+  output.line(`on several ${what}:`);
+  const [alone] = found;
+  const rows = found.map(({ devices: number, perSecond: reached }) => [
+    plural(number, 'device'),
+    rate(reached, unit),
+    `${(reached / (alone?.perSecond ?? Number.NaN)).toFixed(2)}×`,
+  ]);
+  for (const line of table(rows, { right: [1, 2] })) output.line(line);
+}
