@@ -33,7 +33,6 @@ export const SUITE_HEADING = ['', '', 'device', 'median', '', 'spread', 'of the 
 export const SUITE_RIGHT = [3, 4, 5, 7, 8, 9];
 
 export function figureRow(one: Figure): string[] {
-  const { bound } = one;
   return [
     one.workload,
     one.name,
@@ -41,12 +40,16 @@ export function figureRow(one: Figure): string[] {
     rate(one.rate.median, one.unit),
     one.bytesPerSecond === undefined || one.unit === 'B' ? '' : rate(one.bytesPerSecond, 'B'),
     percent(one.rate.relative),
-    bound ? `${percent(bound.share)} of ${rate(bound.perSecond, limitUnits[bound.limit])} ${bound.limit}` : '',
+    boundText(one),
     one.fed === undefined ? '' : percent(one.fed),
     one.perJoule === undefined ? '' : scaled(one.perJoule) + one.unit,
     bytes(one.hostBytes + (one.deviceBytes ?? 0)),
   ];
 }
+
+/** `70.2 % of 28.6 Gop/s integer`. */
+export const boundText = ({ bound }: Figure): string =>
+  bound ? `${percent(bound.share)} of ${rate(bound.perSecond, limitUnits[bound.limit])} ${bound.limit}` : '';
 
 /** The same for programs. */
 export function figureFields(one: Figure): Record<string, unknown> {

@@ -1,18 +1,22 @@
 import { Command } from 'commander';
 import { machine, machineLine } from '../bench/machine.js';
-import { measure } from '../bench/measure.js';
+import { LEAST_RUNS } from '../bench/measure.js';
+import { boundText } from '../bench/report.js';
+import { isFigure, type NoFigure, runSuite } from '../bench/suite.js';
 import { action, type Call } from '../console/action.js';
 import { withExamples } from '../console/conventions.js';
 import { Exit, type ExitCode } from '../console/exit.js';
-import { count, duration, percent, rate } from '../console/format.js';
+import { count, duration, rate } from '../console/format.js';
 import { options } from '../console/options.js';
 import type { Output } from '../console/output.js';
 import type { Device } from '../device/device.js';
 import { listDevices, openDevice } from '../device/registry.js';
+import { MillraceError } from '../kernel/error.js';
 import { genesis, genesisWindow } from '../workload/block/genesis.js';
-import { rateOf } from '../workload/block/rate.js';
 import { headerPrefix, targetFromBits } from '../workload/block/reference.js';
 import { Solver } from '../workload/block/solve.js';
+import { benched } from '../workload/cases.js';
+import { figureEvent } from './bench/suite-command.js';
 import { deviceTable } from './devices.js';
 import { testDevice } from './selftest.js';
 
@@ -46,7 +50,7 @@ async function tour({ output, options: { device: name, threads }, signal }: Call
     // The whole suite takes a compiler most of a minute the first time.
     output.line(`\n${style.bold('self-test')}, the part on u32 against the language's rules`);
     const failed = await testDevice(output, device, { indent: 2, filter: 'u32' }, signal);
-    const perSecond = await showRate(output, device);
+    const perSecond = await showRates(output, device, signal);
     await showGenesis(output, device, perSecond, signal);
     output.line(`\n${style.bold('next')}`);
     const command = process.env.npm_lifecycle_event === undefined ? 'millrace' : './millrace';
@@ -54,7 +58,7 @@ async function tour({ output, options: { device: name, threads }, signal }: Call
       `  ${command} init                          a kernel of your own, to run with \`${command} run kernel.ts\``,
     );
     output.line(`  ${command} selftest                      every operation on every device`);
-    output.line(`  ${command} bench block                   the rate next to OpenSSL's`);
+    output.line(`  ${command} bench --peers                 these figures next to those of others`);
     output.line(`  ${command} kernel show block --target c  what the kernel became`);
     return failed === 0 ? Exit.ok : Exit.selftest;
   } finally {
@@ -62,16 +66,38 @@ async function tour({ output, options: { device: name, threads }, signal }: Call
   }
 }
 
-async function showRate(output: Output, device: Device): Promise<number> {
+/** What each workload does here in a second, its results checked; that of `block`. */
+async function showRates(output: Output, device: Device, signal: AbortSignal): Promise<number> {
   const { style } = output;
-  output.line(`\n${style.bold('SHA-256d')}, 80-byte headers through the kernel \`block\``);
-  const measured = await measure(await rateOf(device, 5));
-  const { median, relative } = measured.rate;
-  output.event('rate', { device: device.info.id, perSecond: measured.rate, runs: measured.runs });
-  const spread = style.dim(`median of ${measured.runs}, spread ${percent(relative)}`);
-  output.line(`  ${style.good(rate(median, 'H'))} on ${measured.name}  ${spread}`);
-  return median;
+  output.line(`\n${style.bold('five workloads')} on ${device.info.id}, each figure of checked results`);
+  const how = { runs: LEAST_RUNS, seconds: RUN_SECONDS, isFull: false };
+  const names = benched.flatMap(({ cases }) => cases.map(({ name }) => name.length));
+  let ofBlock = 0;
+  for await (const one of runSuite(benched, [device], how)) {
+    signal.throwIfAborted();
+    figureEvent(output, one);
+    const about = `  ${one.workload.padEnd(6)}  ${one.name.padEnd(Math.max(...names))}`;
+    if (isFigure(one)) {
+      output.line(
+        `${about}  ${style.good(rate(one.rate.median, one.unit).padStart(13))}  ${style.dim(boundText(one))}`,
+      );
+      if (one.workload === 'block') ofBlock = one.rate.median;
+    } else if (one.isWrong) throw wrongResults(one);
+    else output.line(`${about}  ${style.dim(one.reason)}`);
+  }
+  return ofBlock;
 }
+
+/** Shorter than in `bench`: a tour is to be over within a minute. */
+const RUN_SECONDS = 0.15;
+
+const wrongResults = ({ name, device, reason }: NoFigure): MillraceError =>
+  new MillraceError({
+    code: 'device-failed',
+    message: reason,
+    asked: `${name} on ${device}`,
+    advice: `run \`millrace selftest --device ${device}\``,
+  });
 
 /** Looks for the first block's nonce around its place: about a second of work, a few million nonces on a CPU. */
 async function showGenesis(output: Output, device: Device, perSecond: number, signal: AbortSignal): Promise<void> {

@@ -87,7 +87,7 @@ async function suite({ output, options: given, args, signal }: Call<SuiteCommand
     for await (const one of runSuite(wanted, devices, how)) {
       signal.throwIfAborted();
       all.push(one);
-      tellOne(output, one);
+      tellFigure(output, one);
     }
     const figures = all.filter(isFigure);
     output.line();
@@ -146,15 +146,15 @@ function exitOf(all: readonly (Figure | NoFigure)[], verdicts: readonly Verdict[
 }
 
 /** As soon as it is known: the table comes when all are. */
-function tellOne(output: Output, one: Figure | NoFigure): void {
-  if (isFigure(one)) {
-    output.event('figure', figureFields(one));
-    output.say(`${one.workload} on ${one.device}: ${one.name}: ${rate(one.rate.median, one.unit)}`);
-    return;
-  }
-  const { workload, name, device, reason, isWrong } = one;
-  output.event('no-figure', { workload, name, device, reason, isWrong });
-  output.say(`${workload} on ${device}: ${name}: no figure: ${reason}`);
+function tellFigure(output: Output, one: Figure | NoFigure): void {
+  figureEvent(output, one);
+  const told = isFigure(one) ? rate(one.rate.median, one.unit) : `no figure: ${one.reason}`;
+  output.say(`${one.workload} on ${one.device}: ${one.name}: ${told}`);
+}
+
+export function figureEvent(output: Output, one: Figure | NoFigure): void {
+  if (isFigure(one)) output.event('figure', figureFields(one));
+  else output.event('no-figure', { ...one });
 }
 
 function tellVerdicts(output: Output, verdicts: readonly Verdict[]): void {
