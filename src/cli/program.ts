@@ -34,7 +34,10 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   tune: async () => (await import('./tune.js')).tuneCommand(),
   block: async () => (await import('../workload/block/command.js')).blockCommand(),
   words: async () => (await import('../workload/words/command.js')).wordsCommand(),
-  uhash: async () => (await import('../workload/uhash/command.js')).uhashCommand(),
+  uhash: async () =>
+    (await import('../workload/uhash/command.js'))
+      .uhashCommand()
+      .addCommand((await import('./tune.js')).tuneCommand('uhash')),
   encode: async () => (await import('../workload/encode/command.js')).encodeCommand(),
   gaps: async () => (await import('../workload/gaps/command.js')).gapsCommand(),
   cache: async () => (await import('./cache.js')).cacheCommand(),

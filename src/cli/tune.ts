@@ -15,12 +15,16 @@ import { keepTuning, keepTuningsOn, tuningFor } from '../engine/tune-known.js';
 import { LedgerTunings } from '../store/tunings.js';
 import { tunables } from '../workload/tunables.js';
 
-/** `millrace tune` */
-export function tuneCommand(): Command {
+/** `millrace tune`; with `only`, the same for one workload under that workload's own command. */
+export function tuneCommand(only?: string): Command {
   const names = tunables.map(({ name }) => name);
-  const command = new Command('tune')
-    .description('find out what suits workloads on devices, and keep it for their jobs')
-    .addArgument(new Argument('[workload...]', 'which; default all').choices(names))
+  const command = new Command('tune').description(
+    only === undefined
+      ? 'find out what suits workloads on devices, and keep it for their jobs'
+      : `find out what suits ${only} on devices, and keep it for its jobs: \`millrace tune ${only}\``,
+  );
+  if (only === undefined) command.addArgument(new Argument('[workload...]', 'which; default all').choices(names));
+  command
     .addOption(options.devices().default('auto', 'the best there is'))
     .addOption(options.dataDir())
     .addOption(flag('--show', 'what is known, with every timing; nothing is measured').conflicts(['reset', 'retune']))
@@ -31,7 +35,8 @@ export function tuneCommand(): Command {
         .argParser(seconds)
         .default(BUDGET_S, '5m'),
     );
-  withOpeningOptions(command).action(action(run));
+  withOpeningOptions(command).action(action((call: Call<TuneCommandOptions>) => run(call, only)));
+  if (only !== undefined) return withExamples(command, [`millrace ${only} tune --device cuda,cpu`, 'on two devices']);
   return withExamples(
     command,
     ['millrace tune', 'all workloads on the best device'],
@@ -51,9 +56,9 @@ interface TuneCommandOptions extends OpeningOptions {
   readonly budget: number;
 }
 
-async function run(call: Call<TuneCommandOptions>): Promise<Ending> {
+async function run(call: Call<TuneCommandOptions>, only?: string): Promise<Ending> {
   const { output, options: given, args } = call;
-  const asked = (args[0] ?? []) as unknown as readonly string[];
+  const asked = only === undefined ? ((args[0] ?? []) as unknown as readonly string[]) : [only];
   const wanted = tunables.filter(({ name }) => asked.length === 0 || asked.includes(name));
   keepTuningsOn(new LedgerTunings(given.dataDir));
   const opening = startOpening(given, output);
