@@ -1,4 +1,5 @@
 import type { Benched } from '../../bench/case.js';
+import type { Scaling } from '../../bench/plot.js';
 import { devicesScaling, fitOf, pointsOf } from '../../bench/scaling.js';
 import { bytes, count, duration, percent, plural, rate } from '../../console/format.js';
 import type { Output } from '../../console/output.js';
@@ -11,14 +12,16 @@ export async function tellScaling(
   output: Output,
   benched: readonly Benched[],
   devices: readonly Device[],
-): Promise<void> {
+): Promise<Scaling[]> {
   const [first] = devices;
+  const all: Scaling[] = [];
   for (const { workload, sized } of benched) {
     if (!first || !sized) continue;
     const own = await sized([first]);
     const points = await pointsOf(own);
     await own.close();
     const fit = fitOf(points);
+    all.push({ workload, device: first.info.id, unit: own.unit, points, fit });
     output.event('scaling', { workload, device: first.info.id, unit: own.unit, points, fit });
     output.line(`\n${output.style.bold(`${workload}: cost against work, on ${first.info.id}`)}`);
     const rows = points.map(({ work, seconds, residentBytes }) => [
@@ -38,6 +41,7 @@ export async function tellScaling(
       perSecond: fit.perSecond,
     });
   }
+  return all;
 }
 
 /** Virtual devices are this much slower than the one behind them together, so that it does not hold them up. */

@@ -4,6 +4,7 @@ import { readBaseline, type Verdict, verdictsOf } from '../../bench/baseline.js'
 import type { Benched, CaseOptions } from '../../bench/case.js';
 import { type Machine, machine, machineLine } from '../../bench/machine.js';
 import { compare, LEAST_RUNS } from '../../bench/measure.js';
+import { plotOf } from '../../bench/plot.js';
 import {
   comparisonTable,
   figureFields,
@@ -22,6 +23,7 @@ import { type OpeningOptions, startOpening, withOpeningOptions } from '../../con
 import { flag, options, valued, wholeNumber } from '../../console/options.js';
 import type { Ending, Output } from '../../console/output.js';
 import { table } from '../../console/table.js';
+import { version } from '../../console/version.js';
 import type { Device } from '../../device/device.js';
 import { openDevice, openDevices } from '../../device/registry.js';
 import { MillraceError } from '../../kernel/error.js';
@@ -44,6 +46,7 @@ export function suiteCommand(): Command {
     .addOption(flag('--scaling', 'then cost against work over four decades, and one device against several'))
     .addOption(valued('--save <file>', 'all figures as JSON, to compare with later'))
     .addOption(valued('--markdown <file>', 'the table as Markdown, with the machine and the date'))
+    .addOption(valued('--plot <file>', 'a picture of it, SVG'))
     .addOption(valued('--compare <file>', 'saved figures: exit status 1 where one has lost more than a tenth'));
   withOpeningOptions(command).action(action(suite));
   return withExamples(
@@ -63,6 +66,7 @@ interface SuiteCommandOptions extends OpeningOptions {
   readonly scaling?: boolean;
   readonly save?: string;
   readonly markdown?: string;
+  readonly plot?: string;
   readonly compare?: string;
 }
 
@@ -95,7 +99,11 @@ async function suite({ output, options: given, args, signal }: Call<SuiteCommand
     output.line(`\n${plural(figures.length, 'figure')} in ${duration((performance.now() - begun) / 1000)}`);
     keep(given, host, all);
     if (given.peers) await sideBySide(output, wanted, devices, how);
-    if (given.scaling) await tellScaling(output, wanted, devices);
+    const scaling = given.scaling ? await tellScaling(output, wanted, devices) : [];
+    if (given.plot !== undefined) {
+      const title = `Millrace ${version()}, ${today()}, ${machineLine(host)}`;
+      write(given.plot, plotOf({ title, figures, scaling }), '--plot');
+    }
     const verdicts = baseline ? verdictsOf(figures, nameIn(devices), baseline) : [];
     if (baseline) tellVerdicts(output, verdicts);
     for (const device of devices) await opening.tell(device);
@@ -174,11 +182,13 @@ function tellVerdicts(output: Output, verdicts: readonly Verdict[]): void {
 }
 
 function keep({ save, markdown }: SuiteCommandOptions, host: Machine, all: readonly (Figure | NoFigure)[]): void {
-  const date = new Date().toISOString().slice(0, 10);
+  const date = today();
   const figures = all.filter(isFigure);
   if (save !== undefined) write(save, `${JSON.stringify({ date, machine: host, figures }, null, 2)}\n`, '--save');
   if (markdown !== undefined) write(markdown, `${markdownOf(date, host, all)}\n`, '--markdown');
 }
+
+const today = (): string => new Date().toISOString().slice(0, 10);
 
 function write(path: string, text: string, asked: string): void {
   try {

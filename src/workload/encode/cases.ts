@@ -20,8 +20,8 @@ const amplitude = (batch: number, batches: number): BenchCase => ({
 export const encodeCases: Benched = {
   workload: 'encode',
   cases: [
-    amplitude(16, 4),
-    { ...amplitude(64, 100), isLong: true },
+    amplitude(64, 2),
+    { ...amplitude(1024, 4), isLong: true },
     {
       name: `amplitude, ${QUBITS} qubits × 16, f64, from host memory`,
       checkedBy: 'the reference, first and last state, within 2e-15',
