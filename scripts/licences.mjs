@@ -1,0 +1,34 @@
+// docs/licences.md, made from package-lock.json: node scripts/licences.mjs
+// What a user of the package gets installed, and under which licence; test/licences.test.ts holds it.
+
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { root } from './prepare.mjs';
+
+/** @typedef {{ version?: string, license?: string, dev?: boolean, devOptional?: boolean, optional?: boolean, link?: boolean }} Locked */
+
+export function licences() {
+  /** @type {{ packages: Record<string, Locked> }} */
+  const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
+  const rows = Object.entries(packages).flatMap(([path, { version, license, dev, devOptional, optional }]) => {
+    if (path === '' || dev || devOptional) return [];
+    const name = path.replace(/^.*node_modules\//, '');
+    return [
+      `| \`${name}\` | ${version} | ${license ?? 'not stated'} | ${optional ? 'where its platform is' : 'always'} |`,
+    ];
+  });
+  return `# Licences of what is installed
+
+Millrace is under the Apache License 2.0. Packages that come with it (made by \`node scripts/licences.mjs\` from the lock
+file):
+
+| package | version | licence | installed |
+| --- | --- | --- | --- |
+${[...new Set(rows)].sort().join('\n')}
+`;
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
+  writeFileSync(join(root, 'docs', 'licences.md'), licences());
+}
