@@ -32,6 +32,12 @@ const needs = [
     without: 'comparisons of words with mp64 and crunch',
   },
   { probe: 'command -v openssl', packages: ['openssl'], without: 'comparisons with OpenSSL' },
+  { probe: 'command -v gp', packages: ['pari-gp'], without: 'comparisons of primes with PARI/GP' },
+  {
+    probe: "python3 -c 'import numpy'",
+    packages: ['python3-numpy'],
+    without: 'comparisons of encode with NumPy, and files that it wrote',
+  },
 ];
 
 /**

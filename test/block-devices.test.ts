@@ -136,8 +136,8 @@ describe.each(names)('on %s', (name) => {
       for await (const { nonce, version } of search(versionScan({ topWordZero: false, versions }), {
         engine,
         space: count,
-        job: { tail: words.slice(16), target: targetWords(target) },
-        chunk: () => ({ states }),
+        job: { target: targetWords(target) },
+        chunk: () => ({ states, tail: words.slice(16) }),
       })) {
         found.push(`${nonce} ${version}`);
       }

@@ -263,13 +263,17 @@ describe('states in files', () => {
 describe('the command', () => {
   test('encodes a file, and says what it did', async () => {
     const out = join(folder, 'out.npy');
-    const { status, stdout, stderr } = millrace(
-      ['encode', given('c_order_3x4_f64.npy'), '--device', 'wasm', '-o', out, '--json'],
-      {},
-    );
+    const args = ['encode', given('c_order_3x4_f64.npy'), '--device', 'wasm', '-o', out, '--json'];
+    const { status, stderr, events } = millrace(args);
     expect([status, stderr]).toEqual([0, '']);
-    const done = JSON.parse(stdout.trim().split('\n').at(-1)!);
-    expect(done).toMatchObject({ event: 'done', exit: 0, samples: 3, qubits: 2, encoding: 'amplitude', dtype: 'f64' });
+    expect(events.at(-1)).toMatchObject({
+      event: 'done',
+      exit: 0,
+      samples: 3,
+      qubits: 2,
+      encoding: 'amplitude',
+      dtype: 'f64',
+    });
     const found = new Float64Array(Uint8Array.from((await readFile(out)).subarray(128)).buffer);
     const expected = referenceStates({ encoding: 'amplitude', qubits: 2, length: 4 }, 3, matrix.flat());
     expect(Math.max(...found.map((x, i) => Math.abs(x - expected[i]!)))).toBeLessThanOrEqual(1e-15);
@@ -283,6 +287,24 @@ describe('the command', () => {
     expect(stderr).toMatch(/norm of sample 0 is zero/);
     expect((await readdir(folder)).filter((name) => name.includes('bad.npy'))).toEqual([]);
   });
+});
+
+test('the benchmark reports gathered requests beside single ones', async () => {
+  const prefix = join(folder, 'pr3');
+  const small = ['--qubits', '4', '--batch-size', '2', '--batches', '4', '--trials', '5', '--source', 'plain'];
+  const args = ['bench', 'encode', '--device', 'wasm', ...small, '--coalesced', '--report', prefix];
+  const { status, stderr } = millrace(args);
+  expect([status, stderr]).toEqual([0, '']);
+  const names = (await readdir(folder)).filter((name) => name.startsWith('pr3_')).sort();
+  expect(names).toEqual([
+    expect.stringMatching(/^pr3_\d{8}_rep_config\.json$/),
+    expect.stringMatching(/^pr3_\d{8}_rep_config\.md$/),
+  ]);
+  const [json, text] = await Promise.all(names.map((name) => readFile(join(folder, name), 'utf8')));
+  expect(text).toMatch(/## Parameters[^#]*- qubits: 4\n- batch_size: 2\n[^#]*- mode: coalesced\n[^#]*## Results/);
+  expect(text).toMatch(/## Per batch, by turns with it[^#]*Throughput[^#]*Ratio of the medians: \d/);
+  expect(JSON.parse(json!)).toMatchObject({ vectorsPerSecond: { length: 5 }, perBatch: { length: 5 } });
+  expect(millrace(['bench', 'encode', '--coalesced', '--source', 'device', '--device', 'wasm']).status).toBe(64);
 });
 
 test('percentiles and reports are as published', () => {

@@ -7,6 +7,7 @@ import type { Device } from '../src/device/device.js';
 import { openDevice } from '../src/device/registry.js';
 import { type Encoder, type EncoderOptions, openEncoder } from '../src/workload/encode/encoder.js';
 import { EncodeError } from '../src/workload/encode/errors.js';
+import { loader } from '../src/workload/encode/loader.js';
 import { referenceStates } from '../src/workload/encode/reference.js';
 import { fillSynthetic, syntheticBatches } from '../src/workload/encode/synthetic.js';
 
@@ -186,6 +187,32 @@ describe('states on a device', () => {
     );
   });
 
+  test('requests are copied from where they lie; only small ones are put together', async () => {
+    const { device: counted, calls } = counting(device, 'write');
+    const given = { ...amplitude, qubits: 13, batch: 6 };
+    await withEncoder(
+      given,
+      async (encoder) => {
+        const sample = (k: number, count = 1): Float64Array => {
+          const values = new Float64Array(count * 8192);
+          fillSynthetic(encoder.plan.shape, values, BigInt(k));
+          return values;
+        };
+        const before = calls();
+        const states = await encoder.encodeParts([sample(0), sample(5, 3), sample(9)]);
+        expect([states.shape[0], calls() - before, states.calls.copies]).toEqual([5, 3, 3]);
+        const expected = await encoder.encodeBatch(Float64Array.from([...sample(0), ...sample(5, 3), ...sample(9)]));
+        expect(await states.read()).toEqual(await expected.read());
+        const bad = sample(2, 3);
+        bad.fill(0, 8192, 2 * 8192);
+        expect(await refusal(encoder.encodeParts([sample(0), bad]))).toMatchObject({ fault: 'norm', sample: 2 });
+        expect(await refusal(encoder.encodeParts([sample(0), sample(0).subarray(1)]))).toMatchObject({ fault: 'size' });
+        expect(await refusal(encoder.encodeParts([]))).toMatchObject({ fault: 'samples' });
+      },
+      counted,
+    );
+  });
+
   test('memory is checked before anything is allocated', async () => {
     const counted = counting(device, 'alloc');
     const error = await refusal(openEncoder(counted.device, { encoding: 'angle', qubits: 30, precision: 'f64' }));
@@ -194,6 +221,67 @@ describe('states on a device', () => {
       /MiB are needed on wasm; \d+ MiB of \d+ MiB are free.*64 states of 30 qubits.*fewer qubits/s,
     );
     expect(counted.calls()).toBe(0);
+  });
+});
+
+describe('a loader', () => {
+  const made = loader(device).qubits(3).encoding('Amplitude').dtype('double');
+
+  test('gives synthetic batches, as many and as large as it is told', async () => {
+    const seen: number[][] = [];
+    for await (const states of made.batches(3, 2).seed(7).synthetic()) {
+      seen.push([...(await states.read())]);
+      states.release();
+    }
+    const shape = { encoding: 'amplitude', qubits: 3, length: 8 } as const;
+    const expected = [...syntheticBatches(shape, { seed: 7n, batch: 2, batches: 3 })];
+    expect(seen.length).toBe(3);
+    for (const [k, values] of expected.entries()) {
+      for (const [i, value] of referenceStates(shape, 2, values).entries()) expect(seen[k]![i]).toBeCloseTo(value, 14);
+    }
+  });
+
+  test('reads a file to its end, the last batch short', async () => {
+    const file = new URL('./data/encode/peers/lists.parquet', import.meta.url).pathname;
+    const sizes: number[] = [];
+    for await (const states of made.qubits(2).batches(1, 2).file(file)) {
+      sizes.push(states.shape[0]);
+      states.release();
+    }
+    expect(sizes).toEqual([2, 2, 1]);
+    for await (const states of made.qubits(2).batches(9, 1).prefetch(2).file(file)) {
+      states.release();
+      break; // which ends the reading
+    }
+    const failing = async (some: AsyncIterable<{ release(): void }>) => {
+      for await (const states of some) states.release();
+    };
+    // A row of nulls is a row of zeros, which has no norm; states are of what they are asked for, or of the file's.
+    const nulls = new URL('./data/encode/peers/nulls.parquet', import.meta.url).pathname;
+    expect(await refusal(failing(made.qubits(2).file(nulls)))).toMatchObject({ fault: 'norm', sample: 0 });
+    const types: string[] = [];
+    for (const one of [made.dtype('f32'), loader(device).file(file), made]) {
+      for await (const states of one.qubits(2).file(file)) {
+        types.push(states.dtype);
+        states.release();
+      }
+    }
+    expect(types).toEqual(['complex64', 'complex128', 'complex128']);
+    expect((await refusal(failing(made.file(file)))).message).toMatch(/4 values.*3 qubits takes 8/);
+    expect((await refusal(failing(made.file(file).synthetic()))).message).toMatch(/two sources/);
+    await expect(failing(made.qubits(2).file(join(process.env.MILLRACE_CACHE_DIR!, 'none.npy')))).rejects.toThrow(
+      /no such file/,
+    );
+  });
+
+  test('refuses arguments where they are given', () => {
+    expect(() => made.qubits(31)).toThrow(/limit of 30/);
+    expect(() => made.encoding('amplitudes')).toThrow(/unknown encoding/);
+    expect(() => made.batches(0)).toThrow(/no number of batches/);
+    expect(() => made.batches(1, 1.5)).toThrow(/no number of samples/);
+    expect(() => made.dtype('f16')).toThrow(/f16/);
+    expect(() => made.seed(-1)).toThrow(/no seed/);
+    expect(() => made.prefetch(0)).toThrow(/in flight/);
   });
 });
 

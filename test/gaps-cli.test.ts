@@ -1,14 +1,15 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { millrace } from './command-line.js';
+import { nextPrime } from '../src/workload/gaps/reference-primes.js';
+import { millrace, start } from './command-line.js';
 import { eventsOf } from './events.js';
 
 /** `millrace gaps` as people and programs run it, on the CPU. */
 const folder = mkdtempSync(join(tmpdir(), 'millrace-test-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
-const cpu = ['--device', 'wasm', '--primes', '20000'];
+const cpu = ['--device', 'wasm', '--primes', '20000', '--no-ledger'];
 
 const blocks = JSON.parse(readFileSync(new URL('./data/gaps/blocks.json', import.meta.url), 'utf8')) as {
   name: string;
@@ -42,12 +43,43 @@ describe('search', { timeout: 120_000 }, () => {
       `submit-candidate: offset=${genesis.adder} target=${2 ** 52} pow_valid=true ratio=${ratio} share_difficulty=${genesis.difficulty_fixed} mpz_hash=0x${genesis.hash_display} mpz_adder=0x${Number(genesis.adder).toString(16)}`,
     );
     const windows = [
-      ...diagnostics.matchAll(/sieve window (\d+) start=(\d+) round=\d+ candidates=(\d+) windows=(\d+)/g),
+      ...diagnostics.matchAll(/sieve window (\d+) start=(\d+) round=(\d+) candidates=(\d+)( gap=\d+)?/g),
     ];
-    const sum = (group: number) => windows.reduce((all, match) => all + Number(match[group]), 0);
-    expect(sum(1)).toBe(2 ** 20);
-    expect(sum(4)).toBe(4);
-    expect(stdout + stderr).not.toMatch('sieve window');
+    const start = BigInt(genesis.start) - BigInt(genesis.adder);
+    const byRound = windows.toSorted((a, b) => Number(a[3]) - Number(b[3]));
+    expect(byRound.map(([, size, from]) => [Number(size), BigInt(from!) - start])).toEqual(
+      [0, 1, 2, 3].map((round) => [2 ** 18, BigInt(round * 2 ** 18)]),
+    );
+    expect(byRound.map((window) => window[5])).toEqual([undefined, undefined, undefined, ` gap=${genesis.adder}`]);
+    const batches = [
+      ...diagnostics.matchAll(/batched (\d+) windows from \d+; candidates=(\d+) tests=\d+ limbs=9×u32/g),
+    ];
+    const sum = (lines: RegExpMatchArray[], group: number) => lines.reduce((all, line) => all + Number(line[group]), 0);
+    expect(sum(batches, 1)).toBe(4);
+    expect(sum(batches, 2)).toBe(sum(windows, 4));
+    expect(diagnostics).toMatch('streams count=2 handles: [0]=wasm/0 [1]=wasm/1');
+    expect(diagnostics).toMatch(`plan of wasm: window=262144 depth=4 tile=131072 chain=512 threads=${2048 * 512}`);
+    expect(stdout + stderr).not.toMatch(/sieve window|limbs=|streams count/);
+  });
+
+  test('what would be submitted is in the log, and nowhere else', () => {
+    const log = join(folder, 'submits');
+    const near = ['--offset', '20539000', '--length', '20541000'];
+    const { status, stdout, stderr } = millrace([
+      'gaps',
+      'search',
+      '--header',
+      block.header84_hex,
+      ...near,
+      '-e',
+      log,
+      ...cpu,
+    ]);
+    expect(status).toBe(0);
+    expect(readFileSync(log, 'utf8')).toMatch(
+      `submit-candidate: offset=20540019 target=6244144922783894 pow_valid=true ratio=1.028898 share_difficulty=${block.difficulty_fixed} mpz_hash=0x${block.hash_display} mpz_adder=0x1396a73`,
+    );
+    expect(stdout + stderr).not.toMatch('submit-candidate');
   });
 
   test('events, and a batch depth by the environment', () => {
@@ -65,6 +97,59 @@ describe('search', { timeout: 120_000 }, () => {
     const one = millrace([...args, '--json', '--first', '--batch-depth', '1', '--streams', '1', ...cpu]);
     const [first] = eventsOf(one.stdout).filter(({ event }) => event === 'gap');
     expect(first).toEqual(gaps[0]);
+    // How it was batched, for programs; its fields are those of the schema.
+    const [batches] = events.filter(({ event }) => event === 'batches');
+    const { pieces, windows, depths, slots } = batches as unknown as Record<'pieces' | 'windows' | 'slots', number> & {
+      depths: number[];
+    };
+    expect([windows, slots]).toEqual([8, 6]);
+    expect(batches).toMatchObject({ bytesToDevice: 0 });
+    expect(depths.length).toBeLessThanOrEqual(3);
+    expect(depths.reduce((all, count) => all + count, 0)).toBe(pieces);
+    expect(depths.reduce((all, count, depth) => all + count * depth, 0)).toBe(windows);
+    const other = millrace([...args, '--json', '-n', '1', '-w', '1', '-z', '1', '--streams', '3', ...cpu]).events;
+    expect(other.filter(({ event }) => event === 'gap')).toEqual(gaps);
+    expect(other.find(({ event }) => event === 'batches')).toMatchObject({ streams: 3, slots: 3 });
+    expect(other.at(-1)).toMatchObject({ streams: 3 });
+  });
+
+  test('it goes on where it was killed, and what is known needs no device', async () => {
+    const args = ['gaps', 'search', '--start', '2^64', '--length', '2^21', '--min-gap', '400', '--window', '65536'];
+    const ledger = ['--device', 'wasm', '--primes', '2000', '--data-dir', join(folder, 'data'), '--json'];
+    const killed = start([...args, ...ledger, '--list', 'Me']);
+    await killed.until(({ event }) => event === 'gap');
+    killed.child.kill('SIGKILL');
+    await killed.ended;
+    const again = millrace([...args, ...ledger]);
+    expect(again.status).toBe(0);
+    const gaps = again.events.filter(({ event }) => event === 'gap');
+    // In order, and none twice.
+    const starts = gaps.map((gap) => BigInt(gap.start as string));
+    expect(starts).toEqual([...new Set(starts)].sort((a, b) => (a < b ? -1 : 1)));
+    expect(again.events.find(({ event }) => event === 'job')).toMatchObject({ length: 2 ** 21 });
+    const whole = millrace([...args, '--json', ...cpu]).events.filter(({ event }) => event === 'gap');
+    expect(gaps).toEqual(whole);
+    const known = millrace([...args, ...ledger]).events;
+    expect(known.filter(({ event }) => event === 'gap')).toEqual(whole);
+    expect(known.some(({ event }) => event === 'device')).toBe(false);
+  });
+
+  test('intervals of a set, in the format of the lists', () => {
+    const set = join(folder, 'set.txt');
+    const fields = ['n_primes: 9', 'size: 700', 'n_candidates: 200', 'offset: 20000000'];
+    writeFileSync(set, ['|== ChineseSet ==|', ...fields, ''].join('\n'));
+    const args = ['gaps', 'search', '--start', '2^80', '--length', '2^36', '--crt', set, '--min-gap', '150'];
+    const { status, stdout } = millrace([...args, '--list', 'Me', ...cpu]);
+    expect(status).toBe(0);
+    const lines = stdout.split('\n').filter((line) => line !== '');
+    expect(lines.length).toBeGreaterThan(2);
+    for (const line of lines) {
+      const [, gap, year, prime] = /^ +(\d+) {2}C\?P Me {6} (\d{4}) +\d+\.\d{4} +25 (\d{25})$/.exec(line) ?? [];
+      expect(Number(year)).toBeGreaterThan(2025);
+      expect(nextPrime(BigInt(prime!)) - BigInt(prime!)).toBe(BigInt(gap!));
+      expect(Number(gap)).toBeGreaterThan(150);
+    }
+    expect(millrace(['gaps', 'search', '--start', '2^80', '--crt', join(folder, 'none'), ...cpu]).status).toBe(74);
   });
 
   test('nothing is an answer; what makes no sense is not', () => {

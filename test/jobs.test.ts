@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { between } from '../src/engine/space.js';
-import { millrace, planted, SPACE, startRun, stateOf, writePlanted } from './store/planted.js';
+import { eventsOf } from './events.js';
+import { hitsIn, millrace, planted, SPACE, startRun, stateOf, writePlanted } from './store/planted.js';
 
 /** Jobs as people handle them: run again, looked at, paused, cancelled, resumed, carried elsewhere. */
 let folder = '';
@@ -14,11 +15,7 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const jobs = (...args: string[]) => millrace(folder, 'jobs', ...args);
-const listed = () =>
-  jobs('list', '--json')
-    .stdout.split('\n')
-    .filter((line) => line.includes('"event":"job"'))
-    .map((line) => JSON.parse(line) as { id: string; state: string; hits: number; priority: number });
+const listed = () => jobs('list', '--json').events.filter(({ event }) => event === 'job');
 const ofNow = (id: string) => listed().find((job) => job.id === id);
 /** The id of the job of a run. */
 const idOf = async (run: ReturnType<typeof startRun>): Promise<string> =>
@@ -96,8 +93,8 @@ describe('a job', () => {
     expect(shown).toMatch(/^ {2}7 {2}{"n":7}$/m);
     const resumed = jobs('resume', id);
     expect(resumed.status).toBe(0);
-    const hits = resumed.stdout.split('\n').filter((line) => line.includes('"event":"hit"'));
-    expect(hits).toHaveLength(planted(1_000_011).length);
+    // The job's own command has `--json`, and tells the hits of the run that was stopped, too.
+    expect(hitsIn(eventsOf(resumed.stdout))).toEqual(planted(1_000_011));
     expect(stateOf(folder, 1_000_011)).toMatchObject({ faults: [], hits: planted(1_000_011), state: 'complete' });
   });
 

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { eventsOf } from './events.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
@@ -52,9 +53,9 @@ test('installs into an empty folder without install scripts and lists the interp
   );
 
   const text = run(folder, 'npx', ['--no-install', 'millrace', 'devices', '--json']);
-  const { devices, absent } = JSON.parse(text.trimEnd().split('\n').at(-1) ?? '');
-  expect(devices).toContainEqual(expect.objectContaining({ id: 'interpreter' }));
-  expect(absent).toBeInstanceOf(Array);
+  const told = eventsOf(text).at(-1);
+  expect(told?.devices).toContainEqual(expect.objectContaining({ id: 'interpreter' }));
+  expect(told?.absent).toBeInstanceOf(Array);
 
   const names = run(folder, process.execPath, [
     '--input-type=module',

@@ -60,15 +60,19 @@ describe('the power is lost', () => {
   it('on a disk that has lied about fsync, and still nothing is claimed that was not scanned', (ctx) => {
     if ('reason' in disk) return ctx.skip(disk.reason);
     const random = generator(3);
-    let noticed = 0;
+    let [noticed, large, missed] = [0, 0, 0];
     for (let loss = 0; loss < LOSSES; loss++) {
       const end = Math.floor(random() * changes.length);
       const { notices, done, scanned, acknowledged } = play(end, random, true);
       if (notices.length > 0) noticed++;
       expect([...done].filter((piece) => !scanned.has(piece))).toEqual([]);
-      if (done.size < acknowledged.size / 2) expect(notices.length).toBeGreaterThan(0);
+      if (done.size >= acknowledged.size / 2) continue;
+      large++;
+      if (notices.length === 0) missed++;
     }
+    // The witness lies on the same disk: where it has lost its last writes as well, nobody can tell.
     expect(noticed).toBeGreaterThan(LOSSES / 10);
+    expect(missed).toBeLessThan(Math.max(3, large / 10));
   });
 });
 

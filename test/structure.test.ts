@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest';
 const root = fileURLToPath(new URL('..', import.meta.url));
 
 /** A folder may import from itself and from folders before it. */
-const order = ['kernel', 'device', 'engine', 'store', 'console', 'bench', 'workload', 'cli'];
+const order = ['kernel', 'device', 'engine', 'store', 'network', 'console', 'bench', 'workload', 'cli'];
 
 describe('import direction', () => {
   test('finds every form of import', () => {
@@ -42,6 +42,16 @@ describe('import direction', () => {
       specifiers(text).flatMap((specifier) => fault(path, specifier) ?? []),
     );
     expect(faults).toEqual([]);
+  });
+});
+
+describe('events', () => {
+  test('a test that asks a command for them has them held against the schema', () => {
+    const reader = /from '[./]+(?:test\/)?(?:command-line|events|store\/planted)\.js'/;
+    const asks = ({ text }: { readonly text: string }) => /'--(json|events)'/.test(text) && /spawn|execFile/.test(text);
+    const found = testFiles().filter(asks);
+    expect(found.length).toBeGreaterThan(5);
+    expect(found.filter(({ text }) => !reader.test(text)).map(({ path }) => path)).toEqual([]);
   });
 });
 
@@ -118,13 +128,15 @@ function specifiers(source: string): string[] {
   return [...text.matchAll(pattern)].map((match) => (match[2] ?? match[4] ?? match[6])!);
 }
 
-function sources(): { path: string; text: string }[] {
-  const folder = resolve(root, 'src');
+const testFiles = () => [...sources(), ...sources('test')].filter(({ path }) => isTest(path));
+
+function sources(name = 'src'): { path: string; text: string }[] {
+  const folder = resolve(root, name);
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.ts'))
-    .map((name) => ({
-      path: relative(folder, resolve(folder, name)).split(sep).join('/'),
-      text: readFileSync(resolve(folder, name), 'utf8'),
+    .filter((file) => file.endsWith('.ts'))
+    .map((file) => ({
+      path: relative(folder, resolve(folder, file)).split(sep).join('/'),
+      text: readFileSync(resolve(folder, file), 'utf8'),
     }));
 }
 

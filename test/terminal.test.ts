@@ -1,14 +1,14 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { Ledger } from '../src/store/ledger.js';
+import { main, millrace } from './command-line.js';
 import { wholeEventsIn } from './events.js';
 import { noPty, removePty, startInTerminal, type Terminal, type TerminalOptions } from './terminal/pty.js';
 import { VirtualScreen } from './terminal/screen.js';
 
 /** The command in a real pseudo-terminal: what is seen, which keys do what, and how the terminal is left behind. */
-const main = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url));
 
 let folder = '';
 beforeAll(() => {
@@ -127,6 +127,33 @@ describe('keys', () => {
     while ((await doneOf(terminal)) <= before);
     terminal.press('q');
     expect(await terminal.ended).toEqual({ how: 'exit 2', isRestored: true });
+  });
+
+  it('c writes a checkpoint: what was done by then is not done again, whatever becomes of the process', async () => {
+    const data = join(folder, 'data');
+    const kept = (): bigint => {
+      const ledger = new Ledger(data);
+      const [{ done } = { done: -1n }, ...others] = ledger.jobs();
+      ledger.close();
+      expect(others).toEqual([]);
+      return done;
+    };
+    const args = [...RUN.filter((word) => word !== '--no-ledger'), '--data-dir', data];
+    const terminal = startInTerminal(args, { ...running, cwd: folder });
+    await terminal.until(/^progress +[1-9][\s\S]*^\[s\]tatus \[p\]ause \[r\]esume \[c\]heckpoint \[q\]uit$/m);
+    const seen = await doneOf(terminal);
+    terminal.press('c');
+    await terminal.until(/^checkpoint written$/m);
+    terminal.kill('SIGKILL');
+    expect((await terminal.ended).how).toBe('signal 9');
+    const before = kept();
+    expect(seen).toBeGreaterThan(0n);
+    expect(before).toBeGreaterThanOrEqual(seen);
+    const { status, events } = millrace([...args.slice(2), '--json', '--runtime', '1s'], { cwd: folder });
+    expect(status).toBe(4);
+    expect(events.find(({ event }) => event === 'job')).toMatchObject({ isResumed: true, done: Number(before) });
+    // The ledger refuses an index that is done twice; and all that was tried is new.
+    expect(kept()).toBe(before + BigInt(Number(events.at(-1)?.tried)));
   });
 });
 

@@ -1,10 +1,8 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
+import { type Ended, start } from './command-line.js';
 
 /** `millrace uhash` as people and programs run it, on the CPU. */
-const main = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url));
 const vectors = JSON.parse(readFileSync(new URL('./data/uhash/vectors.json', import.meta.url), 'utf8')) as {
   proof_vectors: { challenge: string; records: { leading_zero_bits: number; nonce: string; hash: string }[] }[];
 };
@@ -12,110 +10,69 @@ const { challenge, records } = vectors.proof_vectors[0]!;
 const isLong = process.env.MILLRACE_LONG === '1';
 const proof = records.find(({ leading_zero_bits: bits }) => bits === 3)!;
 
-interface Ended {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-function start(args: readonly string[]): { child: ChildProcess; ended: Promise<Ended> } {
-  const child = spawn(process.execPath, [main, 'uhash', ...args], { env: { ...process.env, MILLRACE_DEVICE: 'wasm' } });
-  const text = { stdout: '', stderr: '' };
-  for (const name of ['stdout', 'stderr'] as const) {
-    child[name]?.setEncoding('utf8').on('data', (part: string) => {
-      text[name] += part;
-    });
-  }
-  const ended = new Promise<Ended>((resolve) => child.on('close', (code) => resolve({ code, ...text })));
-  return { child, ended };
-}
-
-const run = (...args: string[]): Promise<Ended> => start(args).ended;
-const events = (stdout: string): Record<string, unknown>[] =>
-  stdout
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line) as Record<string, unknown>);
+const env = { MILLRACE_DEVICE: 'wasm' };
+const run = (...args: string[]): Promise<Ended> => start(['uhash', ...args], { env }).ended;
 
 describe('prove', () => {
   test('a published proof, for people and for programs', async () => {
     const plain = await run('prove', '--challenge', challenge, '--difficulty', '3');
-    expect(plain).toMatchObject({ code: 0, stdout: `${proof.nonce}  ${proof.hash}\n` });
-    const { code, stdout } = await run('prove', '--challenge', challenge, '-d', '3', '--json', '--batch-size', '6');
-    const done = events(stdout).at(-1);
-    expect(code).toBe(0);
+    expect(plain).toMatchObject({ status: 0, stdout: `${proof.nonce}  ${proof.hash}\n` });
+    const { status, events } = await run('prove', '--challenge', challenge, '-d', '3', '--json', '--batch-size', '6');
+    const done = events.at(-1);
+    expect(status).toBe(0);
     const told = { challenge, difficulty: 3, nonce: Number(proof.nonce), hash: proof.hash };
     expect(done).toMatchObject({ event: 'done', exit: 0, ...told });
     expect(done?.attempts).toBeGreaterThan(Number(proof.nonce));
   });
 
   test('none within the attempts is an answer', async () => {
-    const { code, stdout } = await run('prove', '--challenge', '00', '-d', '200', '--max-attempts', '3', '--json');
-    expect(code).toBe(1);
-    expect(events(stdout).at(-1)).toMatchObject({ nonce: null, hash: null, attempts: 3 });
+    const { status, events } = await run('prove', '--challenge', '00', '-d', '200', '--max-attempts', '3', '--json');
+    expect(status).toBe(1);
+    expect(events.at(-1)).toMatchObject({ nonce: null, hash: null, attempts: 3 });
   });
 
   test('nonces past the last begin at 0 again', async ({ skip }) => {
     if (!isLong) return skip('the last nonce has six bits, and the next with more is 126: npm run test:long');
     const from = (2n ** 64n - 1n).toString();
-    const { stdout } = await run(
+    const { events } = await run(
       ...['prove', '--challenge', challenge, '-d', '7', '--start-nonce', from, '--max-attempts', '200', '--json'],
     );
     const seven = records.find(({ leading_zero_bits: bits }) => bits === 7)!;
-    expect(events(stdout).at(-1)).toMatchObject({ nonce: Number(seven.nonce), hash: seven.hash });
+    expect(events.at(-1)).toMatchObject({ nonce: Number(seven.nonce), hash: seven.hash });
   });
 });
 
 describe('mine', () => {
   test('an event for each proof', async () => {
-    const { code, stdout } = await run(
+    const { status, events } = await run(
       ...['mine', '--challenge', challenge, '-d', '3', '--batch-size', '6', '--max-batches', '2', '--json'],
     );
-    expect(code).toBe(0);
-    const found = events(stdout).filter(({ event }) => event === 'proof_found');
+    expect(status).toBe(0);
+    const found = events.filter(({ event }) => event === 'proof_found');
     expect(found[0]).toMatchObject({ nonce: Number(proof.nonce), hash: proof.hash });
     for (const one of found) {
       expect(Object.keys(one).sort()).toEqual(['elapsed_s', 'event', 'hash', 'hashes_total', 'hashrate', 'nonce']);
     }
-    expect(events(stdout).at(-1)).toMatchObject({ event: 'done', exit: 0, proofs: found.length, hashes_total: 12 });
+    expect(events.at(-1)).toMatchObject({ event: 'done', exit: 0, proofs: found.length, hashes_total: 12 });
   });
 
   test('ends with a proof where that is asked for; a signal pauses and resumes', async (ctx) => {
     if (process.platform === 'win32') return ctx.skip('there is no such signal');
-    const { child, ended } = start([
-      'mine',
-      '--challenge',
-      '00',
-      '-d',
-      '255',
-      '--batch-size',
-      '3',
-      '--json',
-      '--start-nonce',
-      '0x10',
-    ]);
-    let seen = '';
-    const heard = (event: string) =>
-      new Promise<void>((resolve) => {
-        const look = (part = '') => {
-          seen += part;
-          if (seen.includes(`"event":"${event}"`)) resolve();
-        };
-        child.stdout?.on('data', look);
-        look();
-      });
+    const args = ['mine', '--challenge', '00', '-d', '255', '--batch-size', '3', '--start-nonce', '0x10', '--json'];
+    const { child, ended, until } = start(['uhash', ...args], { env });
+    const heard = (name: string) => until(({ event }) => event === name);
     await heard('progress');
     child.kill('SIGUSR2');
     await heard('paused');
     child.kill('SIGUSR2');
     await heard('resumed');
     child.kill('SIGINT');
-    const { code, stdout } = await ended;
+    const { status, events } = await ended;
     // Where a busy machine does not let it end within a second, it is ended: 3.
-    expect([2, 3]).toContain(code);
-    expect(events(stdout).at(-1)).toMatchObject({ event: 'done', exit: code, ...(code === 2 && { proofs: 0 }) });
+    expect([2, 3]).toContain(status);
+    expect(events.at(-1)).toMatchObject({ event: 'done', exit: status, ...(status === 2 && { proofs: 0 }) });
     const first = await run('mine', '--challenge', challenge, '-d', '2', '--stop-on-proof', '--json');
-    expect(events(first.stdout).filter(({ event }) => event === 'proof_found')).toHaveLength(1);
+    expect(first.events.filter(({ event }) => event === 'proof_found')).toHaveLength(1);
   });
 });
 
@@ -130,10 +87,10 @@ describe('verify and inspect', () => {
       { exit: 0, kind: 'hash', bytes_len: 32, hex: proof.hash, leading_zero_bits: 3 },
     ],
   ])('%s', async (given, expected) => {
-    const { code, stdout } = await run(...given);
-    const done = events(stdout).at(-1);
+    const { status, events } = await run(...given);
+    const done = events.at(-1);
     expect(done).toMatchObject(expected);
-    expect(code).toBe(expected.exit);
+    expect(status).toBe(expected.exit);
   });
 });
 
@@ -144,14 +101,14 @@ describe('what makes no sense is told', () => {
     [['mine', '--challenge', '00', '-d', '1', '--batch-size', '0'], 'from 1 to'],
     [['mine', '-d', '1'], '--challenge'],
   ])('%s', async (given, words) => {
-    const { code, stderr } = await run(...given);
-    expect(code).toBe(64);
+    const { status, stderr } = await run(...given);
+    expect(status).toBe(64);
     expect(stderr).toContain(words);
   });
 
   test('too little memory', async () => {
-    const { code, stderr } = await run('prove', '--challenge', '00', '-d', '1', '--max-memory', '1M');
-    expect(code).toBe(69);
+    const { status, stderr } = await run('prove', '--challenge', '00', '-d', '1', '--max-memory', '1M');
+    expect(status).toBe(69);
     expect(stderr).toContain('no memory');
   });
 });

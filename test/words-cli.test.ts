@@ -4,17 +4,16 @@ import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, test } from 'vitest';
+import { main, millrace } from './command-line.js';
 
-const main = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'millrace-words-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const env = process.env;
 function words(...args: string[]): { status: number | null; stdout: string; stderr: string } {
-  const done = spawnSync(process.execPath, [main, 'words', ...args], { encoding: 'latin1', env, maxBuffer: 2 ** 28 });
-  return { status: done.status, stdout: done.stdout, stderr: done.stderr };
+  const { status, stdout, stderr } = millrace(['words', ...args], { encoding: 'latin1' });
+  return { status, stdout, stderr };
 }
 const sha256 = (text: string): string => createHash('sha256').update(text, 'latin1').digest('hex');
 
@@ -93,13 +92,8 @@ describe('answers', () => {
   });
 
   test('as events, on standard error: standard output carries words', () => {
-    const { stdout, stderr } = words('?d', '--limit', '2', '--json');
+    const { stdout, events } = millrace(['words', '?d', '--limit', '2', '--json']);
     expect(stdout).toBe('0\n1\n');
-    const events = stderr
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line) as { event: string });
-    expect(events[0]?.event).toBe('start');
     expect(events.at(-1)).toMatchObject({ event: 'done', exit: 0, words: 2, next: 2, bytes: 4 });
   });
 });

@@ -13,7 +13,7 @@ import { buildOf } from './version.js';
  */
 export function action<Options extends object>(
   run: (call: Call<Options>) => Promise<Ending>,
-  manner: Manner = {},
+  manner: Manner<Options> = {},
 ): (...given: unknown[]) => Promise<void> {
   return async (...given) => {
     process.exitCode = await perform(given.at(-1) as Command, run, manner);
@@ -33,17 +33,17 @@ export interface Call<Options extends object> {
 }
 
 /** What sort of command it is. */
-export interface Manner {
+export interface Manner<Options extends object = object> {
   /** Its stdout carries data that is not lines for people: events of `--json` go to stderr. */
   readonly isData?: boolean;
-  /** It stops where it can go on later, which may take a while. */
-  readonly hasCheckpoints?: boolean;
+  /** It stops where it can go on later, which may take a while; it may depend on what is asked of it. */
+  readonly hasCheckpoints?: boolean | ((options: Options) => boolean);
 }
 
 async function perform<Options extends object>(
   command: Command,
   run: (call: Call<Options>) => Promise<Ending>,
-  { isData = false, hasCheckpoints = false }: Manner,
+  { isData = false, hasCheckpoints = false }: Manner<Options>,
 ): Promise<ExitCode> {
   keepSecretsOf(process.argv.slice(2), process.env);
   const { options, fault } = await settled(command);
@@ -57,7 +57,8 @@ async function perform<Options extends object>(
     const failure = fault ?? refused;
     if (failure !== undefined) throw failure;
   };
-  const stopping = watchSignals(output, hasCheckpoints ? CHECKPOINT_MS : GRACE_MS);
+  const isLong = typeof hasCheckpoints === 'function' ? hasCheckpoints(options as Options) : hasCheckpoints;
+  const stopping = watchSignals(output, isLong ? CHECKPOINT_MS : GRACE_MS);
   const unforeseen = watchFailures(output);
   const call: Call<Options> = {
     output,

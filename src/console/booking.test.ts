@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import type { Mode } from '../engine/index.js';
 import { Intervals } from '../engine/index.js';
 import { between } from '../engine/space.js';
-import type { JobLedger } from '../store/index.js';
+import type { JobLedger, Store } from '../store/index.js';
 import type { Call } from './action.js';
 import { Booking, type BookingOptions, priorityGiven } from './booking.js';
 import { HitProgram, hitVariables } from './on-hit.js';
@@ -22,10 +22,10 @@ describe('what a ledger knows', () => {
       completed,
       before: undefined,
       job: { name: '', space, elapsedMs: 0 },
-      hits: () => found.map((index) => ({ index: BigInt(index) })),
+      found: found.map((index) => ({ index: BigInt(index) })),
     } as unknown as JobLedger;
     const call = { output: silent } as Call<BookingOptions>;
-    const booking = new Booking(call, space, undefined, ledger, undefined);
+    const booking = new Booking(call, space, { opened: { ledger, store: undefined as unknown as Store } }, undefined);
     return booking.answer(mode, limit)?.map(({ index }) => Number(index));
   };
   const all: [number, number][] = [[0, 100]];

@@ -8,16 +8,21 @@ import {
   type Mode,
   type Range,
 } from '../engine/index.js';
-import { shareOf } from '../engine/space.js';
-import { MillraceError } from '../kernel/error.js';
-import { type JobLedger, type JobSpec, openStore, type Store } from '../store/index.js';
+import {
+  BookSource,
+  type Books,
+  type JobLedger,
+  type JobListener,
+  type JobSpec,
+  LateBooks,
+  mayBeKnown,
+} from '../store/index.js';
 import type { Call } from './action.js';
+import { announce, type Opened, openLedger, RESUMED } from './booking-open.js';
 import { Exit } from './exit.js';
-import { age, duration, percent, plural } from './format.js';
 import { type Controls, holding, type Monitor } from './monitor.js';
 import { HitProgram, hitVariables } from './on-hit.js';
 import { flag, options, valued } from './options.js';
-import { isSecretName, redactArguments } from './redact.js';
 
 /** What the command line says of a job in the ledger. */
 export interface BookingOptions {
@@ -29,26 +34,43 @@ export interface BookingOptions {
   readonly onHit?: string;
 }
 
-/** Gives a command these options. */
-export function withBookingOptions(command: Command): Command {
-  return command
-    .addOption(options.dataDir())
+/** Gives a command these options; `hits`: it finds something that another program may want to hear of. */
+export function withBookingOptions(command: Command, { hits = true } = {}): Command {
+  const hasFolder = command.options.some(({ long }) => long === '--data-dir');
+  if (!hasFolder) command.addOption(options.dataDir());
+  command
     .addOption(flag('--fresh', 'begin from nothing, whatever the ledger knows'))
     .addOption(new Option('--no-ledger', 'keep nothing: no progress, no hits'))
     .addOption(
       valued('--priority <n>', 'jobs with a lower one pause on devices that both use (default: 0)').argParser(
         priorityGiven,
       ),
-    )
-    .addOption(valued('--on-hit <program>', 'start a program for each hit, which it finds in MILLRACE_HIT_…'));
+    );
+  if (!hits) return command;
+  return command.addOption(
+    valued('--on-hit <program>', 'start a program for each hit, which it finds in MILLRACE_HIT_…'),
+  );
 }
 
 /** What a command says of its job; the rest is the same for all. */
-export type Booked = Omit<JobSpec, 'call' | 'priority' | 'fresh'>;
+export type Booked = Omit<JobSpec, 'call' | 'priority' | 'fresh'> & {
+  /** Whether what was done is still where it was put, in a file. Where it is not, the job begins from nothing. */
+  isThere?(completed: Intervals): boolean | Promise<boolean>;
+};
+
+/** How a command opens its job. */
+export interface BookingManner {
+  /**
+   * A job that nobody knows yet is booked when it has run for a second: most are over by then, and opening the ledger
+   * takes 100 ms.
+   */
+  readonly isLate?: boolean;
+}
+const LATE_MS = 1000;
 
 /**
  * A job of a command in the ledger: opened before the devices are, told of in words, ended with the command. Without a
- * ledger it does nothing, so that a command need not ask.
+ * ledger, and for what is no job, it does nothing, so that a command need not ask.
  *
  *   const booking = await openBooking<Hit>(call, { command: 'run', name, params, kernel, space });
  *   search(kernel, { …, ...booking.search });
@@ -56,26 +78,21 @@ export type Booked = Omit<JobSpec, 'call' | 'priority' | 'fresh'>;
  *   for await (const hit of hits) { …; booking.told(hit); }
  *   await booking.end({ isComplete, isAnswered });
  */
-export async function openBooking<T extends Indexed>(call: Call<BookingOptions>, booked: Booked): Promise<Booking<T>> {
+export async function openBooking<T extends Indexed>(
+  call: Call<BookingOptions>,
+  booked: Booked | undefined,
+  { isLate = false }: BookingManner = {},
+): Promise<Booking<T>> {
   const { options: given, output } = call;
   const program = given.onHit === undefined ? undefined : new HitProgram(given.onHit, output);
-  if (given.ledger === false) return new Booking<T>(call, booked.space, undefined, undefined, program);
-  const store = await openStore(given.dataDir);
-  try {
-    await checkResumed(store, booked);
-    const ledger = await store.open<T>({
-      ...booked,
-      call: { args: resumable(process.argv.slice(2)), folder: process.cwd(), environment: settings(process.env) },
-      ...(given.priority !== undefined && { priority: given.priority }),
-      ...(given.fresh !== undefined && { fresh: given.fresh }),
-    });
-    for (const notice of store.notices) output.warn(notice);
-    return new Booking<T>(call, booked.space, store, ledger, program);
-  } catch (error) {
-    await store.close();
-    throw error;
-  }
+  if (given.ledger === false || !booked) return new Booking<T>(call, booked?.space ?? NOTHING, {}, program);
+  const open = (): Promise<Opened<T>> => openLedger<T>(call, booked);
+  const isWanted = given.fresh === true || program !== undefined || process.env[RESUMED] !== undefined;
+  const isPutOff = isLate && !isWanted && !mayBeKnown(given.dataDir, booked);
+  return new Booking<T>(call, booked.space, isPutOff ? { open } : { opened: await open() }, program);
 }
+
+const NOTHING: Range = { start: 0n, length: 0n };
 
 /** How a command's work on its job ended. */
 export interface BookingEnd {
@@ -87,44 +104,56 @@ export interface BookingEnd {
   readonly reason?: string;
 }
 
+/** Where a job is written down: an open ledger, one that is opened later, or nowhere. */
+export interface Desk<T extends Indexed> {
+  readonly opened?: Opened<T>;
+  open?(): Promise<Opened<T>>;
+}
+
 export class Booking<T extends Indexed> {
-  readonly ledger: JobLedger<T> | undefined;
   readonly completed: Intervals;
+  /** Undefined where nothing is kept. */
+  readonly books: Books<T> | undefined;
   readonly #call: Call<BookingOptions>;
   readonly #space: Range;
-  readonly #store: Store | undefined;
   readonly #program: HitProgram | undefined;
+  #opened: Opened<T> | undefined;
+  #late: { readonly books: LateBooks<T>; open(): Promise<Opened<T>> } | undefined;
+  #opening: Promise<void> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #devices: () => readonly string[] = () => [];
+  #listener: JobListener | undefined;
   #isCancelled = false;
   #isPaused = false;
   #isOver = false;
-  readonly #tellResumed: () => void;
+  #tellResumed: () => void = () => undefined;
   readonly #troubles = new Set<string>();
   #last: { readonly index: bigint; readonly nth: number } | undefined;
 
-  constructor(
-    call: Call<BookingOptions>,
-    space: Range,
-    store: Store | undefined,
-    ledger: JobLedger<T> | undefined,
-    program: HitProgram | undefined,
-  ) {
+  constructor(call: Call<BookingOptions>, space: Range, { opened, open }: Desk<T>, program: HitProgram | undefined) {
     this.#call = call;
     this.#space = space;
-    this.#store = store;
-    this.ledger = ledger;
+    this.#opened = opened;
     this.#program = program;
-    this.completed = ledger?.completed ?? Intervals.none;
-    this.#tellResumed = this.#announce();
+    if (open) this.#late = { books: new LateBooks<T>(), open };
+    this.books = opened?.ledger ?? this.#late?.books;
+    this.completed = opened?.ledger.completed ?? Intervals.none;
+    if (opened) this.#tellResumed = announce(call.output, opened.ledger);
+  }
+
+  /** Undefined where nothing is kept, and while the job has not run long enough to be worth it. */
+  get ledger(): JobLedger<T> | undefined {
+    return this.#opened?.ledger;
   }
 
   /** For `search`. */
   get search(): { readonly source?: ChunkSource<readonly T[]> } {
-    return this.ledger ? { source: this.ledger.source } : {};
+    return this.books ? { source: new BookSource(this.books, this.#space) } : {};
   }
 
   /** What the ledger knows already, undefined where something is left to do. `limit`: so many hits are enough. */
   answer(mode: Mode, limit = Number.POSITIVE_INFINITY): readonly T[] | undefined {
-    const found = this.ledger?.hits() ?? [];
+    const found = this.ledger?.found ?? [];
     const frontier = this.completed.firstMissing(this.#space.start);
     const isComplete = frontier >= endOf(this.#space);
     const below =
@@ -137,17 +166,23 @@ export class Booking<T extends Indexed> {
     return isComplete || below.length >= limit ? below.slice(0, limit) : undefined;
   }
 
-  /** For `startMonitor`. */
-  controls(engine: Engine, call: Pick<Call<object>, 'stop' | 'signal'>): Controls {
-    const { ledger } = this;
-    const held = holding(engine);
-    if (!ledger) return { ...held, stop: call.stop, signal: call.signal };
+  /** For `startMonitor`. An engine that is opened later is given as a function. */
+  controls(given: Engine | (() => Engine | undefined), call: Pick<Call<object>, 'stop' | 'signal'>): Controls {
+    const engine = typeof given === 'function' ? given : () => given;
+    const held = {
+      pause: (device?: string) => engine() && holding(engine() as Engine).pause(device),
+      resume: (device?: string) => engine() && holding(engine() as Engine).resume(device),
+    };
+    if (!this.books) return { ...held, stop: call.stop, signal: call.signal };
     this.#tellResumed();
-    ledger.uses(engine.devices.map(({ info }) => info.id));
+    this.#devices = () => engine()?.devices.map(({ info }) => info.id) ?? [];
+    this.ledger?.uses(this.#devices());
+    if (this.#late) this.#timer = setTimeout(() => void this.#openLate(), LATE_MS).unref();
     const note = (): void => {
-      if (engine.isPaused === this.#isPaused || this.#isOver) return;
-      this.#isPaused = engine.isPaused;
-      ledger.paused(this.#isPaused).catch(() => undefined); // a ledger that cannot be written says so by its next hit
+      const isPaused = engine()?.isPaused ?? false;
+      if (isPaused === this.#isPaused || this.#isOver) return;
+      this.#isPaused = isPaused;
+      this.ledger?.paused(isPaused).catch(() => undefined); // a ledger that cannot be written says so by its next hit
     };
     return {
       pause: (device) => {
@@ -158,7 +193,10 @@ export class Booking<T extends Indexed> {
         held.resume(device);
         note();
       },
-      checkpoint: () => ledger.checkpoint(),
+      checkpoint: async () => {
+        await this.#openLate();
+        await this.ledger?.checkpoint();
+      },
       stop: call.stop,
       signal: call.signal,
     };
@@ -167,7 +205,7 @@ export class Booking<T extends Indexed> {
   /** From now on it does what other processes ask for. */
   listen(monitor: Monitor): void {
     const { output, stop } = this.#call;
-    this.ledger?.listen({
+    this.#listener = {
       asked: (request) => {
         if (request === 'cancel') {
           this.#isCancelled = true;
@@ -187,7 +225,8 @@ export class Booking<T extends Indexed> {
         this.#troubles.add(message);
         output.warn(`${message}; trying again`);
       },
-    });
+    };
+    this.ledger?.listen(this.#listener);
   }
 
   /** A hit is shown. `--on-hit` hears of each once; where that failed, or was cut short, again in the next run. */
@@ -211,79 +250,54 @@ export class Booking<T extends Indexed> {
     try {
       await this.#finish('open', reason);
     } catch (error) {
-      const [why = ''] = (error instanceof Error ? error.message : String(error)).split('\n', 1);
-      this.#call.output.warn(`what was done last could not be written down, and will be scanned again: ${why}`);
+      const why = `what was done last could not be written down, and will be done again: ${firstLine(error)}`;
+      this.#call.output.warn(why);
     }
   }
 
   async #finish(state: 'open' | 'complete' | 'answered' | 'cancelled', reason?: string): Promise<void> {
     if (this.#isOver) return;
+    clearTimeout(this.#timer);
+    // A job that is over before it was booked leaves nothing to go on with.
+    if (state === 'open' && this.#late?.books.isEmpty === false) await this.#openLate();
+    await this.#opening;
     this.#isOver = true;
     try {
       await this.ledger?.finish(state, reason);
     } finally {
-      await this.#store?.close().catch(() => undefined);
+      await this.#opened?.store.close().catch(() => undefined);
     }
   }
 
-  /** Says which job it is; what it gives says that it goes on, once there is work for it. */
-  #announce(): () => void {
-    const { ledger, completed } = this;
-    if (!ledger) return () => undefined;
+  /** Opens the ledger where that was put off. One that cannot be opened is told of: the work does not depend on it. */
+  #openLate(): Promise<void> {
     const { output } = this.#call;
-    const { before, id, job } = ledger;
-    const done = completed.total;
-    const hits = ledger.hits().length;
-    const isResumed = before !== undefined && before.id === id && done > 0n;
-    output.event('job', {
-      id,
-      name: job.name,
-      isResumed,
-      done,
-      length: job.space.length,
-      hits,
-      elapsedSeconds: job.elapsedMs / 1000,
-    });
-    if (!isResumed) return () => undefined;
-    const share = percent(shareOf(done, job.space.length));
-    const time = duration(job.elapsedMs / 1000);
-    return () =>
-      output.say(
-        `job ${id} goes on where it was ${age(Date.now() - before.activeMs)} ago: ${share} done in ${time}, ${plural(hits, 'hit')}`,
-      );
+    const late = this.#late;
+    if (!late) return Promise.resolve();
+    clearTimeout(this.#timer);
+    this.#opening ??= late.open().then(
+      async (opened) => {
+        this.#opened = opened;
+        const { ledger } = opened;
+        announce(output, ledger);
+        ledger.uses(this.#devices());
+        if (this.#listener) ledger.listen(this.#listener);
+        // Where writing fails the next to write is told, and ends the job.
+        await late.books.open(ledger).catch(() => undefined);
+        if (this.#isPaused) await ledger.paused(true).catch(() => undefined);
+      },
+      (error: unknown) => {
+        late.books.drop();
+        output.warn(`nothing of this job is kept: ${firstLine(error)}`);
+      },
+    );
+    return this.#opening;
   }
 }
 
-/** `jobs resume` says which job it means: a command that describes another by now must not begin that one silently. */
-async function checkResumed(store: Store, booked: Booked): Promise<void> {
-  const wanted = process.env[RESUMED];
-  if (wanted === undefined) return;
-  const known = await store.known(booked);
-  if (known?.id === wanted) return;
-  throw new MillraceError({
-    code: 'usage',
-    message: `the command of job ${wanted} describes another job now: its file, its parameters or Millrace have changed`,
-    asked: `to go on with job ${wanted}`,
-    advice: 'put the file back as it was, or run the command itself to begin the new job',
-  });
+function firstLine(error: unknown): string {
+  return (error instanceof Error ? error.message : String(error)).split('\n', 1)[0] ?? '';
 }
-
-/** Set by `jobs resume` for the command it runs. */
-export const RESUMED = 'MILLRACE_RESUMED_JOB';
-
-/** What a job is gone on with: as it was called, without what would begin it anew, and without credentials. */
-function resumable(args: readonly string[]): string[] {
-  return redactArguments(args.filter((arg) => arg !== '--fresh'));
-}
-
-/** Options that were given by the environment are as much part of a call as flags are. Credentials stay out. */
-function settings(environment: NodeJS.ProcessEnv): Record<string, string> {
-  const known = Object.entries(environment).filter(([name, value]) => /^MILLRACE_/.test(name) && value !== undefined);
-  const kept = known.filter(([name]) => !NOT_KEPT.test(name) && !isSecretName(name)) as [string, string][];
-  return Object.fromEntries(kept);
-}
-
-const NOT_KEPT = /^MILLRACE_(HOME|DATA_DIR|CACHE_DIR|FRESH|RESUMED_JOB|JSON|EVENTS|LONG)$/;
 
 export function priorityGiven(text: string): number {
   if (/^[+-]?\d{1,4}$/.test(text)) return Number(text);

@@ -32,11 +32,16 @@ export class DiskCache {
     );
   }
 
-  /** The entry's folder, checked; undefined when there is none. A damaged one is deleted. */
-  async get(key: string): Promise<string | undefined> {
+  /**
+   * The entry's folder, checked; undefined when there is none. A damaged one is deleted, and one without the files that
+   * are `needed`, as another version may have written it.
+   */
+  async get(key: string, ...needed: readonly string[]): Promise<string | undefined> {
     const folder = join(this.directory, key);
     try {
       const manifest = parseManifest(await readFile(join(folder, MANIFEST), 'utf8'));
+      const names = new Set(manifest.map(([name]) => name));
+      if (!needed.every((name) => names.has(name))) throw new Error('a file is missing');
       for (const [name, digest] of manifest) {
         if (digestOf(await readFile(join(folder, name))) !== digest) throw new Error(`${name} is damaged`);
       }

@@ -12,6 +12,11 @@ export interface Device {
   compile(kernel: Kernel, options?: CompileOptions): Promise<DeviceProgram>;
   /** Memory of `bytes` bytes, zeroed. */
   alloc(bytes: number): Promise<DeviceBuffer>;
+  /**
+   * Memory of this device that somebody else has, by its pointer, as a buffer; `free` leaves it alone. Its owner keeps it
+   * until then, and has written what it holds before a command uses it. Only where pointers are known (CUDA).
+   */
+  adopt?(pointer: number, bytes: number): Promise<DeviceBuffer>;
   stream(): Stream;
   /**
    * A grid of one job that stays on the device and is fed with ranges, so that a range costs no launch. Undefined where it
@@ -153,6 +158,8 @@ export interface BoundJob {
 
 export interface DeviceBuffer {
   readonly bytes: number;
+  /** Where it is, for other libraries: on CUDA the device's pointer, on `native` an address of this process. */
+  readonly pointer?: number | undefined;
   /** Frees it once the commands already queued on it have run. */
   free(): void;
 }
@@ -180,6 +187,11 @@ export interface Stream {
   launch(launch: Launch): void;
   /** Holds this stream back, on the device's side, until another stream's completion. */
   wait(completion: Completion): void;
+  /**
+   * The same for a stream of another library's, by the runtime's own handle (CUDA: 1 is the default stream, 2 the
+   * thread's): for what it has been given by the time this command is carried out.
+   */
+  follow?(handle: number): void;
   /** Everything queued since the last mark. */
   mark(): Completion;
   /** Stops the launches queued so far as soon as they notice; their completions say `complete: false`. */

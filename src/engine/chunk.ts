@@ -33,6 +33,8 @@ export interface ChunkShape {
   readonly least: number;
   /** What a slot's buffers take; at most 2^32. */
   readonly most: number;
+  /** Items that a chunk should have at least while so many of the slots are in use: more, where the queue runs empty. */
+  readonly batch?: ((queued: number, capacity: number) => number) | undefined;
 }
 
 export interface ChunkRules extends ChunkShape {

@@ -95,6 +95,8 @@ export interface FlowSpec<Result, Name extends string = string> {
   readonly granularity?: number;
   readonly least?: number;
   readonly most?: number;
+  /** See `ChunkShape`. */
+  readonly batch?: ((queued: number, capacity: number) => number) | undefined;
   /** Default: from the device's units and the first kernel's lanes. */
   readonly stride?: (device: Device, programs: Readonly<Record<Name, DeviceProgram>>) => number;
 }
@@ -201,7 +203,7 @@ function shapeOf<Result, Name extends string>({ device, spec, programs }: ReadyF
   const [first] = Object.values<DeviceProgram>(programs);
   const pass = device.info.units * (first?.lanes ?? 1) * PASS_ITEMS[device.info.processor];
   const stride = spec.stride?.(device, programs) ?? pass;
-  return { granularity, least, most, stride: Math.max(stride, granularity) };
+  return { granularity, least, most, stride: Math.max(stride, granularity), batch: spec.batch };
 }
 
 /** Programs last as long as their device, so that jobs with the same kernel share one. */

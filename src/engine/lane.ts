@@ -71,7 +71,11 @@ export class Lane {
 
   /** The next chunk's size, and why. */
   get next(): { readonly size: number; readonly policy: ChunkPolicy } {
-    return this.#chunk ?? { size: 1, policy: 'init' };
+    const { size, policy } = this.#chunk ?? { size: 1, policy: 'init' as const };
+    const { batch, longestMs = 0 } = this.#rules ?? {};
+    if (batch === undefined || this.perMs === undefined) return { size, policy };
+    const atOnce = batch(this.#used, this.#used + this.#free.length);
+    return { size: Math.max(size, Math.min(atOnce, this.round(this.perMs * longestMs))), policy };
   }
 
   /** A size that suits the kernel, not above `items` but at least one. */

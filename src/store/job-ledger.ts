@@ -1,13 +1,15 @@
 import type { Indexed } from '../engine/hits.js';
 import type { Intervals } from '../engine/intervals.js';
-import { type ChunkSource, MemorySource } from '../engine/source.js';
-import { endOf, type Piece, type Range, rangeOf } from '../engine/space.js';
+import type { ChunkSource } from '../engine/source.js';
+import { endOf, type Range } from '../engine/space.js';
+import { BookSource, type Books } from './books.js';
 import { Unavailable } from './connection.js';
 import type { JobRecord, JobState, Request } from './jobs.js';
 import type { Batch, Begun, Standing } from './ledger.js';
+import { pack } from './packed-hits.js';
 import { Pending } from './pending.js';
-import { intervalsOf, type StoredHit } from './progress.js';
-import { spell, unspell } from './text.js';
+import { intervalsOf } from './progress.js';
+import { unspell } from './text.js';
 import type { LedgerThread } from './thread.js';
 import { unavailable } from './unavailable.js';
 
@@ -15,19 +17,19 @@ import { unavailable } from './unavailable.js';
  * A job that this process works on. What is done is written about once a second, what has hits at once, each write
  * together with everything before it; a hit's promise resolves when the disk has it.
  */
-export interface JobLedger<T extends Indexed = Indexed> {
+export interface JobLedger<T extends Indexed = Indexed> extends Books<T> {
   readonly id: string;
   readonly job: JobRecord;
   /** As it stood when this process took it; undefined where it is new. */
   readonly before: JobRecord | undefined;
   /** Done before this run. */
   readonly completed: Intervals;
+  /** Found before this run, ascending. */
+  readonly found: readonly T[];
   /** Where an engine's search takes its work from, and brings it to. */
   readonly source: ChunkSource<readonly T[]>;
   /** Working time in ms, that of earlier runs included. */
   readonly elapsed: number;
-  /** Found before this run, ascending. */
-  hits(): readonly T[];
   /** Whether the command of `--on-hit` has been run for the nth hit of an index; and that it has. */
   isTold(index: bigint, nth: number): boolean;
   tell(index: bigint, nth: number): void;
@@ -64,8 +66,8 @@ export class BookedJob<T extends Indexed> implements JobLedger<T> {
   readonly before: JobRecord | undefined;
   readonly completed: Intervals;
   readonly source: ChunkSource<readonly T[]>;
+  readonly found: readonly T[];
   readonly #thread: LedgerThread;
-  readonly #hits: readonly T[];
   readonly #told: Set<string>;
   readonly #timer: ReturnType<typeof setInterval>;
   #listener: JobListener | undefined;
@@ -88,11 +90,11 @@ export class BookedJob<T extends Indexed> implements JobLedger<T> {
     this.job = job;
     this.before = before;
     this.completed = intervalsOf(progress.done);
-    this.#hits = progress.hits.map(({ index, fields }) => ({ ...(unspell(fields) as object), index }) as T);
+    this.found = progress.hits.map(({ index, fields }) => ({ ...(unspell(fields) as object), index }) as T);
     this.#told = new Set(progress.hits.filter(({ told }) => told).map(({ index, nth }) => `${index} ${nth}`));
     this.#elapsed = job.elapsedMs;
     this.#counted = performance.now();
-    this.source = new LedgerSource(this, job.space, this.completed, this.#hits);
+    this.source = new BookSource<T>(this, job.space);
     this.#timer = setInterval(() => void this.checkpoint().catch(() => undefined), TICK_MS);
     this.#timer.unref();
   }
@@ -103,10 +105,6 @@ export class BookedJob<T extends Indexed> implements JobLedger<T> {
 
   get elapsed(): number {
     return this.#elapsed + (this.#isPaused ? 0 : performance.now() - this.#counted);
-  }
-
-  hits(): readonly T[] {
-    return this.#hits;
   }
 
   isTold(index: bigint, nth: number): boolean {
@@ -138,13 +136,14 @@ export class BookedJob<T extends Indexed> implements JobLedger<T> {
   }
 
   /** Undefined where nobody has to wait for it to be written. */
-  add(range: Range | undefined, hits: readonly T[]): Promise<void> | undefined {
+  add(range: Range | undefined, hits: readonly T[], when: 'at once' | 'soon' = 'at once'): Promise<void> | undefined {
     if (this.#fault) return Promise.reject(this.#fault);
     if (range) this.#unsaved.add({ start: range.start, past: endOf(range), hits: hits.length });
-    this.#unsaved.hits.push(...numbered(hits));
+    this.#unsaved.hits.push(...pack(hits));
     const now = performance.now();
     this.#since ??= now;
-    return hits.length > 0 || now - this.#since > MOST_UNSAVED_MS ? this.checkpoint() : undefined;
+    const isUrgent = hits.length > 0 && when === 'at once';
+    return isUrgent || now - this.#since > MOST_UNSAVED_MS ? this.checkpoint() : undefined;
   }
 
   checkpoint(): Promise<void> {
@@ -177,7 +176,7 @@ export class BookedJob<T extends Indexed> implements JobLedger<T> {
     const { done, hits, told } = this.#unsaved;
     this.#unsaved = new Pending();
     this.#since = undefined;
-    const standing = await this.#persist({ done, hits, told, elapsedMs, devices: this.#devices });
+    const standing = await this.#persist({ done, hits: [], packed: hits, told, elapsedMs, devices: this.#devices });
     const { request, outrankedBy, isWritten } = standing;
     if (isWritten) this.#unnoted -= elapsedMs;
     if (request) this.#listener?.asked(request);
@@ -217,51 +216,4 @@ export class BookedJob<T extends Indexed> implements JobLedger<T> {
     this.#elapsed += passed;
     return passed;
   }
-}
-
-/** What a search takes from the ledger and brings to it. */
-class LedgerSource<T extends Indexed> implements ChunkSource<readonly T[]> {
-  readonly completed: Intervals;
-  readonly found: readonly T[];
-  readonly #job: BookedJob<T>;
-  readonly #todo: MemorySource;
-
-  constructor(job: BookedJob<T>, space: Range, completed: Intervals, found: readonly T[]) {
-    this.#job = job;
-    this.completed = completed;
-    this.found = found;
-    this.#todo = new MemorySource(space, completed);
-  }
-
-  get isExhausted(): boolean {
-    return this.#todo.isExhausted;
-  }
-
-  take(): Range | undefined {
-    return this.#todo.take();
-  }
-
-  done(piece: Piece, hits: readonly T[]): void | Promise<void> {
-    return this.#job.add(rangeOf(piece), hits);
-  }
-
-  keep(hits: readonly T[]): void | Promise<void> {
-    return this.#job.add(undefined, hits);
-  }
-
-  giveBack(): void {}
-
-  lower(bound: bigint): void {
-    this.#todo.lower(bound);
-  }
-}
-
-/** Hits of one index are numbered in their order; all of them are in one list. */
-function numbered<T extends Indexed>(hits: readonly T[]): StoredHit[] {
-  const counts = new Map<bigint, number>();
-  return hits.map(({ index, ...fields }) => {
-    const nth = counts.get(index) ?? 0;
-    counts.set(index, nth + 1);
-    return { index, nth, fields: spell(fields) };
-  });
 }

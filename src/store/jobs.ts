@@ -38,7 +38,12 @@ export interface JobOpening {
   readonly priority?: number;
   /** Begin from nothing, whatever is known. */
   readonly fresh?: boolean;
+  /** One that is over is begun anew, and forgotten: what it has made is elsewhere. */
+  readonly anew?: boolean;
 }
+
+/** States of jobs that nobody will go on with. */
+export const OVER: readonly JobState[] = ['complete', 'answered', 'cancelled', 'replaced'];
 
 export interface JobRecord {
   readonly id: string;

@@ -138,6 +138,24 @@ describe('a ledger', () => {
     expect(ledger.find(id).job.state).toBe('replaced');
     ledger.close();
   });
+
+  it('that is over is begun anew where that is asked for, and nothing is left of it; one that is open goes on', () => {
+    const ledger = new Ledger(folder());
+    const anew = opening({ anew: true });
+    const { id } = ledger.begin(anew).job;
+    ledger.commit(
+      id,
+      batch({ done: [{ start: 0n, past: 10n, hits: 1 }], hits: [{ index: 3n, nth: 0, fields: '{}' }] }),
+    );
+    ledger.end(id, 'open');
+    expect(ledger.begin(anew)).toMatchObject({ job: { id }, progress: { done: [{ start: 0n, past: 10n, hits: 1 }] } });
+    ledger.end(id, 'answered');
+    const next = ledger.begin(anew);
+    expect(next).toMatchObject({ job: { generation: 1 }, progress: { done: [], hits: [] } });
+    expect(next.job.id).not.toBe(id);
+    expect(ledger.jobs().map(({ job }) => job.id)).toEqual([next.job.id]);
+    ledger.close();
+  });
 });
 
 describe('a job', () => {

@@ -16,6 +16,7 @@ import {
   type JobState,
   noSuchJob,
   noteTime,
+  OVER,
   type Request,
   removeJob,
   runningAbove,
@@ -24,6 +25,7 @@ import {
   take,
 } from './jobs.js';
 import { LOCKS, Lock } from './lock.js';
+import { type PackedHits, unpack } from './packed-hits.js';
 import {
   addHits,
   addRange,
@@ -35,7 +37,7 @@ import {
   type StoredHit,
 } from './progress.js';
 import { indexText } from './text.js';
-import { getTuning, putTuning, type Tuning, type TuningKey } from './tuning.js';
+import { getTuning, putTuning, type Tuning, type TuningKey, tuningKeys } from './tuning.js';
 
 /**
  * The ledger: what survives. Everything in it is synchronous and may wait for a disk; the store's thread calls it
@@ -63,14 +65,17 @@ export class Ledger {
   begin(opening: JobOpening): Begun {
     return this.#repairing(() => {
       const known = findByKey(this.#connection, opening.key);
-      const generation = known === undefined ? 0 : known.generation + (opening.fresh ? 1 : 0);
+      const isForgotten = known !== undefined && opening.anew === true && OVER.includes(known.state);
+      const isFresh = opening.fresh === true || isForgotten;
+      const generation = known === undefined ? 0 : known.generation + (isFresh ? 1 : 0);
       // The old one must be nobody's, too: two processes that start over would both make the next.
-      const before = known && opening.fresh ? this.#hold(known.id, opening.name) : undefined;
+      const before = known && isFresh ? this.#hold(known.id, opening.name) : undefined;
       const id = idOf(opening.key, generation);
       const lock = this.#hold(id, opening.name);
       try {
         this.#file.commit(() => {
-          if (known && before) setState(this.#connection, known.id, 'replaced');
+          if (known && isForgotten) removeJob(this.#connection, known.id);
+          else if (known && before) setState(this.#connection, known.id, 'replaced');
           if (known === undefined || before) addJob(this.#connection, opening, generation, Date.now());
           take(this.#connection, id, opening, Date.now());
         });
@@ -88,7 +93,8 @@ export class Ledger {
 
   /** What a job has done since the last commit; durable when this returns. */
   commit(id: string, batch: Batch): Standing {
-    const { done, hits, told, elapsedMs, devices } = batch;
+    const { done, told, elapsedMs, devices } = batch;
+    const hits = [...batch.hits, ...(batch.packed ?? []).flatMap(unpack)];
     const isNothing = done.length + hits.length + told.length === 0 && elapsedMs < IDLE_MS;
     if (!isNothing) {
       this.#file.commit(() => {
@@ -180,6 +186,10 @@ export class Ledger {
 
   tuning(key: TuningKey): Tuning | undefined {
     return getTuning(this.#connection, key);
+  }
+
+  tuningKeys(): TuningKey[] {
+    return tuningKeys(this.#connection);
   }
 
   keepTuning(key: TuningKey, timings: unknown): void {
@@ -314,6 +324,8 @@ export interface Begun {
 export interface Batch {
   readonly done: readonly DoneRange[];
   readonly hits: readonly StoredHit[];
+  /** More of them, as they come from another thread. */
+  readonly packed?: readonly PackedHits[];
   /** Hits that `--on-hit` has been told of. */
   readonly told: readonly { readonly index: bigint; readonly nth: number }[];
   /** Working time since the last one. */

@@ -1,4 +1,5 @@
-import { type DoneRange, MOST_MERGED_HITS, type StoredHit } from './progress.js';
+import type { PackedHits } from './packed-hits.js';
+import { type DoneRange, MOST_MERGED_HITS } from './progress.js';
 
 /**
  * What is done and not written yet. Ranges that touch are merged as they come, in constant time: a second of chunks of
@@ -6,7 +7,7 @@ import { type DoneRange, MOST_MERGED_HITS, type StoredHit } from './progress.js'
  * the main thread some milliseconds).
  */
 export class Pending {
-  readonly hits: StoredHit[] = [];
+  readonly hits: PackedHits[] = [];
   readonly told: { readonly index: bigint; readonly nth: number }[] = [];
   readonly #byStart = new Map<bigint, DoneRange>();
   readonly #byPast = new Map<bigint, DoneRange>();

@@ -32,6 +32,8 @@ export interface JobSpec extends Identity {
   readonly priority?: number;
   /** Begins from nothing, whatever is known. */
   readonly fresh?: boolean;
+  /** One that is over is begun anew, and forgotten: what it has made is elsewhere, in a file. */
+  readonly anew?: boolean;
 }
 
 /** What is kept in a data directory: jobs, what they have done and found, and what was measured. */
@@ -53,7 +55,7 @@ export class Store {
 
   /** Takes a job, to begin it or to go on with it. Throws `io` where another process has it. */
   async open<T extends Indexed>(spec: JobSpec): Promise<JobLedger<T>> {
-    const { name, command, space, call, priority, fresh } = spec;
+    const { name, command, space, call, priority, fresh, anew } = spec;
     const begun = await this.#known(
       this.#thread.call('begin', {
         key: keyOf(spec),
@@ -64,6 +66,7 @@ export class Store {
         call,
         ...(priority !== undefined && { priority }),
         ...(fresh !== undefined && { fresh }),
+        ...(anew !== undefined && { anew }),
       }),
     );
     await this.#hearNotices();
@@ -122,6 +125,10 @@ export class Store {
 
   tuning(key: TuningKey): Promise<Tuning | undefined> {
     return this.#known(this.#thread.call('tuning', key));
+  }
+
+  tuningKeys(): Promise<TuningKey[]> {
+    return this.#known(this.#thread.call('tuningKeys'));
   }
 
   keepTuning(key: TuningKey, timings: unknown): Promise<void> {

@@ -31,6 +31,12 @@ export function getTuning(connection: Connection, key: TuningKey): Tuning | unde
   return { timings: unspell(row.timings), madeMs: row.made_ms };
 }
 
+/** What there are tunings of. */
+export function tuningKeys(connection: Connection): TuningKey[] {
+  const rows = connection.all(selection('tuning', '')) as unknown as TuningRow[];
+  return rows.map(({ kernel, device, driver, candidates }) => ({ kernel, device, driver, candidates }));
+}
+
 /** Inside a transaction; the newest counts. */
 export function putTuning(connection: Connection, key: TuningKey, timings: unknown, nowMs: number): void {
   const { kernel, device, driver, candidates } = key;

@@ -1,4 +1,5 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { TuningRecord } from '../engine/tune.js';
 import type { TuningAbout, TuningShelf } from '../engine/tune-known.js';
 import type { Kernel } from '../kernel/index.js';
@@ -9,8 +10,9 @@ import { digestOf } from './text.js';
 import type { TuningKey } from './tuning.js';
 
 /**
- * Tunings in the ledger of a data directory. The ledger is opened when it is asked for something, and only where there
- * is one: a job on a machine where nothing was tuned does not even look at kernels' texts.
+ * Tunings in the ledger of a data directory. Opening it takes 100 ms, and a kernel's text as long again, which a command
+ * that is done in half a second does not have: so a small file beside the ledger says what there are tunings of, and
+ * only who finds himself there looks further.
  */
 export class LedgerTunings implements TuningShelf {
   readonly #directory: string;
@@ -20,13 +22,32 @@ export class LedgerTunings implements TuningShelf {
   }
 
   async find(about: TuningAbout): Promise<TuningRecord | undefined> {
-    if (!existsSync(`${this.#directory}/${newestLedger(this.#directory)}`)) return undefined;
-    const found = await this.#with((store) => store.tuning(keyOf(about)));
-    return (found?.timings as TuningRecord | null | undefined) ?? undefined;
+    const ledger = newestLedger(this.#directory);
+    if (!existsSync(join(this.#directory, ledger))) return undefined;
+    const known = readIndex(this.#directory, ledger);
+    if (known?.includes(lineOf(about)) === false) return undefined;
+    return this.#with(async (store) => {
+      if (!known) await this.#index(store);
+      const found = await store.tuning(keyOf(about));
+      return (found?.timings as TuningRecord | null | undefined) ?? undefined;
+    });
   }
 
   async keep(about: TuningAbout, record: TuningRecord | undefined): Promise<void> {
-    await this.#with((store) => store.keepTuning(keyOf(about), record ?? null));
+    await this.#with(async (store) => {
+      await store.keepTuning(keyOf(about), record ?? null);
+      await this.#index(store);
+    });
+  }
+
+  /** From the ledger itself, each time: whatever other processes have kept is in it, too. */
+  async #index(store: Store): Promise<void> {
+    const ledger = newestLedger(this.#directory);
+    const keys = await store.tuningKeys();
+    const lines = keys.map(({ kernel, device, driver }) =>
+      lineOf({ workload: kernel.slice(0, kernel.lastIndexOf(' ')), device, driver }),
+    );
+    writeIndex(this.#directory, { ledger, tuned: [...new Set(lines)] });
   }
 
   async #with<T>(use: (store: Store) => Promise<T>): Promise<T> {
@@ -36,6 +57,39 @@ export class LedgerTunings implements TuningShelf {
     } finally {
       await store.close();
     }
+  }
+}
+
+/** What there are tunings of, in which ledger. */
+interface Index {
+  readonly ledger: string;
+  readonly tuned: readonly string[];
+}
+
+const INDEX = 'tuned.json';
+
+const lineOf = ({ workload, device, driver }: Pick<TuningAbout, 'workload' | 'device' | 'driver'>): string =>
+  `${workload} on ${device} (${driver})`;
+
+/** Undefined where there is none, or one of another ledger: then the ledger is asked. */
+function readIndex(directory: string, ledger: string): readonly string[] | undefined {
+  try {
+    const index = JSON.parse(readFileSync(join(directory, INDEX), 'utf8')) as Index;
+    return index.ledger === ledger && Array.isArray(index.tuned) ? index.tuned : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whole or not at all. Where it cannot be written, the next one asks the ledger again. */
+function writeIndex(directory: string, index: Index): void {
+  const fresh = join(directory, `.${INDEX}-${process.pid}`);
+  try {
+    writeFileSync(fresh, `${JSON.stringify(index, undefined, 1)}\n`, { mode: 0o600 });
+    renameSync(fresh, join(directory, INDEX));
+  } catch {
+    rmSync(fresh, { force: true });
+    rmSync(join(directory, INDEX), { force: true });
   }
 }
 

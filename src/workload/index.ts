@@ -26,4 +26,4 @@ export const kernels: Readonly<Record<string, () => Kernel>> = {
 const uhashPlain = { chainsPerItem: 1, copies: 1, tables: 1, pads: 1 } as const;
 
 /** 16 qubits, complex numbers of doubles. */
-const state16 = { qubits: 16, real: 'f64', wide: 'f64', order: 'little' } as const;
+const state16 = { qubits: 16, real: 'f64', wide: 'f64', order: 'little', store: 'quads', pieceBits: 13 } as const;

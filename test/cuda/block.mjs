@@ -218,8 +218,8 @@ async function versionRates(name) {
   const states = prefixes.flatMap((one) => midstate(headerWords(one).slice(0, 16)));
   const sharing = (/** @type {number} */ versions) => ({
     kernel: versionScan({ topWordZero: true, versions }),
-    job: { tail: words.slice(16), target: targetWords(target) },
-    chunk: { states: states.slice(0, 8 * versions) },
+    job: { target: targetWords(target) },
+    chunk: { states: states.slice(0, 8 * versions), tail: words.slice(16) },
   });
   const two = { ...plain, kernel: headerScan({ topWordZero: true, perThread: 2 }) };
   /** @type {{ what: string, kernel: import('../../dist/kernel/index.js').Kernel, job: import('../../dist/device/device.js').Values, chunk?: import('../../dist/device/device.js').Values, each: number, perThread?: number, lanes?: number }[]} */

@@ -1,5 +1,6 @@
 // What encoding costs on a GPU, against the limits of bus and memory; every figure's states are checked first.
 //   npm run build && node test/encode/measure.mjs [--device cuda:0] [--runs 5] [--quick] [--registers sm_90]
+//     [--only pinned,plain,device] [--coalesced]
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,6 +12,8 @@ const { values } = parseArgs({
     device: { type: 'string', default: 'cuda:0' },
     runs: { type: 'string', default: '5' },
     quick: { type: 'boolean', default: false },
+    only: { type: 'string' },
+    coalesced: { type: 'boolean', default: false },
     registers: { type: 'string' },
     dist: { type: 'string', default: new URL('../../dist', import.meta.url).pathname },
   },
@@ -22,19 +25,29 @@ const { planFor } = await import(`${values.dist}/workload/encode/plan.js`);
 const { lengthOf } = await import(`${values.dist}/workload/encode/encoding.js`);
 const { lowerGpu } = await import(`${values.dist}/kernel/index.js`);
 
-/** @typedef {{ from: string; encoding: string; precision: string; batch: number; batches: number; target?: number; shared?: boolean; slots?: number; inFlight?: number }} Wanted */
+/** @typedef {{ from: string; encoding: string; precision: string; batch: number; batches: number; target?: number; shared?: boolean; slots?: number; inFlight?: number; pieceBits?: number; streams?: number }} Wanted */
 const qubits = 16;
 const many = values.quick ? 20 : 500;
 const amplitude = { encoding: 'amplitude', precision: 'f64', batch: 64 };
+const large = values.quick ? 128 : 1024;
 /** @type {Wanted[]} */
-const wanted = [
+const all = [
   { ...amplitude, from: 'pinned', batches: many, target: 100_000 },
   { ...amplitude, from: 'pinned', batches: many, slots: 4, inFlight: 8 },
+  { ...amplitude, from: 'pinned', batches: many, slots: 3 },
   { ...amplitude, from: 'plain', batches: many / 5, target: 20_000 },
+  { ...amplitude, from: 'plain', batches: many / 5, slots: 4, inFlight: 8 },
   { ...amplitude, from: 'device', batches: many, target: 1_400_000 },
+  { ...amplitude, from: 'device', batches: many, pieceBits: 12 },
+  { ...amplitude, from: 'device', batches: many, pieceBits: 14 },
+  { ...amplitude, from: 'device', batches: many, streams: 2 },
+  { ...amplitude, from: 'device', batch: 32, batches: 2 * many, streams: 2 },
   { ...amplitude, from: 'device', batches: many, shared: false },
-  { ...amplitude, from: 'device', batch: values.quick ? 128 : 1024, batches: many / 10, target: 1_700_000 },
+  { ...amplitude, from: 'device', batch: large, batches: many / 10, target: 1_700_000 },
+  { ...amplitude, from: 'device', batch: large, batches: many / 10, pieceBits: 12 },
   { ...amplitude, from: 'pinned', precision: 'f32', batches: many, target: 195_000 },
+  { ...amplitude, from: 'pinned', precision: 'f32', batches: many, inFlight: 8 },
+  { ...amplitude, from: 'pinned', precision: 'f32', batch: 128, batches: many / 2, target: 195_000 },
   { ...amplitude, from: 'device', precision: 'f32', batches: many },
   ...['angle', 'phase', 'iqp-z'].map((encoding) => ({
     encoding,
@@ -48,6 +61,7 @@ const wanted = [
   { encoding: 'iqp', precision: 'f32', batch: 64, from: 'device', batches: many / 5 },
   { encoding: 'basis', precision: 'f64', batch: 64, from: 'device', batches: many },
 ];
+const wanted = values.only === undefined ? all : all.filter(({ from }) => values.only?.split(',').includes(from));
 
 const device = await openDevice(values.device);
 console.log(`${device.info.id}  ${device.info.name}  ${JSON.stringify(device.info.versions)}`);
@@ -62,7 +76,11 @@ for (const { from, target, batches, ...one } of wanted) {
     try {
       const { rate, digest, name } = await measure(rated);
       const [median, min, max] = [rate.median, rate.min, rate.max].map((r) => Math.round(r).toLocaleString('en'));
-      const more = [one.slots && `${one.slots} slots`, one.inFlight && `${one.inFlight} in flight`].filter(Boolean);
+      const more = [
+        one.slots && `${one.slots} slots`,
+        one.inFlight && `${one.inFlight} in flight`,
+        one.pieceBits && `pieces of 2^${one.pieceBits}`,
+      ].filter(Boolean);
       rows.push(
         `| ${[name, ...more].join(', ')} | ${rated.path} | ${median} | ${min} | ${max} | ${target?.toLocaleString('en') ?? ''} | ${digest.slice(0, 8)} |`,
       );
@@ -74,8 +92,22 @@ for (const { from, target, batches, ...one } of wanted) {
     console.error(`${JSON.stringify({ from, ...one })}: ${/** @type {Error} */ (error).message}`);
   }
 }
-await device.close();
 for (const row of rows) console.log(row);
+if (values.coalesced) {
+  const { coalescedRates } = await import(`${values.dist}/workload/encode/coalesced.js`);
+  const { median } = await import(`${values.dist}/workload/encode/statistics.js`);
+  for (const from of ['pinned', 'plain']) {
+    for (const batch of [1, 4, 16, 64]) {
+      const batches = Math.max(4, Math.round((values.quick ? 640 : 6400) / batch));
+      const options = { encoding: 'amplitude', precision: 'f64', qubits, batch, batches, trials: Number(values.runs) };
+      const { coalesced, perBatch } = await coalescedRates(device, from, options);
+      const [together, alone] = [median(coalesced), median(perBatch)];
+      const shown = [together, alone].map((rate) => Math.round(rate).toLocaleString('en')).join(' against ');
+      console.log(`coalesced, ${from}, requests of ${batch}: ${shown}, ${(together / alone).toFixed(2)}×`);
+    }
+  }
+}
+await device.close();
 
 if (values.registers !== undefined) {
   const folder = mkdtempSync(join(tmpdir(), 'encode-'));

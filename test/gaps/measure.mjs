@@ -1,10 +1,11 @@
 /**
  * Prime gaps on the devices of a machine: Fermat tests, the sieve, and both as a job, each checked.
  *
- *   node test/gaps/measure.mjs [--device cuda] [--what fermat,sieve,search] [--runs 5] [--dist dist]
+ *   node test/gaps/measure.mjs [--device cuda] [--what fermat,sieve,search,gmp,crt] [--runs 5] [--dist dist]
  *        [--bits 288,320,352,384] [--count 4194304] [--one '{"window":134217728}']
  *
  * One line per measurement as it comes, a table at the end. `--one` is a plan for sieve and search instead of the list.
+ * `gmp` sets one thread of a CPU against GMP, by turns; `crt` takes the intervals of a set of 320 bits.
  */
 import { parseArgs } from 'node:util';
 
@@ -22,7 +23,9 @@ const { values } = parseArgs({
 });
 const { openDevice } = await import(`${values.dist}/device/registry.js`);
 const { fermatRate, sieveRate, searchRate } = await import(`${values.dist}/workload/gaps/rate.js`);
-const { measure } = await import(`${values.dist}/bench/measure.js`);
+const { compare, measure } = await import(`${values.dist}/bench/measure.js`);
+const { gmpPower } = await import(`${values.dist}/workload/gaps/peers.js`);
+const { fermatBase, intervalRate } = await import(`${values.dist}/workload/gaps/rate.js`);
 const runs = Number(values.runs);
 
 /** What is tried of sieve and search on a GPU; the first is the plan as it is. */
@@ -66,6 +69,8 @@ for (const name of values.device.split(',')) {
         await rate(`Fermat, ${bits} bits`, () => fermatRate(device, { bits, count, runs }));
       }
     }
+    if (what.includes('gmp')) for (const bits of values.bits.split(',').map(Number)) await besideGmp(name, bits);
+    if (what.includes('crt')) await rate('intervals of 320 bits', () => intervalRate(device, { runs }));
     if (what.includes('sieve'))
       for (const plan of isGpu || values.one ? plans : [{}])
         await rate(`sieve ${JSON.stringify(plan)}`, () => sieveRate(device, { ...plan, runs }));
@@ -90,6 +95,31 @@ for (const name of values.device.split(',')) {
 }
 console.log('\n| what | per second (median, min–max) | seconds a run |\n| --- | --- | --- |');
 for (const row of rows) console.log(row);
+
+/**
+ * One thread against GMP's, the same numbers by turns: other load on the machine meets both.
+ * @param {string} name
+ * @param {number} bits
+ */
+async function besideGmp(name, bits) {
+  const count = Number(values.count ?? 4096);
+  const core = await openDevice(name, { threads: 1 });
+  try {
+    const own = await fermatRate(core, { bits, runs, count });
+    const peer = gmpPower(fermatBase(bits), count, runs);
+    if (peer === undefined) return console.log('there is no libgmp');
+    const { measurements, ratios } = await compare([peer, own]);
+    for (const [at, { name: of, rate: per }] of measurements.entries()) {
+      const shown = [per.median, per.min, per.max].map((value) => value.toExponential(3));
+      const [ratio, low, high] = [ratios[at].median, ratios[at].min, ratios[at].max].map((x) => x.toFixed(2));
+      console.log(`${of}: ${shown[0]} tests/s (${shown[1]}–${shown[2]}), by turns ${ratio} (${low}–${high})`);
+      rows.push(`| ${of} | ${shown[0]} (${shown[1]}–${shown[2]}) | ${ratio} (${low}–${high}) of GMP |`);
+    }
+    own.close();
+  } finally {
+    await core.close();
+  }
+}
 
 /**
  * @param {string} what

@@ -1,14 +1,12 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { Intervals } from '../../src/engine/intervals.js';
 import { between, type Range } from '../../src/engine/space.js';
 import { Ledger } from '../../src/store/ledger.js';
-import { type Event, faultOf } from '../events.js';
+import { millrace as run, type Started, start } from '../command-line.js';
+import type { Event } from '../events.js';
 
 /** A search whose hits are known, run by the built command in a process of its own. */
-const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 
 /** Some seconds for one thread, which is all it gets: no machine is done before a test has killed it. */
 export const SPACE = 120_000_000;
@@ -30,7 +28,7 @@ export const planted = (every: number, space = SPACE): string[] =>
 
 export const writePlanted = (folder: string): void => writeFileSync(join(folder, 'planted.mjs'), PLANTED);
 
-export interface Started {
+export interface Given {
   readonly every: number;
   /** More arguments than what the search needs. */
   readonly args?: readonly string[];
@@ -41,7 +39,7 @@ export interface Started {
   readonly uid?: number;
 }
 
-export interface Ended {
+export interface SearchEnded {
   readonly exit: number | null;
   readonly signal: NodeJS.Signals | null;
   readonly events: readonly Event[];
@@ -49,77 +47,33 @@ export interface Ended {
   readonly hits: readonly string[];
 }
 
-/** A run under way. */
-export interface Running {
-  readonly child: ChildProcess;
-  readonly ended: Promise<Ended>;
-  /** The first event that is such a one; rejects when the run ends without. */
-  until(what: (event: Event) => boolean): Promise<Event>;
+/** A search under way. */
+export interface Searching extends Omit<Started, 'ended'> {
+  readonly ended: Promise<SearchEnded>;
 }
 
-export function startRun({ every, args = [], env, space = SPACE, folder, uid }: Started): Running {
-  const own = [
-    'run',
-    'planted.mjs',
-    '--space',
-    String(space),
-    '--param',
-    `every=${every}`,
-    '--device',
-    'wasm',
-    '--threads',
-    '1',
-    '--json',
-  ];
-  const child = spawn(process.execPath, [main, ...own, '--data-dir', join(folder, 'data'), ...args], {
+export function startRun({ every, args = [], env = {}, space = SPACE, folder, uid }: Given): Searching {
+  const device = ['--device', 'wasm', '--threads', '1', '--json'];
+  const own = ['run', 'planted.mjs', '--space', String(space), '--param', `every=${every}`, ...device];
+  const { child, ended, until } = start([...own, '--data-dir', join(folder, 'data'), ...args], {
     cwd: folder,
-    env: { ...process.env, ...env },
-    stdio: ['ignore', 'pipe', 'inherit'],
-    ...(uid !== undefined && { uid, gid: uid }),
+    env,
+    ...(uid !== undefined && { uid }),
   });
-  const events: Event[] = [];
-  const waiting = new Set<() => void>();
-  let rest = '';
-  child.stdout.setEncoding('utf8').on('data', (part: string) => {
-    const lines = (rest + part).split('\n');
-    rest = lines.pop() ?? '';
-    events.push(...lines.map((line) => JSON.parse(line) as Event));
-    for (const look of waiting) look();
-  });
-  const ended = new Promise<Ended>((resolve, reject) => {
-    child.once('close', (exit, signal) => {
-      const faults = events.flatMap((event) => faultOf(event) ?? []);
-      if (faults.length > 0) reject(new Error(faults.join('\n')));
-      const hits = events.flatMap(({ event, index, hit }) =>
-        event === 'hit' ? `${index} ${(hit as { n: number }).n}` : [],
-      );
-      resolve({ exit, signal, events, hits });
-    });
-  });
-  const until = (what: (event: Event) => boolean): Promise<Event> =>
-    new Promise((resolve, reject) => {
-      const look = (): void => {
-        const found = events.find(what);
-        if (!found) return;
-        waiting.delete(look);
-        resolve(found);
-      };
-      waiting.add(look);
-      look();
-      void ended.finally(() => reject(new Error(`it ended without: ${JSON.stringify(events.slice(-5))}`)));
-    });
-  return { child, ended, until };
+  return {
+    child,
+    until,
+    ended: ended.then(({ status, ...rest }) => ({ exit: status, ...rest, hits: hitsIn(rest.events) })),
+  };
 }
+
+/** Hits that were told. */
+export const hitsIn = (events: readonly Event[]): string[] =>
+  events.flatMap(({ event, index, hit }) => (event === 'hit' ? `${index} ${(hit as { n: number }).n}` : []));
 
 /** Another command on the same ledger. */
-export function millrace(folder: string, ...args: readonly string[]) {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [main, ...args], {
-    cwd: folder,
-    env: { ...process.env, MILLRACE_DATA_DIR: join(folder, 'data') },
-    encoding: 'utf8',
-  });
-  return { status, stdout, stderr };
-}
+export const millrace = (folder: string, ...args: readonly string[]) =>
+  run(args, { cwd: folder, env: { MILLRACE_DATA_DIR: join(folder, 'data') } });
 
 export interface JobState {
   readonly faults: readonly string[];

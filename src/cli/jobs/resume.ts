@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { RESUMED } from '../../console/booking.js';
+import { RESUMED } from '../../console/booking-open.js';
 import { Exit, type ExitCode } from '../../console/exit.js';
 import type { Ending } from '../../console/output.js';
 import { MillraceError } from '../../kernel/error.js';

@@ -4,7 +4,7 @@ import { type Ending, jsonLine } from '../../console/output.js';
 import { table } from '../../console/table.js';
 import { endOf } from '../../engine/index.js';
 import { shareOf } from '../../engine/space.js';
-import { type JobSummary, unspell } from '../../store/index.js';
+import { type JobSummary, OVER, unspell } from '../../store/index.js';
 import type { StoreCall, StoreOptions } from './command.js';
 
 /** `millrace jobs list` */
@@ -34,8 +34,6 @@ export async function list({ output, options, store }: StoreCall<ListOptions>): 
 interface ListOptions extends StoreOptions {
   readonly open?: boolean;
 }
-
-const OVER: readonly string[] = ['complete', 'answered', 'cancelled', 'replaced'];
 
 /** `millrace jobs show` */
 export async function show({ output, options, args: [id = ''], store }: StoreCall<ShowOptions>): Promise<Ending> {

@@ -2,7 +2,8 @@ import { access, constants, readdir } from 'node:fs/promises';
 import type { Kernel } from '../../kernel/index.js';
 import { absent, deviceNumber } from '../absent.js';
 import { DiskCache } from '../cache.js';
-import type { BoundJob, Device, Resident, ResidentOptions, Sensors } from '../device.js';
+import type { BoundJob, Device, DeviceBuffer, Resident, ResidentOptions, Sensors } from '../device.js';
+import { CrewThreads } from '../gpu/crew-threads.js';
 import { type Built, GpuDevice, type Link, openLink } from '../gpu/device.js';
 import type { GpuSource } from '../gpu/driver.js';
 import type { Finding, OpenOptions, Probed } from '../kinds.js';
@@ -43,6 +44,10 @@ export class CudaDevice extends GpuDevice {
     return WORKGROUP;
   }
 
+  adopt(pointer: number, bytes: number): Promise<DeviceBuffer> {
+    return this.adopted(pointer, bytes);
+  }
+
   resident(job: BoundJob, options: ResidentOptions): Promise<Resident | undefined> {
     return this.residents.open(job, options);
   }
@@ -80,7 +85,8 @@ export async function open(id: string, options: OpenOptions = {}): Promise<Devic
   const signal = options.completion === 'callback' ? await signalLibrary() : undefined;
   const own: CudaStart = { ordinal, nvrtc: nvrtc.version, ...(signal ? { signal } : {}) };
   const worker = workerBeside(import.meta.url);
-  const link = await openLink({ device: `cuda:${ordinal}`, worker, own, options });
+  const crew = new CrewThreads();
+  const link = await openLink({ device: `cuda:${ordinal}`, worker, own, options, crew });
   return new CudaDevice(link, gpu.nearBytes, { target, nvrtc: nvrtc.version, cuda, driver });
 }
 

@@ -1,4 +1,5 @@
 import type { DeviceInfo, Sensors } from '../device.js';
+import { Crew, newCrew } from '../gpu/crew.js';
 import {
   type Driver,
   type DriverHost,
@@ -67,7 +68,8 @@ export class CudaDriver
         this.undo.push(() => events.destroyAll());
         return events;
       }) as [Events, Events, Events];
-      const parts = { context: this.#context, pinned, starts, ends, plain, rings: [] };
+      const crew = new Crew(host.crew ?? newCrew());
+      const parts = { context: this.#context, pinned, starts, ends, plain, rings: [], crew };
       const [service, control] = ['service', 'control'].map(() => {
         const stream = new CudaStream(parts);
         this.undo.push(() => stream.destroy());
@@ -103,6 +105,18 @@ export class CudaDriver
 
   free(memory: Memory): void {
     this.#shop.memory.free(memory);
+  }
+
+  follow(line: CudaLine, handle: number): boolean {
+    return line.follow(handle);
+  }
+
+  pointer({ address }: Memory): number {
+    return address;
+  }
+
+  adopt(pointer: number, bytes: number): Memory {
+    return { address: pointer, bytes };
   }
 
   lock(memory: SharedArrayBuffer): boolean {

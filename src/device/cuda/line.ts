@@ -165,6 +165,15 @@ export class CudaLine implements DriverLine<Memory, CudaProgram, CudaMark> {
     return true;
   }
 
+  follow(handle: number): boolean {
+    const { plain, context } = this.#shop;
+    const event = plain.record(handle);
+    plain.give(event); // who waits for it waits for what was recorded until now
+    const code = context.api.cuStreamWaitEvent(this.stream.handle, event, 0);
+    context.errors.check('cuStreamWaitEvent', code, `stream ${this.number} waits for ${handle}`);
+    return true;
+  }
+
   mark(): CudaMark {
     const { ends, cells, signal: send } = this.#shop;
     const end = ends.record(this.stream.handle);

@@ -60,7 +60,8 @@ export class DeviceMemory {
 
   /** No command that is still to run names it. */
   free(memory: Memory): void {
-    if (!this.#held.delete(memory.address)) return;
+    if (this.#held.get(memory.address) !== memory) return; // adopted: its owner has it
+    this.#held.delete(memory.address);
     this.#used -= memory.bytes;
     // SAFETY: the loop frees memory only when every command that named it has passed.
     if (this.#pool === undefined) this.#errors.check('cuMemFree', this.#api.cuMemFree(memory.address));

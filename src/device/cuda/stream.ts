@@ -1,3 +1,4 @@
+import type { Crew } from '../gpu/crew.js';
 import { PinnedRing } from '../gpu/pinned-ring.js';
 import { Cuda, Out } from './api.js';
 import type { Context } from './context.js';
@@ -14,6 +15,8 @@ export interface Parts {
   readonly plain: Events;
   /** Rings of streams that are gone: to lock one takes 4 ms, to unlock one may wait for everything that runs. */
   readonly rings: Pinned[];
+  /** Copies between plain memory and rings. */
+  readonly crew: Crew;
 }
 
 /** A stream of the driver that does not wait for the default stream, with its way for plain memory of the host. */
@@ -23,7 +26,7 @@ export class CudaStream {
   readonly #parts: Parts;
 
   constructor(parts: Parts) {
-    const { context, pinned, plain, rings } = parts;
+    const { context, pinned, plain, rings, crew } = parts;
     const { api, errors } = context;
     const out = new Out();
     errors.check('cuStreamCreate', api.cuStreamCreate(out.at, Cuda.streamNonBlocking), 'opening a stream');
@@ -32,6 +35,7 @@ export class CudaStream {
     this.#parts = parts;
     this.staging = new PinnedRing({
       alloc: (bytes) => rings.pop() ?? pinned.alloc(bytes),
+      copy: (to, from, bytes) => crew.copy(to, from, bytes),
       toDevice(to, from, bytes) {
         // SAFETY: `from` is a stretch of the ring, which is page-locked; `to` was checked when the command was queued.
         const code = api.cuMemcpyHtoDAsync(to, from, bytes, handle);

@@ -59,7 +59,14 @@ export class Answers {
     const { memories, hosts, programs, telemetry } = this.#options;
     switch (call.kind) {
       case 'alloc':
-        return then(this.#driver.alloc(call.ask.bytes), (memory) => memories.add(call.ask.number, memory));
+        return then(this.#driver.alloc(call.ask.bytes), (memory) => {
+          memories.add(call.ask.number, memory);
+          return this.#driver.pointer?.(memory);
+        });
+      case 'adopt': {
+        const { number, pointer, bytes } = call.ask;
+        return memories.add(number, this.#driver.adopt?.(pointer, bytes));
+      }
       case 'share': {
         const { number, memory, lock, borrow } = call.ask;
         const locked = lock && this.#driver.lock?.(memory) === true;

@@ -40,7 +40,7 @@ const underway = new Map<string, Promise<Built>>();
 async function build({ name, text }: GpuSource, options: BuildOptions): Promise<Built> {
   const { cache, key } = options;
   const file = `kernel.${options.binary}`;
-  const known = await cache.get(key);
+  const known = await cache.get(key, file);
   if (known !== undefined) return { binary: await readFile(join(known, file)), cached: true };
   const answer = await options.compile();
   if ('unavailable' in answer) return { cached: false };

@@ -5,6 +5,7 @@
  *   open close mark note   nothing more
  *   free unlock            number
  *   wait                   line, mark
+ *   follow                 the runtime's own stream (2)
  *   fill                   memory, word, offset (2), bytes (2)
  *   copy                   from, to, from-offset (2), to-offset (2), bytes (2)
  *   write read             memory, offset (2), bytes (2), host memory (0: none), 1 before an address, 0 before an offset,
@@ -24,11 +25,13 @@ export const Kind = {
   write: 10,
   read: 11,
   launch: 12,
+  follow: 13,
 } as const;
 /** Words of a record before its own. */
 export const RECORD_WORDS = 2;
 /** A record's own; a launch's are followed by its buffers and its block. */
 export const WAIT_WORDS = 2;
+export const FOLLOW_WORDS = 2;
 export const FILL_WORDS = 6;
 export const COPY_WORDS = 8;
 export const TRANSFER_WORDS = 9;

@@ -65,7 +65,7 @@ export abstract class GpuDevice implements Device {
     this.info = link.info;
     this.#link = link;
     const explain = this.#traps.explain.bind(this.#traps, this.info.id);
-    this.#streams = new Streams({ device: this, link, addressOf, explain });
+    this.#streams = new Streams({ device: this, link, addressOf, explain, staging: (bytes) => link.staging(bytes) });
     this.residents = new Residents({
       device: this,
       link,
@@ -121,12 +121,32 @@ export abstract class GpuDevice implements Device {
     this.checkOpen();
     checkAllocation(this, bytes);
     const number = this.#streams.nextNumber();
-    await this.#link.call('alloc', { number, bytes: Math.max(1, Math.ceil(bytes / GRAIN)) * GRAIN });
-    return new GpuBuffer(this, bytes, number, () => {
-      this.residents.release(number, () => {
-        if (!this.#end) this.#streams.freeMemory(number);
+    const pointer = await this.#link.call('alloc', { number, bytes: Math.max(1, Math.ceil(bytes / GRAIN)) * GRAIN });
+    return this.#buffer(bytes, number, pointer);
+  }
+
+  /** For devices whose driver can: see `Device.adopt`. */
+  protected async adopted(pointer: number, bytes: number): Promise<DeviceBuffer> {
+    this.checkOpen();
+    checkAllocation(this, bytes);
+    if (!Number.isSafeInteger(pointer) || pointer <= 0 || pointer % GRAIN !== 0 || bytes % GRAIN !== 0) {
+      throw new MillraceError({
+        code: 'launch-arguments',
+        message: `${bytes} bytes at ${pointer} are no memory that kernels can use`,
+        asked: `adopt(${pointer}, ${bytes})`,
+        advice: `give a pointer of the device, and a number of bytes, both multiples of ${GRAIN}`,
       });
-    });
+    }
+    const number = this.#streams.nextNumber();
+    await this.#link.call('adopt', { number, pointer, bytes });
+    return this.#buffer(bytes, number, pointer);
+  }
+
+  #buffer(bytes: number, number: number, pointer: number | undefined): GpuBuffer {
+    const free = (): void => {
+      if (!this.#end) this.#streams.freeMemory(number);
+    };
+    return new GpuBuffer(this, bytes, number, () => this.residents.release(number, free), pointer);
   }
 
   stream(): Stream {

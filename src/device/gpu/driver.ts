@@ -21,6 +21,10 @@ export interface Driver<Memory = unknown, Program = unknown, Line = unknown, Mar
   alloc(bytes: number): Memory | Promise<Memory>;
   /** Every command that named it has been passed by a mark. */
   free(memory: Memory): void;
+  /** Where it is, for other libraries. */
+  pointer?(memory: Memory): number;
+  /** Memory of somebody else's, by its pointer; `free` leaves it alone. */
+  adopt?(pointer: number, bytes: number): Memory;
   /** Page-locks memory that both threads see, or makes such memory; see `HostMemory` in device.ts. */
   lock?(memory: SharedArrayBuffer): boolean;
   unlock?(memory: SharedArrayBuffer): void;
@@ -58,6 +62,8 @@ export interface Driver<Memory = unknown, Program = unknown, Line = unknown, Mar
   launch(line: Line, launch: DriverLaunch<Memory, Program>): boolean;
   /** Holds the line back, on the device's side, until the mark of another line has passed. */
   wait(line: Line, mark: Mark): boolean;
+  /** The same for a stream of somebody else's, by its handle. */
+  follow?(line: Line, handle: number): boolean;
   mark(line: Line): Mark;
 
   /** Has it passed? Never blocks, and asked in the order of a line's marks. What it gives is final. */
@@ -132,6 +138,8 @@ export interface DriverHost {
   readonly completion: 'poll' | 'callback' | 'sync';
   /** Times the runtime's functions, when the device was opened with `telemetry`. */
   readonly calls: Calls;
+  /** Threads that help to copy memory of the host (`Crew`), where there may be some. */
+  readonly crew?: SharedArrayBuffer;
   /** A line for the device's log: handles, decisions. */
   log(line: string): void;
   /** Has the loop turn now and look at every mark: something has ended (asynchronous loops). */

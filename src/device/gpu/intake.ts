@@ -21,7 +21,7 @@ export type HostShare = { readonly locked: boolean } & (
 );
 
 /** For `kindWith`: what is not a program, whose numbers begin at 1. */
-const What = { copy: -1, fill: -2, write: -3, read: -4 } as const;
+const What = { copy: -1, fill: -2, write: -3, read: -4, follow: -5 } as const;
 
 /** Takes records off the ring and gives each line its commands. */
 export class Intake {
@@ -79,6 +79,11 @@ export class Intake {
         return { kind: 'mark', role: 'noted' };
       case Kind.wait:
         return { kind: 'wait', line: this.#named.line(word(0)), mark: word(1) | 0 };
+      case Kind.follow: {
+        const handle = wideAt(words, at);
+        const send = (): boolean => this.#driver.follow?.(line.handle, handle) ?? true;
+        return { kind: 'work', send, what: What.follow, size: 0 };
+      }
       case Kind.fill:
         return this.#fill(line, at);
       case Kind.copy:

@@ -4,6 +4,7 @@ import type { OpenOptions } from '../kinds.js';
 import { atExit, startThread, type Thread } from '../pool/threads.js';
 import { Watch } from '../pool/watch.js';
 import { type Board, halt, LINES, newBoard, Word, wakeWorker } from './board.js';
+import type { CrewThreads } from './crew-threads.js';
 import { errorFrom, type Message, type RequestKind, type Requests, type WorkerStart } from './messages.js';
 
 /** How a device's worker is started. */
@@ -17,6 +18,8 @@ export interface Opening<Own> {
   readonly options: OpenOptions;
   /** How long the worker may take to let go of its runtime; then it is ended. */
   readonly joinMs?: number;
+  /** Helps the driver to copy plain memory of the host. */
+  readonly crew?: CrewThreads;
 }
 
 /** What the link tells its owner. */
@@ -61,6 +64,7 @@ export class Link {
   readonly #joinMs: number;
   readonly #thread: Thread;
   readonly #watch: Watch;
+  readonly #crew: CrewThreads | undefined;
   readonly #calls = new Map<number, { resolve(answer: unknown): void; reject(error: Error): void }>();
   #events: LinkEvents | undefined;
   #info: DeviceInfo | undefined;
@@ -70,12 +74,13 @@ export class Link {
   #alive = true;
   #stopping = false;
 
-  constructor({ device, worker, own, options, joinMs = JOIN_MS }: Opening<unknown>) {
+  constructor({ device, worker, own, options, joinMs = JOIN_MS, crew }: Opening<unknown>) {
     this.#device = device;
     this.#joinMs = joinMs;
     this.options = options;
+    this.#crew = crew;
     const { completion = 'poll', telemetry = false } = options;
-    const data: WorkerStart = { board: this.board.memory, completion, telemetry, own };
+    const data: WorkerStart = { board: this.board.memory, completion, telemetry, crew: crew?.memory, own };
     boards.add(this.board);
     this.#thread = startThread({
       file: worker,
@@ -130,6 +135,11 @@ export class Link {
     return answered as Promise<Requests[K]['answer']>;
   }
 
+  /** So many bytes of plain memory are about to be copied by the driver. */
+  staging(bytes: number): void {
+    if (!this.#stopping) this.#crew?.expect(bytes);
+  }
+
   /** There is something to wait for. `needed`: the process stays alive for it. */
   watch(needed: boolean): void {
     if (needed) this.need(true);
@@ -157,6 +167,7 @@ export class Link {
     const late = setTimeout(() => this.#thread.terminate(), this.#joinMs);
     await this.#thread.ended;
     clearTimeout(late);
+    await this.#crew?.stop();
     boards.delete(this.board);
   }
 

@@ -8,13 +8,20 @@ export interface WorkerStart<Own = unknown> {
   readonly board: SharedArrayBuffer;
   readonly completion: 'poll' | 'callback' | 'sync';
   readonly telemetry: boolean;
+  /** Threads that help to copy, for runtimes that reach the host's arrays. */
+  readonly crew: SharedArrayBuffer | undefined;
   readonly own: Own;
 }
 
 /** What the main thread asks by message: everything that is not hot. Each call gets a reply or an error. */
 export interface Requests {
-  /** Memory of the device, under a number of the main thread's choice. */
-  alloc: { ask: { readonly number: number; readonly bytes: number }; answer: undefined };
+  /** Memory of the device, under a number of the main thread's choice. The answer is its pointer, where it has one. */
+  alloc: { ask: { readonly number: number; readonly bytes: number }; answer: number | undefined };
+  /** The same for memory that somebody else has. */
+  adopt: {
+    ask: { readonly number: number; readonly bytes: number; readonly pointer: number };
+    answer: undefined;
+  };
   /**
    * Memory of the host, likewise; page-locked where it is asked for and can be. With `borrow`, memory of the runtime's own
    * may take its place: the answer then says where that is.

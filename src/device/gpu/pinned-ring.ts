@@ -3,6 +3,8 @@ import { copyBytes } from '../native/libc.js';
 /** What a ring needs of its stream. `M` is the runtime's own for page-locked memory. */
 export interface Transport<M extends { readonly address: number }> {
   alloc(bytes: number): M;
+  /** Copies memory of the host; everything is there when it returns. */
+  copy?(to: number, from: number, bytes: number): void;
   toDevice(to: number, from: number, bytes: number): void;
   toHost(to: number, from: number, bytes: number): void;
   /** An event after everything sent so far; `passed` asks for it and, when it has, gives it back. */
@@ -33,6 +35,7 @@ const ALIGN = 64;
  */
 export class PinnedRing<M extends { readonly address: number }> {
   readonly #transport: Transport<M>;
+  readonly #copy: (to: number, from: number, bytes: number) => void;
   readonly #bytes: number;
   #ring: M | undefined;
   #pieces: Piece[] = [];
@@ -46,6 +49,7 @@ export class PinnedRing<M extends { readonly address: number }> {
   /** `bytes`: of the ring. */
   constructor(transport: Transport<M>, bytes = RING_BYTES) {
     this.#transport = transport;
+    this.#copy = transport.copy?.bind(transport) ?? copyBytes;
     this.#bytes = bytes;
   }
 
@@ -53,7 +57,7 @@ export class PinnedRing<M extends { readonly address: number }> {
   write(to: number, from: number, bytes: number): boolean {
     return this.#move(bytes, (at, done, length) => {
       // SAFETY: `at` is a free stretch of the ring; the source is held by the main thread until its mark has passed.
-      copyBytes(at, from + done, length);
+      this.#copy(at, from + done, length);
       this.#transport.toDevice(to + done, at, length);
       return 0;
     });
@@ -73,7 +77,7 @@ export class PinnedRing<M extends { readonly address: number }> {
     for (const { at, bytes, event, into } of this.#pieces) {
       if (!this.#transport.passed(event)) break;
       // SAFETY: the event says that these bytes are here; the target is held until its mark has passed, which is later.
-      if (into !== 0) copyBytes(into, at, bytes);
+      if (into !== 0) this.#copy(into, at, bytes);
       settled++;
     }
     if (settled > 0) this.#pieces = this.#pieces.slice(settled);

@@ -27,6 +27,7 @@ export function serve<Own>(
       words,
       completion: start.completion,
       calls: new Calls(start.telemetry),
+      ...(start.crew && { crew: start.crew }),
       log: (line) => post({ kind: 'log', line }),
       wake: () => wakeWorker(words),
     };

@@ -1,3 +1,4 @@
+import { MillraceError } from '../../kernel/error.js';
 import { launchBlock } from '../../kernel/grid.js';
 import type { Completion, DeviceBuffer, Launch, Stream } from '../device.js';
 import {
@@ -10,7 +11,7 @@ import {
   ownCompletion,
 } from '../launch.js';
 import type { GpuBuffer } from './buffer.js';
-import { COPY_WORDS, FILL_WORDS, Kind, LAUNCH_WORDS, putWide, WAIT_WORDS } from './commands.js';
+import { COPY_WORDS, FILL_WORDS, FOLLOW_WORDS, Kind, LAUNCH_WORDS, putWide, WAIT_WORDS } from './commands.js';
 import { GpuCompletion } from './completion.js';
 import { GpuJob } from './program.js';
 import type { Queue } from './queue.js';
@@ -112,6 +113,23 @@ export class GpuStream implements Stream {
     this.#send();
   }
 
+  follow(handle: number): void {
+    this.#open();
+    const { info } = this.#owner.device;
+    if (info.kind !== 'cuda' || !Number.isSafeInteger(handle) || handle <= 0) {
+      throw new MillraceError({
+        code: 'launch-arguments',
+        message: `${handle} is no stream that ${info.id} can wait for`,
+        asked: `follow(${handle})`,
+        advice: 'give the handle of a CUDA stream, on a device of CUDA; elsewhere wait before you call',
+      });
+    }
+    const { lane } = this.#queue;
+    const at = lane.begin(Kind.follow, FOLLOW_WORDS);
+    putWide(lane.words, at, handle);
+    this.#send();
+  }
+
   mark(): Completion {
     this.#open();
     const { line } = this.#queue.lane;
@@ -139,6 +157,7 @@ export class GpuStream implements Stream {
     const { addressOf } = this.#owner;
     const host = this.#owner.hostNumber(view.buffer);
     if (!addressOf && host === undefined) return false;
+    if (host === undefined) this.#owner.staging?.(view.byteLength);
     // SAFETY: the array is held until a mark behind this command has passed.
     this.#queue.hold(view);
     sendTransfer(this.#queue.lane, kind, {

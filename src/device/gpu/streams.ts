@@ -29,6 +29,8 @@ export interface StreamsOptions {
   readonly link: StreamsLink;
   readonly addressOf: ((view: ArrayBufferView) => number) | undefined;
   explain(program: number, trap: Trap): MillraceError;
+  /** So many bytes that are not page-locked go to the worker by their address. */
+  staging?(bytes: number): void;
 }
 
 /** What streams need of their device and of its link to the worker. */
@@ -39,6 +41,7 @@ export type StreamsLink = Pick<Link, 'board' | 'most' | 'call' | 'watch' | 'look
 export class Streams {
   readonly device: StreamsDevice;
   readonly addressOf: ((view: ArrayBufferView) => number) | undefined;
+  readonly staging: ((bytes: number) => void) | undefined;
   readonly #link: StreamsLink;
   readonly #explain: StreamsOptions['explain'];
   readonly #ring: RingWriter;
@@ -51,9 +54,10 @@ export class Streams {
   /** Numbers by which the worker knows memory, of the device and of the host. */
   #numbers = 0;
 
-  constructor({ device, link, addressOf, explain }: StreamsOptions) {
+  constructor({ device, link, addressOf, explain, staging }: StreamsOptions) {
     this.device = device;
     this.addressOf = addressOf;
+    this.staging = staging;
     this.#link = link;
     this.#explain = explain;
     this.#ring = new RingWriter(link.board);

@@ -9,6 +9,13 @@ import { mapPages, unmapPages } from './libc.js';
 const MARGIN = 64;
 const PAGE = 4096;
 
+/** Its address is one of this process: others may look there. */
+class NativeBuffer extends PoolBuffer {
+  get pointer(): number {
+    return this.address;
+  }
+}
+
 /**
  * All memory of a device: what is allocated, and what is let go at the end. Main thread only. A buffer is anonymous
  * pages: zeroed, and committed only when touched, so a sparse 5 GiB costs what is used.
@@ -29,7 +36,7 @@ export class Memory implements BufferOwner {
     if (this.#allocated + mapped > this.#total) throw this.#refusal(device, bytes);
     const address = mapPages(mapped);
     if (address === 0) throw this.#refusal(device, bytes);
-    const buffer = new PoolBuffer(device, bytes, address, this);
+    const buffer = new NativeBuffer(device, bytes, address, this);
     this.#owned.set(buffer, { address, mapped });
     this.#allocated += mapped;
     return buffer;

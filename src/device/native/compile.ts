@@ -73,7 +73,7 @@ async function compileOnce(
   key: string,
   cache: DiskCache,
 ): Promise<{ folder: string; cached: boolean }> {
-  const known = await cache.get(key);
+  const known = await cache.get(key, LIBRARY);
   if (known !== undefined) return { folder: known, cached: true };
   const folder = await cache.put(key, async (fresh) => {
     const text = join(fresh, TEXT);

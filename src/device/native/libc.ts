@@ -99,6 +99,13 @@ export function symbolIn(library: number, name: string): number {
   return address;
 }
 
+/** A function of the C library, or of another library that is loaded for everybody. */
+export function addressHere(name: string): number {
+  const address = Number(dlsym(mac ? 0xffff_ffff_ffff_fffen : 0, name)); // RTLD_DEFAULT
+  if (address === 0) throw new Error(String(dlerror() ?? `no symbol ${name}`));
+  return address;
+}
+
 /** Fresh zeroed pages, committed when first touched; 0 when the system refuses. */
 export function mapPages(bytes: number): number {
   // SAFETY: anonymous and private, at an address the kernel chooses; the length is a positive whole number.

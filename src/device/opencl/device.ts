@@ -2,6 +2,7 @@ import type { Kernel, LoweredGpu } from '../../kernel/index.js';
 import { absent, deviceNumber } from '../absent.js';
 import { DiskCache } from '../cache.js';
 import type { CompileOptions, Device } from '../device.js';
+import { CrewThreads } from '../gpu/crew-threads.js';
 import { type Built, GpuDevice, type Link, openLink } from '../gpu/device.js';
 import type { GpuSource } from '../gpu/driver.js';
 import type { GpuProgram } from '../gpu/program.js';
@@ -76,13 +77,19 @@ export async function open(id: string, options: OpenOptions = {}): Promise<Devic
   if ('reason' in found) throw absent(id, found.reason);
   const device = found.devices[number];
   if (!device) throw absent(id, whatIsHere(found.devices.map(({ info }) => info.name)));
-  return start({ number }, device.nearBytes, options);
+  return start({ number }, device.nearBytes, options, device.info.processor === 'gpu');
 }
 
-/** The device's worker, with what it is told. */
-export async function start(own: OpenClStart, nearBytes: number, options: OpenOptions): Promise<OpenClDevice> {
+/** The device's worker, with what it is told. `stages`: plain memory goes through staging, which helpers are for. */
+export async function start(
+  own: OpenClStart,
+  nearBytes: number,
+  options: OpenOptions,
+  stages = own.apart === true,
+): Promise<OpenClDevice> {
   const worker = workerBeside(import.meta.url);
-  const link = await openLink({ device: `opencl:${own.number}`, worker, own, options });
+  const crew = stages ? new CrewThreads() : undefined;
+  const link = await openLink({ device: `opencl:${own.number}`, worker, own, options, ...(crew && { crew }) });
   return new OpenClDevice(link, nearBytes);
 }
 

@@ -1,4 +1,5 @@
 import type { DeviceInfo } from '../device.js';
+import { Crew, newCrew } from '../gpu/crew.js';
 import {
   type Driver,
   type DriverHost,
@@ -68,7 +69,8 @@ export class OpenClDriver
       const cells = new Cells(context, pinned);
       this.undo.push(() => cells.destroy());
       this.#epochs = new Epochs(context, events, pinned, control, host.words);
-      this.#shop = { context, events, pinned, memory, cells, lines: this.lines, isDetailed: host.calls.on };
+      const crew = new Crew(host.crew ?? newCrew());
+      this.#shop = { context, events, pinned, crew, memory, cells, lines: this.lines, isDetailed: host.calls.on };
       this.#setClock(memory, control);
     } catch (error) {
       this.releaseAll();

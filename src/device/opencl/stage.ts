@@ -1,3 +1,4 @@
+import type { Crew } from '../gpu/crew.js';
 import { PinnedRing } from '../gpu/pinned-ring.js';
 import { addressOf } from '../native/libc.js';
 import type { Context } from './context.js';
@@ -9,6 +10,8 @@ export interface StageParts {
   readonly context: Context;
   readonly events: Events;
   readonly pinned: PinnedMemory;
+  /** Copies between plain memory and rings. */
+  readonly crew: Crew;
 }
 
 /** Transfers of one queue through a ring of page-locked memory, for memory that is not; see `PinnedRing`. */
@@ -20,7 +23,7 @@ export class Stage {
 
   /** `sent` is told of each command, whose event stays the stage's. */
   constructor(
-    { context, events, pinned }: StageParts,
+    { context, events, pinned, crew }: StageParts,
     queue: CommandQueue,
     sent: (event: Event) => void,
     bytes?: number,
@@ -33,6 +36,7 @@ export class Stage {
     };
     const transport = {
       alloc: (size: number) => pinned.alloc(size) ?? plain(size),
+      copy: (to: number, from: number, size: number) => crew.copy(to, from, size),
       toDevice: (to: number, from: number, size: number) => keep(queue.write(this.#memory, to, from, size)),
       toHost: (to: number, from: number, size: number) => keep(queue.read(this.#memory, from, to, size)),
       record: () => last,

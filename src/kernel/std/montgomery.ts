@@ -4,7 +4,7 @@ import { Expr, type In, lit, operand } from '../expr.js';
 import { min, select } from '../operations.js';
 import { type NativeText, std } from '../std-function.js';
 import type { Scalar, Unsigned } from '../types.js';
-import { adxText } from './montgomery-adx.js';
+import { adxLadder, adxText } from './montgomery-adx.js';
 import {
   genericDoubleIf,
   genericMultiply,
@@ -45,6 +45,7 @@ export class Montgomery<L extends Unsigned> {
   readonly #multiply: (...args: Expr<Scalar>[]) => Expr<Scalar>[];
   readonly #square: (...args: Expr<Scalar>[]) => Expr<Scalar>[];
   readonly #doubleIf: (...args: Expr<Scalar>[]) => Expr<Scalar>[];
+  readonly #ladder: (...args: Expr<Scalar>[]) => Expr<Scalar>[];
 
   constructor(limb: L, bits: number) {
     this.limb = limb;
@@ -78,6 +79,15 @@ export class Montgomery<L extends Unsigned> {
       generic: (...args) =>
         genericDoubleIf(this.#shape, number(args, 0), last(args), number(args, 1)) as Expr<Scalar>[],
       native: limb === 'u64' && !isLoose(this.#shape) ? { 'c-adx': adxText('doubleIf', this.#shape) } : {},
+    });
+    this.#ladder = std({
+      name: 'montgomery.ladder',
+      results,
+      generic: (...args) => {
+        const [inverse, word, bits] = args.slice(2 * this.limbs) as unknown as [Expr<L>, Expr<L>, Expr<'u32'>];
+        return this.#climb(number(args, 0), number(args, 1), inverse, word, bits) as Expr<Scalar>[];
+      },
+      native: limb === 'u64' && !isLoose(this.#shape) ? { 'c-adx': adxLadder(this.#shape) } : {},
     });
   }
 
@@ -145,7 +155,12 @@ export class Montgomery<L extends Unsigned> {
     const x = this.#one(n);
     const head = this.#head(exponent);
     loop(head.value, () => assign(x, this.#doubleBelow(x, n)));
-    this.#fromTop(exponent, head.bits, (bit) => assign(x, this.doubleIf(bit, this.square(x, n, inverse), n)));
+    if (this.limb === 'u64' && !isLoose(this.#shape)) {
+      this.#limbsFromTop(exponent, head.bits, (word, bits) => {
+        const args = [...this.#whole(x), ...n, inverse, word, bits] as unknown as Expr<Scalar>[];
+        assign(x, this.#ladder(...args) as unknown as Expr<L>[]);
+      });
+    } else this.#fromTop(exponent, head.bits, (bit) => assign(x, this.doubleIf(bit, this.square(x, n, inverse), n)));
     return this.leave(x, n, inverse);
   }
 
@@ -185,6 +200,34 @@ export class Montgomery<L extends Unsigned> {
     const bits = min(lit('u32', this.#width).sub(top.clz()), HEAD_BITS);
     const value = top.shl(top.clz()).shr(lit('u32', this.#width).sub(bits));
     return { bits, value: value.to('u32') }; // a top limb of 0 has none: 0 shifted by anything is 0
+  }
+
+  /** `bits` steps of Fermat's test, by the uppermost bits of a word. */
+  #climb(from: Limbs<L>, n: Limbs<L>, inverse: Expr<L>, word: Expr<L>, bits: Expr<'u32'>): Expr<L>[] {
+    const x = cells(this.limb, from);
+    const rest = cell(this.limb, word);
+    loop(bits, () => {
+      const left = rest.get();
+      rest.set(left.shl(1));
+      assign(x, this.doubleIf(left.shr(this.#width - 1), this.square(x, n, inverse), n));
+    });
+    return now(x);
+  }
+
+  /** As `#fromTop`, a limb at a time: its bits that are left are the uppermost. */
+  #limbsFromTop(number: Limbs<L>, skip: In<'u32'>, body: (word: Expr<L>, bits: Expr<'u32'>) => void): void {
+    const queue = cells(this.limb, number);
+    const last = queue.length - 1;
+    const top = queue[last] as Cell<L>;
+    const first = top.get();
+    const gone = first.clz().add(skip);
+    const left = cell('u32', lit('u32', this.#width).sub(gone));
+    top.set(select(gone.lt(this.#width), first.shl(gone), 0));
+    loop(queue.length, () => {
+      body(top.get(), left.get());
+      for (let k = last; k > 0; k--) queue[k]?.set(queue[k - 1] as Cell<L>);
+      left.set(this.#width);
+    });
   }
 
   /**

@@ -1,10 +1,11 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { action, type Call } from '../../console/action.js';
+import { type Booking, type BookingOptions, openBooking, withBookingOptions } from '../../console/booking.js';
 import { withExamples } from '../../console/conventions.js';
 import { Exit, type ExitCode } from '../../console/exit.js';
 import { type FeedingOptions, feedingOf, withFeedingOptions } from '../../console/feeding.js';
 import { count, duration, plural, rate } from '../../console/format.js';
-import { holding, type MonitorOptions, startMonitor, withMonitorOptions } from '../../console/monitor.js';
+import { type MonitorOptions, startMonitor, withMonitorOptions } from '../../console/monitor.js';
 import { type OpeningOptions, startOpening, withOpeningOptions } from '../../console/opening.js';
 import { flag, options, valued, wholeNumber } from '../../console/options.js';
 import type { Ending, Output } from '../../console/output.js';
@@ -15,9 +16,11 @@ import { startTuning, type TuningOptions, withTuningOptions } from '../../consol
 import { openDevices } from '../../device/registry.js';
 import { tunedFeeding } from '../../engine/tune-known.js';
 import { MillraceError } from '../../kernel/error.js';
+import { type BookedBlocks, bookBlocks, type KeptNonce } from './book.js';
 import { checkWritable, readText, replaceFile, sameFile } from './disk.js';
 import { formatOutput, nonceText, parseInput, parseOutput } from './file.js';
-import { checkNonce, headerPrefix, targetFromBits, targetText } from './reference.js';
+import { addMineCommand } from './mining/command.js';
+import { type Block, checkNonce, headerPrefix, targetFromBits, targetText } from './reference.js';
 import { NONCES } from './scan.js';
 import { preparations, prepareMeanwhile, Solver } from './solve.js';
 import { JOBS, type SolvedBlock, solveAll } from './solve-all.js';
@@ -26,7 +29,7 @@ import { blockTunable } from './tune.js';
 /** `millrace block …` */
 export function blockCommand(): Command {
   const block = new Command('block')
-    .description('Bitcoin block headers: find and check nonces')
+    .description('Bitcoin block headers: find and check nonces, mine')
     .addHelpText('after', format);
   const solving = block
     .command('solve')
@@ -38,7 +41,8 @@ export function blockCommand(): Command {
     .addOption(valued('--nonces <from:to>', 'only these nonces, the last one not included').argParser(nonceRange))
     .addOption(valued('--jobs <n>', 'blocks that are searched at a time').argParser(wholeNumber(1, 64)).default(JOBS));
   withTelemetryOptions(withTuningOptions(withMonitorOptions(withOpeningOptions(withFeedingOptions(solving)))));
-  solving.action(action(solve));
+  withBookingOptions(solving, { hits: false });
+  solving.action(action(solve, { hasCheckpoints: true }));
   withExamples(solving, ['millrace block solve blocks.in nonces.out --device cuda:0,cpu']);
   const verifying = block
     .command('verify')
@@ -48,10 +52,17 @@ export function blockCommand(): Command {
     .argument('<out>', 'the nonces, in the same order')
     .action(action(verify));
   withExamples(verifying, ['millrace block verify blocks.in nonces.out']);
+  addMineCommand(block);
   return block;
 }
 
-interface SolveOptions extends FeedingOptions, OpeningOptions, MonitorOptions, TuningOptions, TelemetryOptions {
+interface SolveOptions
+  extends FeedingOptions,
+    OpeningOptions,
+    MonitorOptions,
+    TuningOptions,
+    TelemetryOptions,
+    BookingOptions {
   readonly device: string;
   readonly any?: boolean;
   readonly nonces?: { readonly from: number; readonly to: number };
@@ -59,11 +70,30 @@ interface SolveOptions extends FeedingOptions, OpeningOptions, MonitorOptions, T
 }
 
 async function solve(call: Call<SolveOptions>): Promise<Ending> {
-  const { output, options: given, signal } = call;
   const [inName = '', outName = ''] = call.args;
   const blocks = parseInput(await readText(inName), inName);
   await checkWritable(outName);
   if (await sameFile(inName, outName)) throw overwrites(inName);
+  const { booked, source } = bookBlocks(blocks, call.options.nonces ?? {}, { inName, outName });
+  // Beside the devices: neither waits for the other.
+  const opening = openBooking<KeptNonce>(call, booked, { isLate: true });
+  const booking = opening.catch(() => undefined);
+  try {
+    return await work(call, blocks, opening, source);
+  } catch (error) {
+    await (await booking)?.close(error instanceof Error ? error.message : String(error));
+    throw error;
+  }
+}
+
+async function work(
+  call: Call<SolveOptions>,
+  blocks: readonly Block[],
+  booked: Promise<Booking<KeptNonce>>,
+  source: BookedBlocks['source'],
+): Promise<Ending> {
+  const { output, options: given, signal } = call;
+  const [inName = '', outName = ''] = call.args;
   startTuning(given, output);
   const { engine, driver } = feedingOf(given);
   const { options: opened, aim, tell } = startOpening(given, output, driver);
@@ -78,6 +108,7 @@ async function solve(call: Call<SolveOptions>): Promise<Ending> {
     const solver = new Solver(devices, { feeding, ...engine, ...telemetry.engine });
     await prepareKernels(output, solver.engine, preparations(targets));
     telemetry.watch(solver.engine, devices);
+    const booking = await booked;
     const start = performance.now();
     const elapsed = () => (performance.now() - start) / 1000;
     let total = 0;
@@ -91,13 +122,15 @@ async function solve(call: Call<SolveOptions>): Promise<Ending> {
       notes: () => [{ label: 'blocks', text: `${done} of ${blocks.length}` }],
       ...chanceOf(targets),
     };
-    const controls = { ...holding(solver.engine), stop: call.stop, signal };
-    const monitor = startMonitor(output, given, watched, controls);
+    const monitor = startMonitor(output, given, watched, booking.controls(solver.engine, call));
+    booking.listen(monitor);
+    const { books } = booking;
     const solutions = await solveAll(solver, blocks, {
       mode: given.any ? 'any' : 'first',
       jobs: given.jobs,
       ...given.nonces,
       ...(aim && { aim }),
+      ...(books && { source: (at) => source(books, at) }),
       signal,
       onBlock: (block) => {
         done += 1;
@@ -106,23 +139,44 @@ async function solve(call: Call<SolveOptions>): Promise<Ending> {
       onProgress: (tried) => {
         total = tried;
       },
-    }).finally(() => monitor.end());
+    })
+      .catch((error: unknown) => {
+        if (signal.aborted && books) return undefined;
+        throw error;
+      })
+      .finally(() => monitor.end());
     const seconds = elapsed();
     await solver.close();
     await telemetry.end();
     for (const device of devices) await tell(device);
+    // Start-up is what went before the first search: the process's own start, devices, compilers.
+    const figures = { blocks: blocks.length, tried: total, seconds, startup: start / 1000 };
+    if (!solutions) return await stopped(call, booking, { ...figures, solved: done });
     await replaceFile(outName, formatOutput(solutions.map((solution) => solution?.nonce ?? 0)));
+    await booking.end({ isComplete: false, isAnswered: true });
     const unsolved = solutions.filter((solution) => solution === null).length;
     const solved = plural(blocks.length - unsolved, 'block');
     const where = devices.map(({ info: { id, name } }) => `${id} (${name})`).join(' and ');
     output.say(`${solved} solved in ${duration(seconds)} on ${where}, ${rate(total / seconds, 'H')}`);
     const exit = unsolved === 0 ? Exit.ok : Exit.no;
-    // Start-up is what went before the first search: the process's own start, devices, compilers.
-    return { exit, answer: { blocks: blocks.length, unsolved, tried: total, seconds, startup: start / 1000 } };
+    return { exit, answer: { ...figures, unsolved } };
   } finally {
     await telemetry.end();
     await Promise.all(devices.map((device) => device.close()));
   }
+}
+
+/** Nothing is written to OUT before all of it is known; what is known is in the ledger. */
+async function stopped(
+  { output, stopped: exit = Exit.stopped }: Call<SolveOptions>,
+  booking: Booking<KeptNonce>,
+  answer: { readonly blocks: number; readonly solved: number },
+): Promise<Ending> {
+  await booking.end({ isComplete: false, reason: 'stopped' });
+  const id = booking.ledger?.id;
+  const goesOn = id === undefined ? '' : `; the same command goes on from here (job ${id})`;
+  output.say(`stopped, ${answer.solved} of ${plural(answer.blocks, 'block')} solved${goesOn}`);
+  return { exit, answer: { job: id, ...answer } };
 }
 
 /** How likely a nonce is to be valid, where that is the same for all blocks. */

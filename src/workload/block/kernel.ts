@@ -47,16 +47,15 @@ export const versionScan = ({ topWordZero, versions }: VersionSpec) =>
   items(
     'block-versions',
     {
-      // bytes 64 to 76 of the header as message words
-      job: { tail: [u32, 3], target: [u32, 8] },
-      // eight words for each version
-      chunk: { states: [u32, 8 * versions] },
+      job: { target: [u32, 8] },
+      // eight words for each version; bytes 64 to 76 of the header as message words
+      chunk: { states: [u32, 8 * versions], tail: [u32, 3] },
       hit: { nonce: u32, version: u32 },
     },
     ({ job, chunk, index, emit }) => {
       const nonce = index.lo;
       const states = Array.from({ length: versions }, (_, at) => chunk.states.slice(8 * at, 8 * at + 8));
-      const block = [...job.tail, nonce.byteSwap(), ...sha256.padding(640)];
+      const block = [...chunk.tail, nonce.byteSwap(), ...sha256.padding(640)];
       for (const [version, first] of sha256.compressEach(states, block).entries()) {
         const digest = sha256.hash(first);
         when(maybeBelow(digest, job.target, topWordZero), () =>

@@ -10,7 +10,7 @@ export async function solveAll(
   blocks: readonly Block[],
   options: SolveAllOptions,
 ): Promise<readonly (Solution | null)[]> {
-  const { jobs = JOBS, signal, onBlock, onProgress, ...search } = options;
+  const { jobs = JOBS, signal, source, onBlock, onProgress, ...search } = options;
   const failure = new AbortController();
   const signals = AbortSignal.any([failure.signal, ...(signal ? [signal] : [])]);
   const solutions = blocks.map((): Solution | null => null);
@@ -22,6 +22,7 @@ export async function solveAll(
       let tried = 0;
       const solution = await solver.solve({
         ...search,
+        ...(source && { source: source(at) }),
         name: `block ${at + 1}`,
         prefix: headerPrefix(block),
         target: targetFromBits(block.bits),
@@ -51,6 +52,8 @@ export async function solveAll(
 export interface SolveAllOptions extends Pick<Search, 'from' | 'to' | 'mode' | 'aim' | 'signal'> {
   /** Blocks that are searched at a time. Default 4. */
   readonly jobs?: number;
+  /** Where the work for a block comes from and is written down, instead of memory. */
+  readonly source?: (at: number) => NonNullable<Search['source']>;
   /** A block is done: as soon as it is, whatever comes before it in the list. */
   readonly onBlock?: (done: SolvedBlock) => void;
   /** Nonces tried so far, of all blocks. */

@@ -1,9 +1,17 @@
 import type { Device } from '../../device/device.js';
-import { type Aim, between, Engine, type EngineOptions, type Preparation, search } from '../../engine/index.js';
+import {
+  type Aim,
+  between,
+  type ChunkSource,
+  Engine,
+  type EngineOptions,
+  type Preparation,
+  search,
+} from '../../engine/index.js';
 import { settingFor } from '../../engine/tune-known.js';
 import { tunedFlow } from '../../engine/tune-live.js';
 import { prepareKernel } from '../../kernel/index.js';
-import { compileOptions, isTopWordZero, kernelFor, nonceFlow } from './nonce-flow.js';
+import { compileOptions, type FoundNonce, isTopWordZero, kernelFor, nonceFlow } from './nonce-flow.js';
 import { checkNonce } from './reference.js';
 import { NONCES } from './scan.js';
 import { blockTunable } from './tune.js';
@@ -55,6 +63,7 @@ export async function solveOn(engine: Engine, wanted: Search): Promise<Solution 
     space: between(BigInt(from), BigInt(to)),
     mode,
     ...(wanted.name !== undefined && { name: wanted.name }),
+    ...(wanted.source && { source: wanted.source }),
     // Every hit is recomputed by code that shares nothing with the kernel.
     verify: ({ index, nonce }) => {
       if (BigInt(nonce) !== index) return `but gave it as nonce ${nonce}`;
@@ -86,6 +95,8 @@ export interface Search {
   readonly name?: string;
   /** How long chunks should be. */
   readonly aim?: Aim;
+  /** Where its work comes from and is written down, instead of memory. */
+  readonly source?: ChunkSource<readonly FoundNonce[]>;
   readonly signal?: AbortSignal;
   /** Called after each chunk with the number of nonces tried so far. */
   readonly onProgress?: (tried: number) => void;

@@ -28,7 +28,7 @@ export async function solveVersions(engine: Engine, wanted: VersionSearch): Prom
   signal?.throwIfAborted();
   const { from, to } = rangeOf(rolling);
   if (from >= to) return null;
-  const versions = perItem(engine, rolling, to - from);
+  const versions = versionsPerItem(engine, rolling, to - from);
   const base = new DataView(prefix.buffer, prefix.byteOffset).getUint32(0, true);
   const versionOf = (number: number) => rolledVersion(base, rolling.mask, number);
   const numberOf = (index: bigint, which: number) => from + Number(index >> 32n) * versions + which;
@@ -40,11 +40,11 @@ export async function solveVersions(engine: Engine, wanted: VersionSearch): Prom
     }).flat(),
   );
   let tried = 0;
-  const hits = search(kernelFor(isTopWordZero(target), versions), {
+  const hits = search(versionKernel(isTopWordZero(target), versions), {
     engine,
     space: BigInt((to - from) / versions) * BigInt(NONCES),
-    job: { tail: words.slice(16), target: targetWords(target) },
-    chunk: ({ start }) => ({ states: states(Number(start >> 32n)) }),
+    job: { target: targetWords(target) },
+    chunk: ({ start }) => ({ states: states(Number(start >> 32n)), tail: words.slice(16) }),
     mode,
     most: mostNonces(target * BigInt(versions)),
     verify: ({ index, nonce, version: which }) => {
@@ -106,7 +106,8 @@ function rangeOf({ mask, from = 0, to }: Rolling): { from: number; to: number } 
   });
 }
 
-function perItem(engine: Engine, { perItem: asked }: Rolling, count: number): number {
+/** How many of `count` versions one item tries: what was asked for, or suits all devices. */
+export function versionsPerItem(engine: Engine, { perItem: asked }: Pick<Rolling, 'perItem'>, count: number): number {
   const wanted = asked ?? Math.min(...engine.devices.map(({ info }) => bestFor(info)));
   const fits = [8, 4, 2, 1].find((versions) => versions <= wanted && count % versions === 0);
   if (fits !== undefined) return fits;
@@ -141,7 +142,7 @@ function remembered<Key, Value>(make: (key: Key) => Value): (key: Key) => Value 
 const kernels = new Map<string, ReturnType<typeof versionScan>>();
 
 /** One kernel for each, so that its program is compiled once. */
-function kernelFor(topWordZero: boolean, versions: number): ReturnType<typeof versionScan> {
+export function versionKernel(topWordZero: boolean, versions: number): ReturnType<typeof versionScan> {
   const name = `${topWordZero} ${versions}`;
   const kernel = kernels.get(name) ?? versionScan({ topWordZero, versions });
   kernels.set(name, kernel);

@@ -7,11 +7,15 @@ import { action, type Call } from '../../console/action.js';
 import { withExamples } from '../../console/conventions.js';
 import { Exit, type ExitCode } from '../../console/exit.js';
 import { type OpeningOptions, startOpening, withOpeningOptions } from '../../console/opening.js';
-import { options, valued, wholeNumber } from '../../console/options.js';
+import { flag, options, valued, wholeNumber } from '../../console/options.js';
+import type { Output } from '../../console/output.js';
+import type { Device } from '../../device/device.js';
 import { openDevices } from '../../device/registry.js';
+import { MillraceError } from '../../kernel/error.js';
+import { coalescedRates } from './coalesced.js';
 import { encodingOf, encodings, MOST_QUBITS, precisionOf } from './encoding.js';
-import { deviceRate, hostRate } from './rate.js';
-import { reportName, reportText } from './statistics.js';
+import { deviceRate, hostRate, type RateOptions } from './rate.js';
+import { type BenchReport, reportName, reportText } from './statistics.js';
 
 /** `millrace bench encode` */
 export function encodeBench(): Command {
@@ -38,12 +42,14 @@ export function encodeBench(): Command {
     .addOption(valued('--prefetch <n>', 'batches in flight').argParser(wholeNumber(1, 64)).default(16))
     .addOption(valued('--dtype <type>', 'f64 or f32').default('f64'))
     .addOption(valued('--source <where>', 'where samples are').choices(['pinned', 'plain', 'device']).default('pinned'))
+    .addOption(flag('--coalesced', 'gather requests of a batch each, by turns with a call for each'))
     .addOption(valued('--report <prefix>', 'write PREFIX_<date>_rep_config.md, and .json with the trials'));
   withOpeningOptions(command).action(action(bench));
   return withExamples(
     command,
     ['millrace bench encode --device cuda:0 --batches 500 --trials 20 --report encode'],
     ['millrace bench encode --source device', 'the kernels alone'],
+    ['millrace bench encode --batch-size 1 --coalesced', 'requests of one sample, gathered and not'],
   );
 }
 
@@ -58,6 +64,7 @@ interface BenchOptions extends OpeningOptions {
   readonly dtype: string;
   readonly source: 'pinned' | 'plain' | 'device';
   readonly report?: string;
+  readonly coalesced?: boolean;
 }
 
 async function bench({ output, options: asked }: Call<BenchOptions>): Promise<ExitCode> {
@@ -71,21 +78,9 @@ async function bench({ output, options: asked }: Call<BenchOptions>): Promise<Ex
     output.line(machineLine(host));
     for (const device of devices) {
       const wanted = { ...given, batches, runs, inFlight: prefetch };
-      const rated = await (source === 'device' ? deviceRate(device, wanted) : hostRate(device, source, wanted));
-      const trials: number[] = [];
-      try {
-        const one = await measure({
-          ...rated,
-          run: async () => {
-            const run = await rated.run();
-            trials.push(run.work / (run.seconds ?? Number.NaN));
-            return run;
-          },
-        });
-        output.event('measurement', { ...measurementFields(one), path: rated.path, source });
-      } finally {
-        rated.close();
-      }
+      const found = asked.coalesced
+        ? await gathered(device, source, { ...wanted, trials: runs })
+        : await throughput(device, source, wanted, output);
       const date = new Date();
       const { name, versions } = device.info;
       const text = reportText({
@@ -103,13 +98,13 @@ async function bench({ output, options: asked }: Call<BenchOptions>): Promise<Ex
           encoding: given.encoding,
           dtype: given.precision,
           source,
-          path: rated.path,
+          mode: asked.coalesced ? 'coalesced' : 'stream',
+          path: found.path,
         },
-        // The first run only warms up.
-        trials: trials.slice(1),
+        ...found,
       });
       for (const line of text.split('\n')) output.line(line);
-      if (asked.report !== undefined) await writeReport(asked.report, date, text, trials.slice(1));
+      if (asked.report !== undefined) await writeReport(asked.report, date, text, found);
       await opening.tell(device);
     }
     return Exit.ok;
@@ -118,8 +113,55 @@ async function bench({ output, options: asked }: Call<BenchOptions>): Promise<Ex
   }
 }
 
-async function writeReport(prefix: string, date: Date, text: string, trials: readonly number[]): Promise<void> {
+/** Vectors a second of each trial. */
+interface Found extends Pick<BenchReport, 'trials' | 'against'> {
+  readonly path: string;
+}
+
+async function throughput(
+  device: Device,
+  source: BenchOptions['source'],
+  wanted: RateOptions,
+  output: Output,
+): Promise<Found> {
+  const rated = await (source === 'device' ? deviceRate(device, wanted) : hostRate(device, source, wanted));
+  const trials: number[] = [];
+  try {
+    const one = await measure({
+      ...rated,
+      run: async () => {
+        const run = await rated.run();
+        trials.push(run.work / (run.seconds ?? Number.NaN));
+        return run;
+      },
+    });
+    output.event('measurement', { ...measurementFields(one), path: rated.path, source });
+  } finally {
+    rated.close();
+  }
+  return { path: rated.path, trials: trials.slice(1) }; // the first run only warms up
+}
+
+async function gathered(
+  device: Device,
+  source: BenchOptions['source'],
+  wanted: RateOptions & { readonly trials: number },
+): Promise<Found> {
+  if (source === 'device') {
+    throw new MillraceError({
+      code: 'usage',
+      message: 'requests are gathered on their way to the device',
+      asked: '--coalesced --source device',
+      advice: 'take --source pinned or plain',
+    });
+  }
+  const { path, coalesced, perBatch } = await coalescedRates(device, source, wanted);
+  return { path, trials: coalesced, against: { name: 'Per batch', trials: perBatch } };
+}
+
+async function writeReport(prefix: string, date: Date, text: string, { trials, against }: Found): Promise<void> {
   const name = reportName(prefix, date);
   await writeFile(name, text);
-  await writeFile(name.replace(/\.md$/, '.json'), `${JSON.stringify({ date, vectorsPerSecond: trials })}\n`);
+  const told = { date, vectorsPerSecond: trials, ...(against && { perBatch: against.trials }) };
+  await writeFile(name.replace(/\.md$/, '.json'), `${JSON.stringify(told)}\n`);
 }

@@ -4,9 +4,12 @@ import { type Encoding, lengthOf, type Precision, type QubitOrder, type StateSha
 import { EncodeError } from './errors.js';
 import { Gatherer, type GatherOptions } from './gather.js';
 import { checkMemory, sumOf } from './memory.js';
+import { placeParts } from './parts.js';
+import { normsIn, openPlace, type Place, takeTurn } from './place.js';
 import { bindingOf, type EncodePlan, planFor } from './plan.js';
-import { rowsFor, type Values } from './rows.js';
-import { EncodedStates } from './states.js';
+import { checkPresent, followStream, PresentCheck, type PresentInput } from './present.js';
+import type { Values } from './rows.js';
+import { type Calls, EncodedStates } from './states.js';
 import { checkBatch, checkLength, checkNorm } from './validate.js';
 
 export interface EncoderOptions {
@@ -19,7 +22,7 @@ export interface EncoderOptions {
   readonly order?: QubitOrder;
   /** Most samples of a batch; default 64. */
   readonly batch?: number;
-  /** Batches whose input is on its way at a time; default 3. */
+  /** Batches whose input is on its way at a time; default 4. */
   readonly slots?: number;
   /** Kernels that share a sample, instead of a tile for each; see `PlanOptions`. */
   readonly shared?: boolean;
@@ -31,7 +34,7 @@ export interface EncoderOptions {
  * before: while one is copied, the one before it is encoded. Page-locked input (`device.host`) is copied as it lies.
  */
 export async function openEncoder(device: Device, options: EncoderOptions): Promise<Encoder> {
-  const { encoding, qubits, precision = 'f32', batch = 64, slots = 3 } = options;
+  const { encoding, qubits, precision = 'f32', batch = 64, slots = 4 } = options;
   const shape: StateShape = { encoding, qubits, length: options.length ?? defaultLength(encoding, qubits) };
   checkLength(shape);
   const plan = planFor(device.info, shape, {
@@ -69,17 +72,6 @@ interface Stage {
   readonly bindings: readonly (readonly [string, string])[];
 }
 
-/** Where one batch's input is, with what its kernels need besides. */
-interface Place {
-  readonly buffers: Readonly<Record<string, DeviceBuffer>>;
-  readonly norms: HostMemory | undefined;
-  /** The last encoding that used it. */
-  used: Completion | undefined;
-  /** Whoever has it reads norms from it: the next one waits. */
-  turn: Promise<unknown>;
-  free(): void;
-}
-
 export class Encoder {
   readonly device: Device;
   readonly plan: EncodePlan;
@@ -90,6 +82,7 @@ export class Encoder {
   readonly #computing: Stream;
   readonly #free: DeviceBuffer[] = [];
   readonly #mine = new Set<DeviceBuffer>();
+  #check: Promise<PresentCheck | undefined> | undefined;
   #next = 0;
 
   constructor(device: Device, plan: EncodePlan, batch: number, stages: readonly Stage[], places: readonly Place[]) {
@@ -113,53 +106,48 @@ export class Encoder {
     samples = values.length / this.plan.shape.length,
     first = 0,
   ): Promise<EncodedStates> {
-    const { shape, precision, path } = this.plan;
-    checkBatch(shape, samples, values.length);
+    checkBatch(this.plan.shape, samples, values.length);
+    return this.encodeParts([values], first);
+  }
+
+  /** Samples in several arrays, each copied from where it lies, as one batch. */
+  async encodeParts(parts: readonly Values[], first = 0): Promise<EncodedStates> {
+    const { shape, precision } = this.plan;
+    const { placed, samples } = placeParts(this.device.info, shape, precision, parts, first);
+    checkBatch(shape, samples, samples * shape.length);
     this.#checkSamples(samples);
-    const rows = rowsFor(this.device.info, shape, precision, values, first);
-    const place = this.#places[this.#next++ % this.#places.length] as Place;
-    const turn = place.turn;
-    let done = (): void => undefined;
-    place.turn = new Promise<void>((resolve) => {
-      done = resolve;
-    });
-    await turn;
-    const states = await this.#take().catch((error) => {
-      done();
-      throw error;
-    });
-    try {
+    const place = this.#place();
+    return this.#encode(place, { samples, first, calls: { copies: placed.length } }, () => {
+      const x = place.buffers.x as DeviceBuffer;
       if (place.used) this.#copying.wait(place.used);
-      this.#copying.write(place.buffers.x as DeviceBuffer, rows);
+      for (const { rows, offset } of placed) this.#copying.write(x, rows, offset);
       const copied = this.#copying.mark();
       this.#computing.wait(copied);
-      const used = this.#launch(place, states, samples);
-      place.used = used;
-      await Promise.all([copied.done, used.done]);
-      this.#checkNorms(place, samples, first);
-    } catch (error) {
-      this.#give(states);
-      throw error;
-    } finally {
-      done();
-    }
-    const calls = { copies: 1, launches: this.#stages.length, reads: place.norms ? 1 : 0, waits: 1 };
-    return new EncodedStates(
-      { ...shape, samples, precision },
-      { device: this.device.info, path, calls },
-      this.#held(states),
-    );
+      return { x, copied };
+    });
+  }
+
+  /** Samples that lie on this device already: nothing is copied, and the buffer stays the caller's. */
+  async encodePresent(input: PresentInput): Promise<EncodedStates> {
+    const { samples, first = 0, buffer, after } = input;
+    checkBatch(this.plan.shape, samples, samples * this.plan.shape.length);
+    this.#checkSamples(samples);
+    checkPresent(this.plan, input);
+    this.#check ??= PresentCheck.open(this.device, this.plan, this.batch);
+    const check = await this.#check;
+    const calls = { launches: check ? 1 : 0, reads: check ? 1 : 0 };
+    return this.#encode(this.#place(), { samples, first, calls }, () => {
+      if (typeof after === 'number') followStream(this.#computing, after);
+      else if (after) this.#computing.wait(after);
+      const counts = check?.queue(this.#computing, input);
+      return { x: buffer, verify: async () => counts && check?.verify(counts, this.#computing, input) };
+    });
   }
 
   /** Samples in arrays of their own, as one batch. */
-  encodeList(list: readonly Values[]): Promise<EncodedStates> {
-    const { length } = this.plan.shape;
-    const together = new Float64Array(list.length * length);
-    list.forEach((one, at) => {
-      checkBatch(this.plan.shape, 1, one.length);
-      together.set(one, at * length);
-    });
-    return this.encodeBatch(together, list.length);
+  async encodeList(list: readonly Values[]): Promise<EncodedStates> {
+    for (const one of list) checkBatch(this.plan.shape, 1, one.length);
+    return this.encodeParts(list);
   }
 
   /** Batches in order, `inFlight` of them at a time. An error comes when its batch's turn does. */
@@ -194,6 +182,7 @@ export class Encoder {
   }
 
   close(): void {
+    void this.#check?.then((check) => check?.free());
     this.#copying.close();
     this.#computing.close();
     for (const place of this.#places) place.free();
@@ -201,11 +190,54 @@ export class Encoder {
     this.#mine.clear();
   }
 
-  #launch(place: Place, states: DeviceBuffer, samples: number): Completion {
+  #place(): Place {
+    return this.#places[this.#next++ % this.#places.length] as Place;
+  }
+
+  /** `begin` says where the values are once the stream gets there; `verify` comes when the states are made. */
+  async #encode(
+    place: Place,
+    { samples, first, calls }: { samples: number; first: number; calls: Partial<Calls> },
+    begin: () => { readonly x: DeviceBuffer; readonly copied?: Completion; verify?(): Promise<unknown> },
+  ): Promise<EncodedStates> {
+    const over = await takeTurn(place);
+    let states: DeviceBuffer | undefined;
+    try {
+      states = await this.#take();
+      const { x, copied, verify } = begin();
+      const used = this.#launch(place, x, states, samples);
+      place.used = used;
+      await Promise.all([copied?.done, used.done]);
+      await verify?.();
+      this.#checkNorms(place, samples, first);
+    } catch (error) {
+      if (states) this.#give(states);
+      throw error;
+    } finally {
+      over();
+    }
+    const { shape, precision, path } = this.plan;
+    const { copies = 0, launches = 0, reads = 0 } = calls;
+    return new EncodedStates(
+      { ...shape, samples, precision },
+      {
+        device: this.device.info,
+        path,
+        calls: {
+          copies,
+          launches: launches + this.#stages.length,
+          reads: reads + (place.norms ? 1 : 0),
+          waits: 1,
+        },
+      },
+      this.#held(states),
+    );
+  }
+
+  #launch(place: Place, x: DeviceBuffer, states: DeviceBuffer, samples: number): Completion {
+    const others: Readonly<Record<string, DeviceBuffer>> = { ...place.buffers, x, states };
     for (const { job, tilesPerSample, bindings } of this.#stages) {
-      const named = bindings.map(
-        ([name, buffer]) => [name, buffer === 'states' ? states : (place.buffers[buffer] as DeviceBuffer)] as const,
-      );
+      const named = bindings.map(([name, buffer]) => [name, others[buffer] as DeviceBuffer] as const);
       this.#computing.launch({ job, count: tilesPerSample * samples, buffers: Object.fromEntries(named) });
     }
     if (place.norms)
@@ -254,36 +286,3 @@ export class Encoder {
     });
   }
 }
-
-function normsIn({ bytes }: HostMemory, { norm }: EncodePlan, samples: number): Float64Array | Float32Array {
-  const { buffer, byteOffset } = bytes;
-  return norm === 'f32' ? new Float32Array(buffer, byteOffset, samples) : new Float64Array(buffer, byteOffset, samples);
-}
-
-async function openPlace(device: Device, plan: EncodePlan, batch: number): Promise<Place> {
-  const buffers: Record<string, DeviceBuffer> = {};
-  const free = (): void => {
-    for (const buffer of Object.values(buffers)) buffer.free();
-  };
-  try {
-    for (const [name, bytes] of Object.entries(plan.bytes)) {
-      if (name !== 'states') buffers[name] = await device.alloc(inQuads(bytes * batch));
-    }
-    const norms = plan.bytes.norms === undefined ? undefined : await device.host(inQuads(plan.bytes.norms * batch));
-    return {
-      buffers,
-      norms,
-      used: undefined,
-      turn: Promise.resolve(),
-      free: () => {
-        free();
-        norms?.free();
-      },
-    };
-  } catch (error) {
-    free();
-    throw error;
-  }
-}
-
-const inQuads = (bytes: number): number => Math.ceil(bytes / 16) * 16;

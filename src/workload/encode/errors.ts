@@ -17,7 +17,8 @@ export type EncodeFault =
   | 'format' // a file that is not what its name says
   | 'source' // no source of that kind
   | 'memory' // more than the device has
-  | 'consumed'; // handed over or released already
+  | 'consumed' // handed over or released already
+  | 'handover'; // states that others cannot use where they are
 
 const codes: Readonly<Record<EncodeFault, ErrorCode>> = {
   encoding: 'usage',
@@ -36,6 +37,7 @@ const codes: Readonly<Record<EncodeFault, ErrorCode>> = {
   source: 'usage',
   memory: 'device-memory',
   consumed: 'usage',
+  handover: 'device-capability',
 };
 
 export interface EncodeFaultDetails {

@@ -25,8 +25,8 @@ export interface GatheredStates {
 
 /**
  * Makes batches of small requests: one is encoded when enough have come, when the next one would be too much, or when the
- * first has waited long enough. A request of a whole batch does not wait, and is not copied. Results come in the order of
- * requests; where a batch is refused, all of its requests are.
+ * first has waited long enough. A request of a whole batch does not wait. Each is copied to the device from where it lies.
+ * Results come in the order of requests; where a batch is refused, all of its requests are.
  */
 export class Gatherer {
   readonly #encoder: Encoder;
@@ -69,10 +69,10 @@ export class Gatherer {
     this.#timer = undefined;
     const requests = this.#waiting;
     if (requests.length === 0) return;
-    const samples = this.#samples;
     this.#waiting = [];
     this.#samples = 0;
-    const sent = this.#encoder.encodeBatch(together(requests), samples).then(
+    const parts = requests.map(({ values }) => values);
+    const sent = this.#encoder.encodeParts(parts).then(
       (states) => share(states, requests),
       (error) => {
         for (const { reject } of requests) reject(error);
@@ -87,19 +87,6 @@ interface Request {
   readonly samples: number;
   resolve(part: GatheredStates): void;
   reject(error: unknown): void;
-}
-
-/** One request is taken as it lies. */
-function together(requests: readonly Request[]): Values {
-  const [only, ...others] = requests;
-  if (only && others.length === 0) return only.values;
-  const all = new Float64Array(requests.reduce((sum, { values }) => sum + values.length, 0));
-  let at = 0;
-  for (const { values } of requests) {
-    all.set(values, at);
-    at += values.length;
-  }
-  return all;
 }
 
 function share(states: EncodedStates, requests: readonly Request[]): void {

@@ -1,4 +1,5 @@
 export { amplitudeGradient, fidelity, tensorProduct, traceDistance } from './compare.js';
+export type { ManagedTensor, TensorFields } from './dlpack.js';
 export { type EncodeOptions, encodeRows, type StateBatch } from './encode.js';
 export { Encoder, type EncoderOptions, openEncoder } from './encoder.js';
 export {
@@ -13,6 +14,8 @@ export {
 } from './encoding.js';
 export { EncodeError, type EncodeFault } from './errors.js';
 export { type GatheredStates, Gatherer, type GatherOptions } from './gather.js';
+export { Loader as StateLoader, loader as stateLoader } from './loader.js';
+export type { PresentInput } from './present.js';
 export { referenceStates } from './reference.js';
 export {
   openSource as openSamples,

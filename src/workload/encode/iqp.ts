@@ -6,14 +6,13 @@ import {
   lit,
   type Near,
   read,
-  rw,
   select,
   sincos,
   type TileContext,
   tiles,
   type Unsigned,
 } from '../../kernel/index.js';
-import { type Amplitude, amplitudesPerQuad, putQuad, quadAt, type StateSpec } from './kernel.js';
+import { type Amplitude, amplitudesPerQuad, putQuad, quadAt, type StateSpec, statesOf } from './kernel.js';
 
 /**
  * iqp: exp(iθ) of all bit strings, then a Walsh–Hadamard transform, which is done some bits at a time in workgroup
@@ -60,7 +59,7 @@ export function iqpPhases(spec: IqpSpec) {
   const bits = Math.min(qubits, tileBits);
   const above = qubits - bits;
   const length = qubits + (qubits * (qubits - 1)) / 2;
-  const buffers = { x: read(real), states: rw('u32') };
+  const buffers = { x: read(real), states: statesOf(spec) };
   return tiles('encode-iqp', { buffers, lanes: 1 }, (context) => {
     const { tile, near, each } = context;
     const { x, states } = context.buffers;
@@ -80,7 +79,7 @@ export function iqpPhases(spec: IqpSpec) {
     const perQuad = amplitudesPerQuad(real);
     each(2 ** bits / perQuad, (quad) => {
       const amplitudes = amplitudesIn(re, im, quad.mul(perQuad), perQuad);
-      putQuad(states, tile.mul(2 ** bits / perQuad).add(quad), amplitudes);
+      putQuad(states, tile.mul(2 ** bits / perQuad), quad, amplitudes);
     });
   });
 }
@@ -91,7 +90,7 @@ export function hadamardPass(spec: IqpSpec, { from, bits }: Pass) {
   const columns = Math.min(from, tileBits - bits);
   const size = 2 ** (bits + columns);
   const perQuad = amplitudesPerQuad(real);
-  return tiles(`encode-hadamard-${from}`, { buffers: { states: rw('u32') }, lanes: 1 }, (context) => {
+  return tiles(`encode-hadamard-${from}`, { buffers: { states: statesOf(spec) }, lanes: 1 }, (context) => {
     const { tile, near, each } = context;
     const { states } = context.buffers;
     const groups = from - columns;
@@ -114,7 +113,7 @@ export function hadamardPass(spec: IqpSpec, { from, bits }: Pass) {
     transformNear(context, [re, im], columns, columns + bits, columns + bits);
     each(size / perQuad, (quad) => {
       const i = quad.mul(perQuad);
-      putQuad(states, home(i).div(perQuad), amplitudesIn(re, im, i, perQuad));
+      putQuad(states, lit('u32', 0), home(i).div(perQuad), amplitudesIn(re, im, i, perQuad));
     });
   });
 }

@@ -1,9 +1,10 @@
-import { type Expr, type Float, type In, type RwBuffer, u64Of } from '../../kernel/index.js';
+import { type Expr, type Float, lit, type RwBuffer, rw, u64Of } from '../../kernel/index.js';
 import type { QubitOrder } from './encoding.js';
 
 /**
- * What the kernels of all encodings have in common. States are written as quads of words, 16 bytes by each thread, next
- * to its neighbours': one amplitude in f64, two in f32.
+ * What the kernels of all encodings have in common. On GPUs states are written as quads of words, 16 bytes by each thread,
+ * next to its neighbours': one amplitude in f64, two in f32. On CPUs they are written as the floats that they are: compilers
+ * make vectors of those, and none of halves of floats. The bytes are the same.
  */
 export interface StateSpec {
   readonly qubits: number;
@@ -11,10 +12,13 @@ export interface StateSpec {
   /** What sums, sines and tables are computed in: f64 wherever the device has it, so that f32 is rounded once. */
   readonly wide: Float;
   readonly order: QubitOrder;
+  readonly store: 'quads' | 'floats';
+  /** Amplitudes of a tile's piece of a state, as a power of two; it changes no results. */
+  readonly pieceBits: number;
 }
 
-/** Amplitudes of a tile's piece of a state: 8192, so that 64 states of 16 qubits are four waves of an H200. */
-export const PIECE_BITS = 13;
+/** On GPUs 8192, so that 64 states of 16 qubits are 512 workgroups; a CPU has its tables to itself for longer. */
+export const pieceBitsFor = (processor: 'cpu' | 'gpu'): number => (processor === 'cpu' ? 16 : 13);
 
 export const amplitudesPerQuad = (real: Float): 1 | 2 => (real === 'f64' ? 1 : 2);
 
@@ -32,10 +36,10 @@ export interface PieceOfState {
 }
 
 /** Pieces that a state is made in. */
-export const piecesOfState = (qubits: number): number => 2 ** Math.max(0, qubits - PIECE_BITS);
+export const piecesOfState = (qubits: number, pieceBits: number): number => 2 ** Math.max(0, qubits - pieceBits);
 
-export function pieceOfState(tile: Expr<'u32'>, { qubits, real }: StateSpec): PieceOfState {
-  const bits = Math.min(qubits, PIECE_BITS);
+export function pieceOfState(tile: Expr<'u32'>, { qubits, real, pieceBits }: StateSpec): PieceOfState {
+  const bits = Math.min(qubits, pieceBits);
   const above = qubits - bits;
   const perQuad = amplitudesPerQuad(real);
   const piece = tile.and(2 ** above - 1);
@@ -55,14 +59,44 @@ export interface Amplitude {
   readonly im?: Expr<Float>;
 }
 
-/** Stores the amplitudes of a quad. */
-export function putQuad(states: RwBuffer<'u32'>, quad: In<'u32'>, amplitudes: readonly Amplitude[]): void {
+/** Where states go. */
+export type StatesBuffer = RwBuffer<'u32'> | RwBuffer<Float>;
+type WordsSpec = ReturnType<typeof rw<'u32'>>;
+
+/** It is declared as words everywhere, whatever it is: `putQuad` and `quadAt` know. */
+export const statesOf = ({ store, real }: StateSpec): WordsSpec =>
+  store === 'quads' ? rw('u32') : (rw(real) as unknown as WordsSpec);
+
+/**
+ * Stores the amplitudes of a quad, number `quad` behind `base`, which is even. A CPU gets there by an address: indices of
+ * 32 bits may wrap, for all that its compiler knows, and then it makes no vectors.
+ */
+export function putQuad(
+  states: StatesBuffer,
+  base: Expr<'u32'>,
+  quad: Expr<'u32'>,
+  amplitudes: readonly Amplitude[],
+): void {
+  if (states.type !== 'u32') {
+    const from = states.slice(amplitudes.length === 1 ? base.shr(1) : base);
+    const first = quad.mul(2 * amplitudes.length);
+    amplitudes.forEach(({ re, im }, k) => {
+      from.set(first.add(2 * k), re);
+      from.set(first.add(2 * k + 1), im ?? lit(re.type, 0));
+    });
+    return;
+  }
   const words = amplitudes.flatMap(({ re, im }) => [...wordsOf(re), ...(im ? wordsOf(im) : wordsOf(re).map(() => 0))]);
-  states.set4(quad, words);
+  states.set4(base.add(quad), words);
 }
 
 /** The amplitudes of a quad. */
-export function quadAt(states: RwBuffer<'u32'>, quad: In<'u32'>, real: Float): Required<Amplitude>[] {
+export function quadAt(states: StatesBuffer, quad: Expr<'u32'>, real: Float): Required<Amplitude>[] {
+  if (states.type !== 'u32') {
+    const count = amplitudesPerQuad(real);
+    const part = (k: number): Expr<Float> => states.at(quad.mul(2 * count).add(k));
+    return Array.from({ length: count }, (_, k) => ({ re: part(2 * k), im: part(2 * k + 1) }));
+  }
   const [a, b, c, d] = states.at4(quad);
   if (real === 'f64') return [{ re: u64Of(a, b).bits('f64'), im: u64Of(c, d).bits('f64') }];
   return [

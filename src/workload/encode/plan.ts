@@ -4,7 +4,7 @@ import type { Float, Kernel } from '../../kernel/index.js';
 import { MOST_SUMS, pieceNorms, piecesOfSample, scaledPieces, totalNorms, wholeAmplitude } from './amplitude.js';
 import { type Precision, type QubitOrder, realBytes, type StateShape, stateBytes } from './encoding.js';
 import { hadamardPass, type IqpSpec, iqpPhases, nearBytesOf, passesOf } from './iqp.js';
-import { piecesOfState } from './kernel.js';
+import { pieceBitsFor, piecesOfState } from './kernel.js';
 import { basisState, productState } from './product.js';
 
 /** How states of one shape are made on a device: kernels, one after the other, and what they need besides the states. */
@@ -33,6 +33,10 @@ export interface PlanOptions {
   readonly order?: QubitOrder;
   /** Kernels that share a sample, or one for all of it. By default GPUs share; results are the same. */
   readonly shared?: boolean;
+  /** As on such a processor, whatever it is: so that tests see what GPUs execute. */
+  readonly as?: DeviceInfo['processor'];
+  /** Amplitudes of a workgroup, as a power of two; for measurements. */
+  readonly pieceBits?: number;
 }
 
 /** The buffer names are the kernels': `x` goes in, `states` come out, `norms` are the sums of squares. */
@@ -41,7 +45,9 @@ export function planFor(info: DeviceInfo, shape: StateShape, options: PlanOption
   const hasDouble = info.capabilities.includes('f64');
   if (precision === 'f64' && !hasDouble) throw noDoubles(info, shape);
   const { encoding, qubits, length } = shape;
-  const spec = { qubits, real: precision, wide: hasDouble ? 'f64' : 'f32', order } as const;
+  const { as = info.processor, pieceBits = pieceBitsFor(as) } = options;
+  const store = as === 'gpu' ? 'quads' : 'floats';
+  const spec = { qubits, real: precision, wide: hasDouble ? 'f64' : 'f32', order, store, pieceBits } as const;
   const states = stateBytes(qubits, precision);
   const inputBytes = encoding === 'basis' ? 4 : length * realBytes(precision);
   const common = {
@@ -49,12 +55,12 @@ export function planFor(info: DeviceInfo, shape: StateShape, options: PlanOption
     precision,
     norm: undefined,
     bytes: { x: inputBytes, states },
-    most: Math.max(1, Math.min(Math.floor(2 ** 32 / (states / 16)), Math.floor(2 ** 32 / length)) - 1),
+    most: mostSamples(states / (store === 'quads' ? 16 : realBytes(precision)), length),
   };
-  const pieces = piecesOfState(qubits);
+  const pieces = piecesOfState(qubits, pieceBits);
   switch (encoding) {
     case 'amplitude': {
-      const shared = options.shared ?? info.processor === 'gpu';
+      const shared = options.shared ?? as === 'gpu';
       return { ...common, ...amplitudePlan({ ...spec, length }, shared, common.bytes) };
     }
     case 'basis':
@@ -71,6 +77,10 @@ export function planFor(info: DeviceInfo, shape: StateShape, options: PlanOption
       };
   }
 }
+
+/** As many as 32 bits can count: what a state is stored in, and values. */
+const mostSamples = (stored: number, length: number): number =>
+  Math.max(1, Math.floor(2 ** 32 / Math.max(stored, length)) - 1);
 
 type Stages = Readonly<Record<string, readonly [kernel: unknown, tilesPerSample: number]>>;
 
@@ -94,7 +104,7 @@ function amplitudePlan(
   if (sums === 1 || (!shared && sums <= MOST_SUMS)) {
     return { path: 'amplitude, a tile a sample', norm, bytes, ...inTurn({ amplitude: [wholeAmplitude(spec), 1] }) };
   }
-  const pieces = piecesOfState(spec.qubits);
+  const pieces = piecesOfState(spec.qubits, spec.pieceBits);
   const partial = { ...bytes, sums: sums * realBytes(norm) };
   if (sums <= MOST_SUMS) {
     const stages = { norms: [pieceNorms(spec), sums], scale: [scaledPieces(spec, sums), pieces] } as const;

@@ -1,5 +1,13 @@
-import { type Expr, type Float, lit, type Near, read, rw, select, sincos, tiles } from '../../kernel/index.js';
-import { type Amplitude, amplitudesPerQuad, mirroredBits, pieceOfState, putQuad, type StateSpec } from './kernel.js';
+import { type Expr, type Float, lit, loop, type Near, read, select, sincos, tiles } from '../../kernel/index.js';
+import {
+  type Amplitude,
+  amplitudesPerQuad,
+  mirroredBits,
+  pieceOfState,
+  putQuad,
+  type StateSpec,
+  statesOf,
+} from './kernel.js';
 
 /**
  * angle, phase and iqp-z are products with a factor for each qubit. A tile makes the products over the low qubits once,
@@ -10,7 +18,7 @@ export function productState(encoding: 'angle' | 'phase' | 'iqp-z', spec: StateS
   const { qubits, real, wide } = spec;
   const isReal = encoding === 'angle';
   const low = Math.min(qubits, LOW_BITS);
-  const buffers = { x: read(real), states: rw('u32') };
+  const buffers = { x: read(real), states: statesOf(spec) };
   return tiles(`encode-${encoding}`, { buffers, lanes: 1 }, ({ tile, near, each, buffers: { x, states } }) => {
     const own = pieceOfState(tile, spec);
     const highs = (own.quads * amplitudesPerQuad(real)) / 2 ** low;
@@ -54,12 +62,24 @@ export function productState(encoding: 'angle' | 'phase' | 'iqp-z', spec: StateS
       );
     });
 
-    each(own.quads, (quad) => {
-      const amplitudes = Array.from({ length: amplitudesPerQuad(real) }, (_, k) => {
-        const index = quad.mul(amplitudesPerQuad(real)).add(k);
-        return times(at(lows, index.and(2 ** low - 1)), at(high, index.shr(low)));
+    const perQuad = amplitudesPerQuad(real);
+    if (spec.store === 'quads') {
+      each(own.quads, (quad) => {
+        const amplitudes = Array.from({ length: perQuad }, (_, k) => {
+          const index = quad.mul(perQuad).add(k);
+          return times(at(lows, index.and(2 ** low - 1)), at(high, index.shr(low)));
+        });
+        putQuad(states, own.firstQuad, quad, amplitudes);
       });
-      putQuad(states, own.firstQuad.add(quad), amplitudes);
+      return;
+    }
+    // One product over high qubits at a time: what is left is a table times a number, which is a loop over vectors.
+    loop(highs, (row) => {
+      const above = at(high, row);
+      each(2 ** low / perQuad, (quad) => {
+        const amplitudes = Array.from({ length: perQuad }, (_, k) => times(at(lows, quad.mul(perQuad).add(k)), above));
+        putQuad(states, own.firstQuad.add(row.mul(2 ** low / perQuad)), quad, amplitudes);
+      });
     });
   });
 }
@@ -69,7 +89,7 @@ export function basisState(spec: StateSpec) {
   const { qubits, real, order } = spec;
   return tiles(
     'encode-basis',
-    { buffers: { x: read('u32'), states: rw('u32') }, lanes: 1 },
+    { buffers: { x: read('u32'), states: statesOf(spec) }, lanes: 1 },
     ({ tile, each, buffers }) => {
       const own = pieceOfState(tile, spec);
       const given = buffers.x.at(own.sample);
@@ -78,7 +98,7 @@ export function basisState(spec: StateSpec) {
         const amplitudes = Array.from({ length: amplitudesPerQuad(real) }, (_, k) => ({
           re: select(own.indexOf(quad, k).eq(index), lit(real, 1), 0),
         }));
-        putQuad(buffers.states, own.firstQuad.add(quad), amplitudes);
+        putQuad(buffers.states, own.firstQuad, quad, amplitudes);
       });
     },
   );

@@ -14,6 +14,9 @@ export interface RateOptions extends EncoderOptions {
   readonly batches: number;
   readonly runs?: number;
   readonly inFlight?: number;
+  /** Kernels alone: see `PlanOptions`, and on how many streams batches are encoded by turns. */
+  readonly pieceBits?: number;
+  readonly streams?: number;
 }
 
 export interface Rated extends Candidate {
@@ -44,7 +47,7 @@ export async function hostRate(device: Device, from: 'pinned' | 'plain', options
       states.release();
     }
     const values = inputs.arrays[(batches - 1) % inputs.arrays.length] as Float64Array;
-    const digest = checked(device, shape, precision, values, last ?? new Float64Array());
+    const digest = checkedStates(device, shape, precision, values, last ?? new Float64Array());
     return { seconds, work: batches * encoder.batch, digest };
   };
   const name = `${shape.encoding} ${shape.qubits} × ${encoder.batch}, ${precision}, ${from} host`;
@@ -58,13 +61,13 @@ export async function hostRate(device: Device, from: 'pinned' | 'plain', options
 /** Different batches, so that nothing is copied twice in a row. */
 const INPUTS = 4;
 
-async function inputsOf(encoder: Encoder, from: 'pinned' | 'plain') {
+export async function inputsOf(encoder: Encoder, from: 'pinned' | 'plain', samples = encoder.batch) {
   const { shape, precision } = encoder.plan;
   const arrays: (Float64Array | Float32Array)[] = [];
   const held: { free(): void }[] = [];
   for (let at = 0; at < INPUTS; at++) {
-    const values = encoder.batch * shape.length;
-    const memory = from === 'pinned' ? await encoder.input() : undefined;
+    const values = samples * shape.length;
+    const memory = from === 'pinned' ? await encoder.input(samples) : undefined;
     if (memory) held.push(memory);
     const { buffer, byteOffset } = memory?.bytes ?? { buffer: undefined, byteOffset: 0 };
     const array =
@@ -75,7 +78,7 @@ async function inputsOf(encoder: Encoder, from: 'pinned' | 'plain') {
         : buffer
           ? new Float32Array(buffer, byteOffset, values)
           : new Float32Array(values);
-    fillSynthetic(shape, array, BigInt(at * encoder.batch));
+    fillSynthetic(shape, array, BigInt(at * samples));
     arrays.push(array);
   }
   return {
@@ -93,10 +96,53 @@ export async function deviceRate(device: Device, options: RateOptions): Promise<
   const plan = planFor(device.info, shape, {
     precision,
     ...(options.shared !== undefined && { shared: options.shared }),
+    ...(options.pieceBits !== undefined && { pieceBits: options.pieceBits }),
   });
   const values = new Float64Array(batch * shape.length);
   fillSynthetic(shape, values, 0n);
   const rows = rowsFor(device.info, shape, precision, values);
+  const { streams: width = 1 } = options;
+  const lines: Line[] = [];
+  const close = (): void => {
+    for (const line of lines) line.close();
+  };
+  try {
+    for (let at = 0; at < width; at++) lines.push(await openLine(device, plan, batch, rows));
+    const array = precision === 'f64' ? Float64Array : Float32Array;
+    const digests: string[] = [];
+    for (const { stream, buffers, encode } of lines) {
+      const states = new array(batch * 2 ** (qubits + 1));
+      encode();
+      stream.read(buffers.states as DeviceBuffer, states);
+      await stream.mark().done;
+      digests.push(checkedStates(device, shape, precision, values, states));
+    }
+    const [digest = ''] = digests;
+    const run = async (): Promise<Run> => {
+      for (let k = 0; k < batches; k++) lines[k % width]?.encode();
+      const ended = await Promise.all(lines.map(({ stream }) => stream.mark().done));
+      const startedNs = ended.reduce((least, one) => (one.startedNs < least ? one.startedNs : least), BigInt(2 ** 63));
+      const endedNs = ended.reduce((most, one) => (one.endedNs > most ? one.endedNs : most), 0n);
+      return { seconds: Number(endedNs - startedNs) / 1e9, work: batches * batch, digest };
+    };
+    const more = width > 1 ? `, ${width} streams` : '';
+    const name = `${encoding} ${qubits} × ${batch}, ${precision}, encode only${more}`;
+    return { name, unit: 'vec', path: plan.path, ...(runs !== undefined && { runs }), run, close };
+  } catch (error) {
+    close();
+    throw error;
+  }
+}
+
+/** A stream with a batch of its own. */
+interface Line {
+  readonly stream: Stream;
+  readonly buffers: Readonly<Record<string, DeviceBuffer>>;
+  encode(): void;
+  close(): void;
+}
+
+async function openLine(device: Device, plan: EncodePlan, batch: number, rows: ArrayBufferView): Promise<Line> {
   const stream = device.stream();
   const buffers: Record<string, DeviceBuffer> = {};
   const close = (): void => {
@@ -109,20 +155,7 @@ export async function deviceRate(device: Device, options: RateOptions): Promise<
     }
     stream.write(buffers.x as DeviceBuffer, rows);
     await stream.mark().done;
-    const encode = await launcher(device, plan, stream, buffers, batch);
-    const states =
-      precision === 'f64' ? new Float64Array(batch * 2 ** (qubits + 1)) : new Float32Array(batch * 2 ** (qubits + 1));
-    encode();
-    stream.read(buffers.states as DeviceBuffer, states);
-    await stream.mark().done;
-    const digest = checked(device, shape, precision, values, states);
-    const run = async (): Promise<Run> => {
-      for (let k = 0; k < batches; k++) encode();
-      const { startedNs, endedNs } = await stream.mark().done;
-      return { seconds: Number(endedNs - startedNs) / 1e9, work: batches * batch, digest };
-    };
-    const name = `${encoding} ${qubits} × ${batch}, ${precision}, encode only`;
-    return { name, unit: 'vec', path: plan.path, ...(runs !== undefined && { runs }), run, close };
+    return { stream, buffers, encode: await launcher(device, plan, stream, buffers, batch), close };
   } catch (error) {
     close();
     throw error;
@@ -151,7 +184,7 @@ async function launcher(
 }
 
 /** The first and the last state of a batch against the reference; a digest of all of them. */
-function checked(
+export function checkedStates(
   device: Device,
   shape: StateShape,
   precision: Precision,

@@ -1,7 +1,7 @@
 import type { DeviceInfo } from '../../device/device.js';
 import { type Precision, realBytes, type StateShape } from './encoding.js';
 import { EncodeError } from './errors.js';
-import { checkValues, type Reals } from './validate.js';
+import { checkValues, MOST_ANGLE, type Reals } from './validate.js';
 
 /** Samples one after the other, as they come. */
 export type Values = readonly number[] | Float64Array | Float32Array;
@@ -17,13 +17,23 @@ export function rowsFor(
   values: Values,
   first = 0,
 ): Float64Array | Float32Array | Uint32Array {
-  checkValues(shape, values, first, info.capabilities.includes('f64') ? undefined : NARROW_ANGLE);
+  checkValues(shape, values, first, mostAngleOf(info));
   if (shape.encoding === 'basis') return Uint32Array.from(values);
   const rows = precision === 'f64' ? asDoubles(values) : asFloats(values);
   // WGSL promises nothing of NaN and infinities: elsewhere the norm tells of them.
   if (shape.encoding === 'amplitude' && !info.capabilities.includes('exact-floats')) checkFinite(shape, rows, first);
   return rows;
 }
+
+/** One sample, with everything that can be said of its values. */
+export function checkRow(info: DeviceInfo, shape: StateShape, row: Reals, sample: number): void {
+  checkValues(shape, row, sample, mostAngleOf(info));
+  if (shape.encoding === 'amplitude') checkFinite(shape, row, sample);
+}
+
+/** The largest angle that the device's sines are right for. */
+export const mostAngleOf = ({ capabilities }: DeviceInfo): number =>
+  capabilities.includes('f64') ? MOST_ANGLE : NARROW_ANGLE;
 
 /** Where the sine of a float ends to be one. */
 const NARROW_ANGLE = 2 ** 17;

@@ -1,4 +1,5 @@
 import type { DeviceBuffer, DeviceInfo } from '../../device/device.js';
+import type { ManagedTensor } from './dlpack.js';
 import type { Precision, StateShape } from './encoding.js';
 import { EncodeError } from './errors.js';
 
@@ -20,6 +21,9 @@ export interface Held {
   /** The buffer is somebody else's now. */
   leave(): void;
 }
+
+/** DLPack's numbers for devices. */
+const deviceTypes: Readonly<Partial<Record<DeviceInfo['kind'], number>>> = { native: 1, cuda: 2 };
 
 /**
  * States on their device: rows of 2^qubits complex amplitudes, real and imaginary part next to each other. They are
@@ -74,6 +78,35 @@ export class EncodedStates {
     this.#gone = 'handed over';
     this.#held.leave();
     return this.#held.buffer;
+  }
+
+  /** Where the states are, for other libraries: on CUDA the device's pointer, on `native` an address of this process. */
+  get pointer(): number | undefined {
+    return this.#held.buffer.pointer;
+  }
+
+  /**
+   * Hands them over as a tensor of DLPack: whoever takes it calls its deleter once, and then the memory is freed. Only
+   * where states have a pointer.
+   */
+  async handOverTensor(): Promise<ManagedTensor> {
+    const { kind, id } = this.device;
+    const type = deviceTypes[kind];
+    const { pointer } = this;
+    if (type === undefined || pointer === undefined) {
+      throw new EncodeError('handover', {
+        message: `memory of ${id} has no pointer that others could use`,
+        asked: 'states as a tensor of DLPack',
+        advice: 'encode on cuda or native, or read() them',
+      });
+    }
+    const { ManagedTensor } = await import('./dlpack.js'); // it brings the C library
+    const buffer = this.handOver();
+    const [, ordinal = '0'] = id.split(':');
+    const device = { type, ordinal: Number(ordinal) };
+    return new ManagedTensor({ ...this.type, pointer, device, shape: this.shape, strides: this.strides }, () =>
+      buffer.free(),
+    );
   }
 
   /** The memory is free for other states. */

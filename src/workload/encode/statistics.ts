@@ -18,11 +18,13 @@ export interface BenchReport {
   readonly parameters: Readonly<Record<string, string | number>>;
   /** Vectors a second of each trial. */
   readonly trials: readonly number[];
+  /** The same by another way, in turn with it. */
+  readonly against?: { readonly name: string; readonly trials: readonly number[] };
 }
 
 /** The report in Markdown; what is not known reads "unknown". Latency is that of a vector in a full pipeline. */
-export function reportText({ date, commit, device, driver, runtime, parameters, trials }: BenchReport): string {
-  const latencies = trials.map((perSecond) => 1000 / perSecond);
+export function reportText(report: BenchReport): string {
+  const { date, commit, device, driver, runtime, parameters, trials, against } = report;
   const known = (text: string | undefined): string => text ?? 'unknown';
   return [
     '# millrace bench encode',
@@ -39,12 +41,28 @@ export function reportText({ date, commit, device, driver, runtime, parameters, 
     '',
     '## Results',
     '',
+    ...tableOf(trials),
+    ...(against
+      ? [
+          `## ${against.name}, by turns with it`,
+          '',
+          ...tableOf(against.trials),
+          `Ratio of the medians: ${(median(trials) / median(against.trials)).toFixed(2)}`,
+          '',
+        ]
+      : []),
+  ].join('\n');
+}
+
+function tableOf(trials: readonly number[]): string[] {
+  const latencies = trials.map((perSecond) => 1000 / perSecond);
+  return [
     '| Metric | Median | P95 |',
     '| --- | --- | --- |',
     `| Throughput (vectors/sec) | ${median(trials).toFixed(1)} | ${percentile(trials, 0.95).toFixed(1)} |`,
     `| Latency (ms/vector) | ${median(latencies).toFixed(3)} | ${percentile(latencies, 0.95).toFixed(3)} |`,
     '',
-  ].join('\n');
+  ];
 }
 
 /** `<prefix>_<yyyymmdd>_rep_config.md` */

@@ -22,7 +22,7 @@ export function candidateFlow(numbers: Numbers, options: CandidateOptions = {}):
   return {
     name: 'gaps-candidates',
     open: (device, how) => {
-      const sieve = sieving(numbers, planFor(device, asked), given);
+      const sieve = sieving(numbers, planFor(device, asked), { brings: given });
       const bytes = list ? sieve.buffers.candidate : 4;
       return flow<Candidates, SieveKernel>({
         name: 'gaps-candidates',

@@ -3,9 +3,21 @@ import { type Flow, flow, hitsIn, Overflow, type Piece } from '../../engine/inde
 import type { Kernel } from '../../kernel/index.js';
 import { chains, limbsOf, type NumberShape } from './chain-kernel.js';
 import { type Plan, type PlanOptions, planFor } from './plan.js';
+import { withPlanted } from './planted.js';
 import { bitsOf } from './reference.js';
+import type { PlantedGaps } from './rulings.js';
 import { TALLY_WORDS, Tally } from './sieve-kernels.js';
-import { limbs, type Numbers, type SieveKernel, type Sieving, sieving, tallyIn } from './sieving.js';
+import {
+  countsIn,
+  limbs,
+  type Numbers,
+  type SieveKernel,
+  type Sieving,
+  type Special,
+  sieving,
+  tallyIn,
+  windowAt,
+} from './sieving.js';
 
 /** A number that passes Fermat's test, with no other that does in the next `leastGap` − 1. */
 export interface FoundGap {
@@ -16,6 +28,8 @@ export interface GapFlowOptions extends PlanOptions {
   /** Told what each piece took, whether it counts in the end or not. */
   readonly onPiece?: (work: PieceWork) => void;
   readonly onPlan?: (device: Device, plan: Plan) => void;
+  /** A piece whose gaps are known: see `plantedCanary`. */
+  readonly planted?: PlantedGaps;
 }
 
 export interface PieceWork {
@@ -23,8 +37,14 @@ export interface PieceWork {
   readonly piece: Piece;
   readonly windows: number;
   readonly candidates: number;
+  /** Those of each window; the last has the few behind the piece, too. */
+  readonly counts: readonly number[];
   readonly tests: number;
   readonly primes: number;
+  /** What was found in it, and in which of its windows. */
+  readonly found: readonly { readonly index: bigint; readonly window: number }[];
+  /** Of the numbers that were tested, and how wide: 5×u64. */
+  readonly limbs: string;
   /** Bytes that came back. */
   readonly bytes: number;
 }
@@ -34,24 +54,40 @@ export interface PieceWork {
  * count that stays on the device. What the host sends is the piece's base, what comes back are the hits.
  */
 export function gapFlow(numbers: Numbers, options: GapFlowOptions = {}): Flow<readonly FoundGap[]> {
-  const { onPiece, onPlan, ...asked } = options;
-  return {
+  const { onPiece, onPlan, planted, ...asked } = options;
+  const special = planted && specialOf(planted);
+  const made: Flow<readonly FoundGap[]> = {
     name: 'gaps',
     open: (device, how) => {
       const plan = planFor(device, asked);
       onPlan?.(device, plan);
       const told = (work: Omit<PieceWork, 'device'>): void => onPiece?.({ device, ...work });
-      return flowOf(numbers, plan, sieving(numbers, plan), told).open(device, how);
+      return flowOf(numbers, plan, sieving(numbers, plan, { special }), told, special).open(device, how);
     },
   };
+  return special ? withPlanted(made, special.piece) : made;
 }
 
-function flowOf(numbers: Numbers, plan: Plan, sieve: Sieving, told: (work: Omit<PieceWork, 'device'>) => void) {
+/** Short chains: a device has so many threads, and one that tested all of it would take as long as a whole piece. */
+const specialOf = ({ count, leastGap }: PlantedGaps): Special => ({
+  piece: { start: 0n, count },
+  leastGap,
+  perChain: 8,
+});
+
+function flowOf(
+  numbers: Numbers,
+  plan: Plan,
+  sieve: Sieving,
+  told: (work: Omit<PieceWork, 'device'>) => void,
+  special: Special | undefined,
+) {
   const { start, length, leastGap } = numbers;
   const { limb, perChain, threads } = plan;
   const { room } = sieve;
   const shape: NumberShape = { limb, bits: bitsOf(start + length + BigInt(leastGap)) };
-  const most = Math.min(threads, Math.ceil(room / perChain));
+  const most = (piece: Piece): number =>
+    Math.min(threads, piece === special?.piece ? piece.count : Math.ceil(room / perChain));
   return flow<readonly FoundGap[], SieveKernel | 'chains'>({
     name: 'gaps',
     kernels: { chains: chainsFor(shape), ...sieve.kernels } as Readonly<Record<SieveKernel | 'chains', Kernel>>,
@@ -62,14 +98,15 @@ function flowOf(numbers: Numbers, plan: Plan, sieve: Sieving, told: (work: Omit<
     ...sieve.shape,
     steps: (piece, host) => {
       const { base, owned } = sieve.windowsOf(piece);
+      const own = piece === special?.piece ? special : { leastGap, perChain };
       const number = limbs(base, limb === 'u32' ? 32 : 64, limbsOf(shape));
       return [
         ...sieve.steps(piece),
         {
           do: 'launch',
           kernel: 'chains',
-          count: { buffer: 'tally', word: Tally.threads, max: most },
-          chunk: { base: number, half: leastGap / 2, owned, perChain, room },
+          count: { buffer: 'tally', word: Tally.threads, max: most(piece) },
+          chunk: { base: number, half: own.leastGap / 2, owned, perChain: own.perChain, room },
           ring: 'ring',
         },
         { do: 'read', buffer: 'tally', into: tallyIn(host) },
@@ -79,21 +116,27 @@ function flowOf(numbers: Numbers, plan: Plan, sieve: Sieving, told: (work: Omit<
       const tally = tallyIn(slot.host);
       const candidates = tally[Tally.candidates] ?? 0;
       if (candidates > room) return new Overflow(candidates, room);
-      const { base, windows } = sieve.windowsOf(piece);
+      const { base, owned, windows } = sieve.windowsOf(piece);
       const ring = slot.ring('ring');
-      told({
+      const hits = hitsIn<typeof hit>({ start: 0n, count: most(piece) }, ring);
+      if (!Array.isArray(hits)) return hits as Overflow;
+      const starts = [...windows.map(({ from }) => from), owned];
+      const found = (hits as readonly { readonly place: number }[])
+        .map(({ place }) => ({ index: base + BigInt(2 * place + 1) - start, window: windowAt(starts, place) }))
+        .sort((a, b) => (a.index < b.index ? -1 : 1));
+      const work = {
         piece,
         windows: windows.length,
         candidates,
+        counts: countsIn(tally, windows.length),
         tests: tally[Tally.tests] ?? 0,
         primes: tally[Tally.primes] ?? 0,
+        found,
+        limbs: `${limbsOf(shape)}×${limb}`,
         bytes: ring.words.byteLength + TALLY_WORDS * 4,
-      });
-      const found = hitsIn<typeof hit>({ start: 0n, count: most }, ring);
-      if (!Array.isArray(found)) return found as Overflow;
-      return (found as readonly { readonly place: number }[])
-        .map(({ place }) => ({ index: base + BigInt(2 * place + 1) - start }))
-        .sort((a, b) => (a.index < b.index ? -1 : 1));
+      };
+      if (piece !== special?.piece) told(work);
+      return found.map(({ index }) => ({ index }));
     },
   });
 }

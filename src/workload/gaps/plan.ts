@@ -2,7 +2,7 @@ import type { Device } from '../../device/device.js';
 import { MillraceError } from '../../kernel/error.js';
 import type { Unsigned } from '../../kernel/index.js';
 import { firstPrimes } from './prime-table.js';
-import { MASKED, STROKE } from './sieve-kernels.js';
+import { MASKED, MOST_DEPTH, STROKE } from './sieve-kernels.js';
 
 /** How a device searches. Nothing of it changes what is found. */
 export interface Plan {
@@ -25,13 +25,12 @@ export const DEFAULT_DEPTH = 4;
 /** Places are 31 bits. */
 const MOST_INTEGERS = 2 ** 31;
 export const MOST_WINDOW = 2 ** 30;
-export const MOST_DEPTH = 64;
 
-export function planFor(device: Device, asked: PlanOptions = {}): Plan {
-  const { kind, processor, units, limits, memoryBytes } = device.info;
+export function planFor({ info }: Pick<Device, 'info'>, asked: PlanOptions = {}): Plan {
+  const { kind, processor, units, limits, memoryBytes } = info;
   const isGpu = processor === 'gpu';
   const window = asked.window ?? (isGpu ? windowWithin(memoryBytes) : 2 ** 24);
-  const depth = Math.max(1, Math.min(asked.depth ?? DEFAULT_DEPTH, Math.floor(MOST_INTEGERS / window)));
+  const depth = Math.max(1, Math.min(asked.depth ?? DEFAULT_DEPTH, MOST_DEPTH, Math.floor(MOST_INTEGERS / window)));
   return {
     limb: asked.limb ?? (kind === 'native' ? 'u64' : 'u32'),
     tileBits: asked.tileBits ?? tileBitsOf(kind, limits.nearBytes),
@@ -40,6 +39,16 @@ export function planFor(device: Device, asked: PlanOptions = {}): Plan {
     perChain: asked.perChain ?? (isGpu ? 512 : 2048),
     threads: asked.threads ?? (isGpu ? units * GPU_THREADS : 2 ** 31),
   };
+}
+
+/**
+ * How many windows a piece takes, by how much is queued on the device: all that it may while that runs empty, one where
+ * enough is there. None is waited for. With a depth of 4 these are the miners' steps, 4, 3, 2 and 1.
+ */
+export function windowsAtOnce(queued: number, capacity: number, depth: number): number {
+  const fill = queued / capacity;
+  const share = fill < 0.15 ? 1 : fill < 0.35 ? 3 / 4 : fill < 0.6 ? 1 / 2 : 0;
+  return Math.max(1, Math.ceil(share * depth));
 }
 
 /** The largest useful window of which pieces leave most of a GPU's memory free: six of them may be there at a time. */

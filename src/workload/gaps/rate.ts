@@ -6,7 +6,9 @@ import { MillraceError } from '../../kernel/error.js';
 import type { Kernel } from '../../kernel/index.js';
 import { candidateFlow } from './candidates.js';
 import { fermat, limbsOf, type NumberShape } from './chain-kernel.js';
+import { chineseSet, intervalsOf } from './chinese-set.js';
 import type { PieceWork } from './flow.js';
+import { searchIntervals } from './interval-search.js';
 import { DEFAULT_PRIMES, type PlanOptions, planFor } from './plan.js';
 import { leastGap } from './reference.js';
 import { passesFermat } from './reference-primes.js';
@@ -132,6 +134,26 @@ export async function searchRate(device: Device, options: SearchRateOptions = {}
 }
 
 const MINED = 20_540_019;
+
+/** Intervals of a miners' set for numbers of 320 bits, as a job. The first of them are held against bigints by canaries. */
+export async function intervalRate(device: Device, options: { readonly runs?: number; readonly count?: number } = {}) {
+  const isGpu = device.info.processor === 'gpu';
+  const { runs = 5, count = isGpu ? 2 ** 20 : 2 ** 11 } = options;
+  const set = chineseSet(SET_64);
+  const start = HASH << 64n;
+  const range = { start, length: BigInt(count + 2) * set.primorial };
+  const intervals = { ...intervalsOf(set, range, leastGap(start, TARGET)), count: BigInt(count) };
+  const engine = new Engine([device]);
+  const run = async () => {
+    const found: bigint[] = [];
+    for await (const { index } of searchIntervals({ set, intervals, start }, { engine })) found.push(index);
+    return { work: count, digest: found.join() };
+  };
+  return { name: `intervals, ${device.info.id}`, unit: 'intervals', runs, run, close: () => engine.close() };
+}
+
+/** 657 candidates in 4,872 integers. */
+const SET_64 = '|== ChineseSet ==|\nn_primes: 14\nsize: 4872\nn_candidates: 657\noffset: 9009257614514959\n';
 
 /** Of a digest only whether it is the same matters. */
 export const digestOf = (words: Uint32Array): string =>

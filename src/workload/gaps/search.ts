@@ -1,9 +1,11 @@
-import { type Engine, type Progress, search } from '../../engine/index.js';
+import { type ChunkSource, type Engine, type Progress, type Range, search } from '../../engine/index.js';
 import { MillraceError } from '../../kernel/error.js';
-import { type GapFlowOptions, gapFlow } from './flow.js';
-import { DEFAULT_PRIMES, LEAST_PRIMES } from './plan.js';
+import { type FoundGap, type GapFlowOptions, gapFlow } from './flow.js';
+import { DEFAULT_PRIMES, LEAST_PRIMES, planFor } from './plan.js';
+import { plantedCanary } from './planted.js';
 import { firstPrimes } from './prime-table.js';
-import { isProbablePrime, nextPrime, passesFermat } from './reference-primes.js';
+import { Referee } from './referee.js';
+import type { GapRuling } from './rulings.js';
 
 /** Which gaps are looked for. */
 export interface GapRequest extends GapFlowOptions {
@@ -12,12 +14,16 @@ export interface GapRequest extends GapFlowOptions {
   /** Integers from there on; gaps count that begin among them. */
   readonly length: bigint;
   readonly leastGap: number;
+  /** Which of them, where not all: distances from the start. */
+  readonly space?: Range;
   /** Primes to sieve with; fewer where the numbers are not larger than they are. */
   readonly primes?: number;
 }
 
 /** Two consecutive primes. */
 export interface Gap {
+  /** Where in the search's space it was found. */
+  readonly index: bigint;
   /** Of the first one, from the request's start. */
   readonly offset: bigint;
   readonly start: bigint;
@@ -25,34 +31,56 @@ export interface Gap {
 }
 
 /**
- * Every gap of at least `leastGap` that begins in the range, ascending. Devices find them; here each is checked by bigint
- * arithmetic of its own, which takes tens of milliseconds: ask for gaps that are rare.
+ * Every gap of at least `leastGap` that begins in the range, ascending. Devices find them; threads of the referee check each
+ * by bigint arithmetic of their own, which takes tens of milliseconds: ask for gaps that are rare.
  */
-export async function* searchGaps(request: GapRequest, { engine, signal, onProgress }: Running): AsyncGenerator<Gap> {
-  const { start, length, leastGap, primes = DEFAULT_PRIMES, ...options } = request;
+export async function* searchGaps(request: GapRequest, running: Running): AsyncGenerator<Gap> {
+  const { start, length, leastGap, primes = DEFAULT_PRIMES, space = length, ...options } = request;
+  const { engine, signal, onProgress, source } = running;
   const numbers = { start, length, leastGap, primes: usablePrimes(start, primes) };
   check(request);
-  /** Ends that the check has found, until the gap is told. */
-  const ends = new Map<bigint, bigint>();
-  const found = search(gapFlow(numbers, options), {
-    engine,
-    space: length,
-    verify: ({ index }) => {
-      const first = start + index;
-      const end = nextPrime(first);
-      ends.set(index, end);
-      if (!passesFermat(first)) return `but ${first} is composite`;
-      return end - first >= BigInt(leastGap) || `but ${end} is prime`;
-    },
-    ...(signal && { signal }),
-    ...(onProgress && { onProgress }),
-  });
-  for await (const { index } of found) {
-    const first = start + index;
-    const end = ends.get(index) ?? nextPrime(first);
-    ends.delete(index);
-    // A number may pass Fermat's test and be composite: the device was right, and there is no gap.
-    if (isProbablePrime(first)) yield { offset: index, start: first, end };
+  const referee = new Referee();
+  /** What the check has found out, until the gap is told. */
+  const known = new Map<bigint, GapRuling>();
+  try {
+    const window = Math.min(...engine.devices.map((device) => planFor(device, options).window));
+    const planted = await referee.ask('plantGaps', numbers, window);
+    const found = search(gapFlow(numbers, { ...options, planted }), {
+      engine,
+      space,
+      canaries: [plantedCanary(Math.max(1, window >> 3), planted.hits)],
+      verify: async ({ index }) => {
+        const ruling = await referee.ask('gapAt', start + index);
+        known.set(index, ruling);
+        if (!ruling.passes) return `but ${start + index} is composite`;
+        return ruling.end - start - index >= BigInt(leastGap) || `but ${ruling.end} is prime`;
+      },
+      ...(signal && { signal }),
+      ...(onProgress && { onProgress }),
+      ...(source && { source }),
+    });
+    for await (const { index } of found) {
+      // What an earlier run has found is not checked again, only completed.
+      const { isPrime, end } = known.get(index) ?? (await referee.ask('gapAt', start + index));
+      known.delete(index);
+      // A number may pass Fermat's test and be composite: the device was right, and there is no gap.
+      if (isPrime) yield { index, offset: index, start: start + index, end };
+    }
+  } finally {
+    referee.close();
+  }
+}
+
+/** Gaps that an earlier search has found, completed. */
+export async function* knownGaps(start: bigint, found: readonly FoundGap[]): AsyncGenerator<Gap> {
+  const referee = new Referee();
+  try {
+    for (const { index } of found) {
+      const { isPrime, end } = await referee.ask('gapAt', start + index);
+      if (isPrime) yield { index, offset: index, start: start + index, end };
+    }
+  } finally {
+    referee.close();
   }
 }
 
@@ -60,6 +88,8 @@ export interface Running {
   readonly engine: Engine;
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: Progress) => void;
+  /** Where work comes from and is written down, instead of memory. */
+  readonly source?: ChunkSource<readonly FoundGap[]>;
 }
 
 /** A prime of the sieve would strike itself out: all must be below the numbers. */

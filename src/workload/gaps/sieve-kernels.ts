@@ -157,7 +157,7 @@ export const STROKE = 128;
 export const rank = tiles(
   'gaps-rank',
   {
-    chunk: { tiles: 'u32', perChain: 'u32', threads: 'u32', room: 'u32' },
+    chunk: { window: 'u32', tiles: 'u32', perChain: 'u32', threads: 'u32', room: 'u32' },
     buffers: { counts: rw('u32'), tally: rw('u32') },
   },
   ({ chunk, near, each, scan, once, buffers }) => {
@@ -177,6 +177,7 @@ export const rank = tiles(
     const all = before.get();
     once(() => {
       buffers.tally.set(Tally.candidates, all);
+      buffers.tally.set(chunk.window.add(Tally.windows), all);
       // The next launch is as large as there are chains, or as many threads as are to share them.
       const chains = min(all, chunk.room).add(chunk.perChain.sub(1)).div(chunk.perChain);
       buffers.tally.set(Tally.chains, chains);
@@ -185,9 +186,11 @@ export const rank = tiles(
   },
 );
 
-/** Words of the buffer `tally`. */
-export const Tally = { candidates: 0, chains: 1, threads: 2, taken: 3, tests: 4, primes: 5 } as const;
-export const TALLY_WORDS = 8;
+/** Words of the buffer `tally`; from `windows` on, how many candidates there are up to the end of each window. */
+export const Tally = { candidates: 0, chains: 1, threads: 2, taken: 3, tests: 4, primes: 5, windows: 8 } as const;
+/** Windows of a piece at most. */
+export const MOST_DEPTH = 64;
+export const TALLY_WORDS = Tally.windows + MOST_DEPTH;
 const RANKED = 1024;
 
 /** The places of a window's candidates, ascending, to where `rank` said. */
@@ -233,7 +236,7 @@ export const list = ({ tileBits }: TileShape) =>
 const GROUP = 4;
 
 /** Which bits of a word are behind the window's last: they are no candidates. */
-function behind(bits: Expr<'u32'>, word: Expr<'u32'>): Expr<'u32'> {
+export function behind(bits: Expr<'u32'>, word: Expr<'u32'>): Expr<'u32'> {
   const left = bits.sub(min(bits, word.shl(5)));
   return select(left.lt(32), lit('u32', 0xffff_ffff).shl(left.and(31)), 0);
 }

@@ -2,9 +2,9 @@ import type { HostViews, Step } from '../../engine/flow.js';
 import type { Piece } from '../../engine/index.js';
 import type { Kernel } from '../../kernel/index.js';
 import { limbsOf } from './chain-kernel.js';
-import { type Plan, primeTable } from './plan.js';
+import { type Plan, primeTable, windowsAtOnce } from './plan.js';
 import { bitsOf } from './reference.js';
-import { count, far, list, place, rank, sieve, TALLY_WORDS } from './sieve-kernels.js';
+import { count, far, list, place, rank, sieve, TALLY_WORDS, Tally } from './sieve-kernels.js';
 
 /** What is searched: numbers from `start` on, of which an index is the distance from there. */
 export interface Numbers {
@@ -22,7 +22,13 @@ export interface Sieving {
   readonly kernels: Readonly<Record<Exclude<SieveKernel, 'count'>, Kernel>> & { readonly count?: Kernel };
   readonly shared: Readonly<Record<'prime' | 'stroke', Uint32Array>>;
   readonly buffers: Readonly<Record<'start' | 'map' | 'counts' | 'candidate' | 'tally', number>>;
-  readonly shape: { readonly granularity: number; readonly least: number; readonly most: number; stride(): number };
+  readonly shape: {
+    readonly granularity: number;
+    readonly least: number;
+    readonly most: number;
+    stride(): number;
+    batch(queued: number, capacity: number): number;
+  };
   /** Candidates that the list holds. */
   readonly room: number;
   steps(piece: Piece): Step<SieveKernel>[];
@@ -42,8 +48,20 @@ export interface Windows {
   readonly windows: readonly { readonly from: number; readonly bits: number }[];
 }
 
-/** `brings` says what the host brings, if anything. */
-export function sieving(numbers: Numbers, plan: Plan, brings?: Given): Sieving {
+/** What of a piece may differ from the job's: a piece whose gaps are known has shorter ones, and many short chains. */
+export interface Special {
+  readonly piece: Piece;
+  readonly leastGap: number;
+  readonly perChain: number;
+}
+
+export interface SievingOptions {
+  /** What the host brings, if anything. */
+  readonly brings?: Given | undefined;
+  readonly special?: Special | undefined;
+}
+
+export function sieving(numbers: Numbers, plan: Plan, { brings, special }: SievingOptions = {}): Sieving {
   const { start, length, leastGap, primes: primeCount } = numbers;
   const { tileBits, window, depth, perChain, threads } = plan;
   const { primes, firstFar, strokes, density } = primeTable(primeCount, tileBits);
@@ -53,7 +71,8 @@ export function sieving(numbers: Numbers, plan: Plan, brings?: Given): Sieving {
   const places = windowPlaces * depth + 1 + half;
   const room = Math.ceil(places * density * SLACK) + SPARE;
   const mapTiles = Math.ceil((windowPlaces + 1 + half) / tileBits);
-  const split = (piece: Piece): Windows => windowsOf(piece, start, windowPlaces, half);
+  const split = (piece: Piece): Windows =>
+    windowsOf(piece, start, windowPlaces, piece === special?.piece ? special.leastGap / 2 : half);
 
   const origin = (base: bigint): Step<SieveKernel>[] => {
     if (brings && 'bitmap' in brings) return [];
@@ -83,17 +102,24 @@ export function sieving(numbers: Numbers, plan: Plan, brings?: Given): Sieving {
       candidate: room * 4,
       tally: TALLY_WORDS * 4,
     },
-    shape: { granularity: window, least: window, most: window * depth, stride: () => window },
+    shape: {
+      granularity: window,
+      least: window,
+      most: window * depth,
+      stride: () => window,
+      batch: (queued, capacity) => window * windowsAtOnce(queued, capacity, depth),
+    },
     room,
     windowsOf: split,
     steps: (piece) => {
       const { base, windows } = split(piece);
+      const chains = piece === special?.piece ? special.perChain : perChain;
       const steps: Step<SieveKernel>[] = [{ do: 'fill', buffer: 'tally', word: 0 }, ...origin(base)];
-      for (const { from, bits } of windows) {
+      for (const [window, { from, bits }] of windows.entries()) {
         const tiles = Math.ceil(bits / tileBits);
         steps.push(
           ...marks(from, bits, tiles),
-          { do: 'launch', kernel: 'rank', count: 1, chunk: { tiles, perChain, threads, room } },
+          { do: 'launch', kernel: 'rank', count: 1, chunk: { window, tiles, perChain: chains, threads, room } },
           { do: 'launch', kernel: 'list', count: tiles, chunk: { from, room } },
         );
       }
@@ -119,6 +145,22 @@ export function windowsOf({ start: first, count }: Piece, start: bigint, windowP
   return { base, owned, windows };
 }
 
+/**
+ * Which window a place is in, by where they begin, ascending and from 0 on; `starts.length` − 1 is the end of the last. As
+ * many as there are windows where it is in none.
+ */
+export function windowAt(starts: readonly number[], place: number): number {
+  const windows = starts.length - 1;
+  if (!(place >= 0 && place < (starts[windows] ?? 0))) return windows;
+  let [low, high] = [0, windows];
+  while (high - low > 1) {
+    const middle = (low + high) >> 1;
+    if ((starts[middle] ?? 0) <= place) low = middle;
+    else high = middle;
+  }
+  return low;
+}
+
 /** Least significant first. */
 export const limbs = (n: bigint, width: 32 | 64, limbCount: number): bigint[] =>
   Array.from({ length: limbCount }, (_, i) => BigInt.asUintN(width, n >> BigInt(width * i)));
@@ -126,6 +168,12 @@ export const limbs = (n: bigint, width: 32 | 64, limbCount: number): bigint[] =>
 /** The host's copy of `tally`. */
 export const tallyIn = ({ tally }: HostViews): Uint32Array =>
   tally ? new Uint32Array(tally.buffer, tally.byteOffset, TALLY_WORDS) : new Uint32Array(TALLY_WORDS);
+
+/** Candidates of each window, of which the last has those behind the piece as well. */
+export const countsIn = (tally: Uint32Array, windows: number): number[] =>
+  Array.from(tally.subarray(Tally.windows, Tally.windows + windows), (sum, w) =>
+    w === 0 ? sum : sum - (tally[Tally.windows + w - 1] ?? 0),
+  );
 
 /** One kernel for each shape, so that its program is compiled once. */
 const known = new Map<string, Sieving['kernels']>();

@@ -1,10 +1,17 @@
 import { Command } from 'commander';
 import { action, type Call } from '../../console/action.js';
+import {
+  type Booked,
+  type Booking,
+  type BookingOptions,
+  openBooking,
+  withBookingOptions,
+} from '../../console/booking.js';
 import { withExamples } from '../../console/conventions.js';
 import { Exit } from '../../console/exit.js';
 import { type FeedingOptions, feedingOf, withFeedingOptions } from '../../console/feeding.js';
 import { bytes, count, duration, plural, rate } from '../../console/format.js';
-import { holding, type Monitor, type MonitorOptions, startMonitor, withMonitorOptions } from '../../console/monitor.js';
+import { type Monitor, type MonitorOptions, startMonitor, withMonitorOptions } from '../../console/monitor.js';
 import { type OpeningOptions, startOpening, withOpeningOptions } from '../../console/opening.js';
 import { flag, options, valued, wholeNumber } from '../../console/options.js';
 import type { Ending, Output } from '../../console/output.js';
@@ -12,12 +19,15 @@ import { preparing } from '../../console/preparation.js';
 import { startTuning, type TuningOptions, withTuningOptions } from '../../console/tuning.js';
 import type { Device } from '../../device/device.js';
 import { openDevices } from '../../device/registry.js';
+import type { Range } from '../../engine/index.js';
 import { uhashBench } from './bench.js';
+import { bookMining, type KeptProof, proofSource } from './book.js';
+import type { Challenge } from './flow.js';
 import { backends, given, hashBytes, hex, hexBytes, nonce } from './given.js';
 import { hugePageStatus } from './huge-pages.js';
 import { inspectBytes } from './inspect.js';
 import type { Plan } from './plan.js';
-import { createProver, NONCES, type Prover } from './prover.js';
+import { createProver, minedNonces, NONCES, type Prover } from './prover.js';
 import { verify } from './reference.js';
 
 /** `millrace uhash …` */
@@ -50,7 +60,7 @@ export function uhashCommand(): Command {
         .default(0),
     )
     .addOption(flag('--stop-on-proof', 'end with the first proof'));
-  withDevices(mining).action(action(mine));
+  withBookingOptions(withDevices(mining)).action(action(mine, { hasCheckpoints: true }));
   withExamples(mining, ['millrace uhash mine --challenge 00ff --difficulty 12 --json', 'an event for each proof']);
   const verifying = uhash
     .command('verify')
@@ -108,7 +118,8 @@ interface ProveOptions extends DeviceOptions {
 async function prove(call: Call<ProveOptions>): Promise<Ending> {
   const { challenge: header, difficulty, startNonce: start, maxAttempts } = call.options;
   const challenge = { header, difficulty };
-  return proving(call, challenge, 'first', BigInt(maxAttempts), async (prover, { seconds }) => {
+  const asked: Asked = { challenge, wanted: 'first', length: BigInt(maxAttempts) };
+  return proving(call, asked, async (prover, { seconds }) => {
     const found = await findWrapped(prover, start, BigInt(maxAttempts), call.signal);
     const common = { challenge: hex(header), difficulty, attempts: found.hashes, elapsed_s: seconds() };
     if (found.proof === undefined) {
@@ -130,7 +141,7 @@ async function findWrapped(prover: Prover, start: bigint, attempts: bigint, sign
   return { ...second, hashes: first.hashes + second.hashes };
 }
 
-interface MineOptions extends DeviceOptions {
+interface MineOptions extends DeviceOptions, BookingOptions {
   readonly challenge: Uint8Array;
   readonly difficulty: number;
   readonly startNonce: bigint;
@@ -140,9 +151,14 @@ interface MineOptions extends DeviceOptions {
 
 async function mine(call: Call<MineOptions>): Promise<Ending> {
   const { challenge: header, difficulty, startNonce: start, maxBatches, stopOnProof = false } = call.options;
-  return proving(call, { header, difficulty }, 'all', undefined, async (prover, { seconds, found }) => {
-    const batch = BigInt(Math.max(...[...prover.plans.values()].map((plan) => plan.batch)));
-    const limit = maxBatches === 0 ? {} : { count: BigInt(maxBatches) * batch };
+  const challenge = { header, difficulty };
+  const countOf = ({ plans }: Prover): { readonly count?: bigint } => {
+    const batch = BigInt(Math.max(...[...plans.values()].map((plan) => plan.batch)));
+    return maxBatches === 0 ? {} : { count: BigInt(maxBatches) * batch };
+  };
+  const book = (prover: Prover) => bookMining(challenge, minedNonces(start, countOf(prover).count));
+  return proving(call, { challenge, wanted: 'all', book }, async (prover, { seconds, found, booking }) => {
+    const { books } = booking;
     const before = prover.hashes;
     let proofs = 0;
     const answer = () => {
@@ -150,31 +166,53 @@ async function mine(call: Call<MineOptions>): Promise<Ending> {
       const total = prover.hashes - before;
       return { hashes_total: total, elapsed_s: elapsed, hashrate: Number(total) / elapsed };
     };
+    const source = books && { source: (_: Challenge, space: Range) => proofSource(books, space) };
     try {
-      for await (const proof of prover.mine({ start, ...limit, signal: call.signal })) {
+      for await (const proof of prover.mine({ start, ...countOf(prover), ...source, signal: call.signal })) {
         proofs += 1;
         found(proofs);
         call.output.event('proof_found', { nonce: proof.nonce, hash: hex(proof.hash), ...answer() });
         call.output.line(`${proof.nonce}  ${hex(proof.hash)}`);
+        booking.told({ index: proof.nonce, hash: hex(proof.hash) });
         if (stopOnProof) break;
       }
     } catch (error) {
       if (!call.signal.aborted) throw error;
     }
-    const exit = call.signal.aborted ? (call.stopped ?? Exit.stopped) : proofs > 0 ? Exit.ok : Exit.no;
+    const isAnswered = stopOnProof && proofs > 0;
+    const isStopped = call.signal.aborted && !isAnswered;
+    const reason = isStopped ? { reason: 'stopped' } : {};
+    await booking.end({ isComplete: !isStopped && !isAnswered, isAnswered, ...reason });
+    const { ledger } = booking;
+    if (isStopped && ledger) call.output.say(`stopped; the same command goes on from here (job ${ledger.id})`);
+    const exit = isStopped ? (call.stopped ?? Exit.stopped) : proofs > 0 ? Exit.ok : Exit.no;
     return { exit, answer: { proofs, ...answer() } };
   });
+}
+
+/** What devices are to do. */
+interface Asked {
+  readonly challenge: Challenge;
+  readonly wanted: 'first' | 'all';
+  /** Nonces, where that is known. */
+  readonly length?: bigint;
+  /** What the ledger should know of it, once the prover has its plans. */
+  book?(prover: Prover): Booked | undefined;
+}
+
+interface Told {
+  seconds(): number;
+  found(proofs: number): void;
+  readonly booking: Booking<KeptProof>;
 }
 
 /** Opens devices and a prover, compiles and allocates, watches the work, and closes everything. */
 async function proving(
   call: Call<DeviceOptions>,
-  challenge: { readonly header: Uint8Array; readonly difficulty: number },
-  wanted: 'first' | 'all',
-  length: bigint | undefined,
-  work: (prover: Prover, told: { seconds(): number; found(proofs: number): void }) => Promise<Ending>,
+  { challenge, wanted, length, book }: Asked,
+  work: (prover: Prover, told: Told) => Promise<Ending>,
 ): Promise<Ending> {
-  const { output, options: asked, signal } = call;
+  const { output, options: asked } = call;
   startTuning(asked, output);
   const { engine, driver } = feedingOf(asked);
   const { options: opened, tell } = startOpening(asked, output, driver);
@@ -191,6 +229,7 @@ async function proving(
     try {
       // Compilers are not part of a rate.
       await preparing(output, 'compiling', 1, () => prover.prepare(wanted));
+      const booking = await openBooking<KeptProof>(call, book?.(prover), { isLate: true });
       const before = prover.hashes;
       const start = performance.now();
       let proofs = 0;
@@ -203,17 +242,19 @@ async function proving(
         hits: () => proofs,
         chance: 2 ** -challenge.difficulty,
       };
-      const controls = { ...holding(prover.engine), stop: call.stop, signal };
-      const monitor = startMonitor(output, asked, watched, controls);
+      const monitor = startMonitor(output, asked, watched, booking.controls(prover.engine, call));
+      booking.listen(monitor);
       const pausing = pauseBySignal(monitor);
       const ending = await work(prover, {
         seconds: () => (performance.now() - start) / 1000,
         found: (now) => {
           proofs = now;
         },
-      }).finally(() => {
+        booking,
+      }).finally(async () => {
         pausing.end();
         monitor.end();
+        await booking.close();
       });
       const seconds = (performance.now() - start) / 1000;
       const hashes = prover.hashes - before;

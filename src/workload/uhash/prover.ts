@@ -1,6 +1,15 @@
 import type { Device } from '../../device/device.js';
 import { workerBeside } from '../../device/pool/threads.js';
-import { between, type DeviceStatus, Engine, type EngineOptions, type Mode, search } from '../../engine/index.js';
+import {
+  between,
+  type ChunkSource,
+  type DeviceStatus,
+  Engine,
+  type EngineOptions,
+  type Mode,
+  type Range,
+  search,
+} from '../../engine/index.js';
 import { settingFor } from '../../engine/tune-known.js';
 import { MillraceError } from '../../kernel/error.js';
 import { type Challenge, type Found, type ProofOptions, proofs } from './flow.js';
@@ -127,7 +136,12 @@ export class Prover {
     }
   }
 
-  async *#mine({ start = 0n, count = DEVICE_NONCES, signal }: MineOptions): AsyncGenerator<Mined, void, undefined> {
+  async *#mine({
+    start = 0n,
+    count = DEVICE_NONCES,
+    signal,
+    source,
+  }: MineOptions): AsyncGenerator<Mined, void, undefined> {
     for (;;) {
       const challenge = needed(this.#challenge);
       const generation = this.#generation;
@@ -138,9 +152,10 @@ export class Prover {
       try {
         const ring = this.#ringFor(challenge.difficulty);
         const flow = proofs(challenge, { ...this.#flowOptions('all'), ring });
-        const space = between(start, greater(start, smaller(start + count, DEVICE_NONCES)));
+        const space = minedNonces(start, count);
         if (space.length === 0n) return;
-        for await (const found of search(flow, { ...this.#where(challenge, 'all', either), space, ring })) {
+        const where = { ...this.#where(challenge, 'all', either), ...(source && { source: source(challenge, space) }) };
+        for await (const found of search(flow, { ...where, space, ring })) {
           if (isCurrent()) yield { ...proofOf(found), challenge };
           if (!isCurrent()) break;
         }
@@ -217,7 +232,13 @@ export interface MineOptions {
   readonly start?: bigint;
   readonly count?: bigint;
   readonly signal?: AbortSignal;
+  /** Where the work for a challenge comes from and is written down, instead of memory. */
+  readonly source?: (challenge: Challenge, space: Range) => ChunkSource<readonly Found[]>;
 }
+
+/** The nonces that `mine` tries: those of devices. */
+export const minedNonces = (start: bigint, count: bigint = DEVICE_NONCES): Range =>
+  between(start, greater(start, smaller(start + count, DEVICE_NONCES)));
 
 export interface Mined extends Proof {
   readonly challenge: Challenge;

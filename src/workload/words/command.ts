@@ -1,19 +1,27 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { action, type Call } from '../../console/action.js';
+import {
+  type Booked,
+  type Booking,
+  type BookingOptions,
+  openBooking,
+  withBookingOptions,
+} from '../../console/booking.js';
 import { withExamples } from '../../console/conventions.js';
 import { Exit } from '../../console/exit.js';
 import { type FeedingOptions, feedingOf, withFeedingOptions } from '../../console/feeding.js';
 import { count, duration, rate } from '../../console/format.js';
-import { holding, type MonitorOptions, startMonitor, withMonitorOptions } from '../../console/monitor.js';
+import { type MonitorOptions, startMonitor, withMonitorOptions } from '../../console/monitor.js';
 import { type OpeningOptions, startOpening, withOpeningOptions } from '../../console/opening.js';
 import { flag, options, valued, wholeNumber } from '../../console/options.js';
 import type { Ending } from '../../console/output.js';
 import { startTuning, type TuningOptions, withTuningOptions } from '../../console/tuning.js';
 import type { Device } from '../../device/device.js';
 import { openDevices } from '../../device/registry.js';
-import { Engine } from '../../engine/engine.js';
+import { between, Engine, endOf, type Indexed } from '../../engine/index.js';
 import { MillraceError } from '../../kernel/error.js';
 import type { WordOptions } from './batches.js';
+import { bookWords, reachedIn, WrittenWords } from './book.js';
 import { type Delivery, deliver } from './deliver.js';
 import { emitC } from './emit/emit.js';
 import { kernelOn } from './flow.js';
@@ -68,7 +76,8 @@ export function wordsCommand(): Command {
     .addOption(flag('--async', 'several chunks at a time on each device (default)'))
     .addOption(flag('--sync', 'one chunk at a time'));
   withTuningOptions(withMonitorOptions(withOpeningOptions(withFeedingOptions(command))), 'known');
-  command.action(action(words, { isData: true }));
+  withBookingOptions(command, { hits: false });
+  command.action(action(words, { isData: true, hasCheckpoints: ({ output }) => output !== undefined }));
   return withExamples(
     command,
     ['millrace words ?u?l?l?l?d?d', '45,697,600 words, a line each'],
@@ -78,7 +87,7 @@ export function wordsCommand(): Command {
   );
 }
 
-interface WordsOptions extends FeedingOptions, OpeningOptions, MonitorOptions, TuningOptions {
+interface WordsOptions extends FeedingOptions, OpeningOptions, MonitorOptions, TuningOptions, BookingOptions {
   readonly device?: string;
   readonly output?: string;
   readonly keyspace?: boolean;
@@ -110,12 +119,27 @@ async function words(call: Call<WordsOptions & RequestOptions>): Promise<Ending>
     else output.line(String(index));
     return { exit: index === undefined ? Exit.no : Exit.ok, answer: { index: index ?? null } };
   }
-  return make(call, request);
+  const booking = await openBooking(call, bookedOf(call, request), { isLate: true });
+  try {
+    return await make(call, request, booking);
+  } catch (error) {
+    await booking.close(error instanceof Error ? error.message : String(error));
+    throw error;
+  }
 }
 
-async function make(call: Call<WordsOptions>, request: Request): Promise<Ending> {
+/** Words in a file are a job; those that go elsewhere are gone when they are written. */
+function bookedOf({ options: given, args }: Call<WordsOptions & RequestOptions>, request: Request): Booked | undefined {
+  const { output: file, maxRun, maxOccurrence, digest } = given;
+  if (digest || file === undefined) return undefined;
+  return bookWords(request, file, { mask: args[0] ?? given.maskFile, maxRun, maxOccurrence });
+}
+
+async function make(call: Call<WordsOptions>, request: Request, booking: Booking<Indexed>): Promise<Ending> {
   const { output, options: given, signal } = call;
-  const { space, range, layout } = request;
+  const { space, layout } = request;
+  const before = reachedIn(request, booking.completed);
+  const range = between(request.range.start + before.words, endOf(request.range));
   startTuning(given, output);
   const feeding = feedingOf(pipelineOf(given));
   const opening = startOpening(given, output, feeding.driver);
@@ -144,39 +168,50 @@ async function make(call: Call<WordsOptions>, request: Request): Promise<Ending>
     }
   }
   const digest = given.digest ? digestSink() : undefined;
-  const sink: Sink = digest ?? (given.output === undefined ? stdoutSink() : fileSink(given.output));
-  const progress: Delivery = { next: range.start, bytes: 0n, isClosed: false };
+  const sink: Sink = digest ?? (given.output === undefined ? stdoutSink() : fileSink(given.output, before.bytes));
+  const progress: Delivery = { next: range.start, bytes: before.bytes, isClosed: false };
+  const written = booking.books && new WrittenWords(booking.books, sink, before.words);
   const begun = performance.now();
   const watched = {
     name: 'words',
     unit: 'words',
-    progress: () => ({ done: progress.next - range.start, length: range.length }),
+    length: request.range.length,
+    before: before.words,
+    progress: () => ({ done: progress.next - range.start }),
     devices: () => engine?.devices ?? [],
     hits: () => 0,
   };
-  const hold = {
-    pause: (id?: string) => engine && holding(engine).pause(id),
-    resume: (id?: string) => engine && holding(engine).resume(id),
-  };
-  const monitor = startMonitor(output, given, watched, { ...hold, stop: call.stop, signal });
+  const monitor = startMonitor(
+    output,
+    given,
+    watched,
+    booking.controls(() => engine, call),
+  );
+  booking.listen(monitor);
+  const counted = (): bigint => progress.next - request.range.start;
   try {
-    await deliver(space, range, wordOptions, sink, progress);
+    await deliver(space, range, wordOptions, sink, progress, () => written?.reached(counted()));
+    await written?.end(counted(), true);
     if (!progress.isClosed) await sink.close();
+    await booking.end({ isComplete: true });
     const seconds = (performance.now() - begun) / 1000;
     monitor.end();
     for (const device of devices) await opening.tell(device);
     if (digest) {
       const sha256 = digest.digest();
       output.line(sha256);
-      return { exit: Exit.ok, answer: { ...told(progress, range.start), sha256 } };
+      return { exit: Exit.ok, answer: { ...told(progress, request.range.start), sha256 } };
     }
-    output.explain(figures(progress, range.start, seconds));
-    return { exit: Exit.ok, answer: told(progress, range.start) };
+    output.explain(figures(progress.next - range.start, progress.bytes - before.bytes, seconds));
+    return { exit: Exit.ok, answer: told(progress, request.range.start) };
   } catch (error) {
     monitor.end();
+    await written?.end(counted(), false).catch(() => undefined); // what is not written down is made again
     if (!signal.aborted) throw error;
-    output.say(`stopped; the next word has index ${progress.next}: --skip ${progress.next} goes on`);
-    return { exit: call.stopped ?? Exit.stopped, answer: told(progress, range.start) };
+    await booking.end({ isComplete: false, reason: 'stopped' });
+    const goesOn = booking.ledger ? `the same command (job ${booking.ledger.id})` : `--skip ${progress.next}`;
+    output.say(`stopped; the next word has index ${progress.next}: ${goesOn} goes on`);
+    return { exit: call.stopped ?? Exit.stopped, answer: told(progress, request.range.start) };
   } finally {
     monitor.end();
     await engine?.close();
@@ -186,8 +221,8 @@ async function make(call: Call<WordsOptions>, request: Request): Promise<Ending>
 
 const told = ({ next, bytes }: Delivery, start: bigint) => ({ words: next - start, next, bytes });
 
-const figures = ({ next, bytes }: Delivery, start: bigint, seconds: number): string =>
-  `${count(next - start)} words in ${duration(seconds)}, ${rate(Number(bytes) / seconds, 'B')}`;
+const figures = (words: bigint, bytes: bigint, seconds: number): string =>
+  `${count(words)} words in ${duration(seconds)}, ${rate(Number(bytes) / seconds, 'B')}`;
 
 /** `--sync` and `--async` are the pipelines of those names. */
 function pipelineOf({ async, sync, ...given }: WordsOptions): FeedingOptions {

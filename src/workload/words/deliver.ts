@@ -16,7 +16,7 @@ export interface Delivery {
 }
 
 /**
- * Takes words to a sink, in order, and writes into `progress` how far it is. A closed pipe ends it. Anything else that
+ * Takes words to a sink, in order, and writes into `progress` how far it is; `reached` hears of each batch. A closed pipe ends it. Anything else that
  * keeps the sink from taking bytes is an error which says how many words were written whole.
  */
 export async function deliver(
@@ -25,6 +25,7 @@ export async function deliver(
   options: WordOptions,
   sink: Sink,
   progress: Delivery = { next: range.start, bytes: 0n, isClosed: false },
+  reached: (next: bigint) => void = () => undefined,
 ): Promise<Delivery> {
   for await (const batch of wordBatches(space, range, options)) {
     try {
@@ -37,12 +38,13 @@ export async function deliver(
       progress.isClosed = error.isClosedPipe;
       if (error.isClosedPipe) return progress;
       await sink.retract?.(error.written - whole.bytes).catch(() => undefined);
-      throw fullSink(sink.name, progress, error);
+      throw fullSink(sink, progress, error);
     } finally {
       batch.release();
     }
     progress.next = batch.start + BigInt(batch.count);
     progress.bytes += BigInt(batch.bytes.length);
+    reached(progress.next);
   }
   return progress;
 }
@@ -72,11 +74,11 @@ function wholeWords(
   }
 }
 
-const fullSink = (name: string, { next, bytes }: Delivery, cause: ShortWrite): MillraceError =>
+const fullSink = ({ name, sync }: Sink, { next, bytes }: Delivery, cause: ShortWrite): MillraceError =>
   new MillraceError({
     code: 'io',
     message: `cannot write to ${name}: ${cause.message}; the words before ${next} are written, ${bytes} bytes`,
     asked: `words in ${name}`,
-    advice: `make room and go on with --skip ${next} >> FILE`,
+    advice: `make room and ${sync ? 'give the same command again, or ' : ''}go on with --skip ${next} >> FILE`,
     cause,
   });

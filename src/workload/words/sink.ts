@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { close, fstatSync, ftruncate, openSync, write } from 'node:fs';
+import { close, fdatasync, fstatSync, ftruncate, openSync, truncateSync, write } from 'node:fs';
 import { Socket } from 'node:net';
 import { promisify } from 'node:util';
 import { MillraceError } from '../../kernel/error.js';
@@ -13,6 +13,8 @@ export interface Sink {
   write(bytes: Uint8Array): Promise<void>;
   /** Takes the last bytes back, where that can be done: what is half a word. */
   retract?(bytes: number): Promise<void>;
+  /** Resolves when what was written is on the disk. */
+  sync?(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -39,11 +41,12 @@ export function stdoutSink(): Sink {
   return kind.isFIFO() || kind.isSocket() ? new PipeSink('stdout', ownPipe(1)) : new FileSink('stdout', 1, false);
 }
 
-/** A file, replaced. Throws `io` where it cannot be written. */
-export function fileSink(path: string): Sink {
+/** A file, replaced, or gone on with after so many bytes. Throws `io` where it cannot be written. */
+export function fileSink(path: string, after = 0n): Sink {
   let file: number;
   try {
-    file = openSync(path, 'w');
+    if (after > 0n) truncateSync(path, Number(after));
+    file = openSync(path, after > 0n ? 'a' : 'w');
   } catch (cause) {
     throw new MillraceError({
       code: 'io',
@@ -95,6 +98,10 @@ class FileSink implements Sink {
   async retract(bytes: number): Promise<void> {
     const { size } = fstatSync(this.#file);
     if (fstatSync(this.#file).isFile() && size >= bytes) await promisify(ftruncate)(this.#file, size - bytes);
+  }
+
+  async sync(): Promise<void> {
+    if (this.#isOwn) await promisify(fdatasync)(this.#file);
   }
 
   async close(): Promise<void> {

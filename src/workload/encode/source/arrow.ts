@@ -1,7 +1,13 @@
 import { readFile } from 'node:fs/promises';
-import { DataType, RecordBatchReader, type Vector } from 'apache-arrow';
+import { CompressionType, compressionRegistry, DataType, RecordBatchReader, type Vector } from 'apache-arrow';
 import { type Cell, RowLayout } from './column.js';
+import { zstd } from './decompress.js';
+import { lz4Frame } from './lz4.js';
 import { badFile, badType, type Source, type SourceOptions } from './source.js';
+
+// The reader has no codecs of its own. Feather is compressed by lz4 unless its writer is told otherwise.
+compressionRegistry.set(CompressionType.LZ4_FRAME, { decode: lz4Frame });
+compressionRegistry.set(CompressionType.ZSTD, { decode: zstd });
 
 /** Arrow's file format, of which Feather is another name: lists of floats in the first column. */
 export async function openArrow(path: string, options: SourceOptions): Promise<Source> {
@@ -10,7 +16,8 @@ export async function openArrow(path: string, options: SourceOptions): Promise<S
   const [field] = reader.schema?.fields ?? [];
   if (field === undefined) throw badFile(path, 'it has no columns', "write Arrow's file format: one column of lists");
   const { type } = field;
-  const inner = DataType.isList(type) || DataType.isFixedSizeList(type) ? type.children[0]?.type : type;
+  const isList = DataType.isList(type) || DataType.isLargeList(type) || DataType.isFixedSizeList(type);
+  const inner = isList ? type.children[0]?.type : type;
   if (!DataType.isFloat(inner) || inner.precision === 0) {
     throw badType(path, `column ${field.name} is of ${type}`, 'write lists of float64 or float32');
   }

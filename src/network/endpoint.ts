@@ -1,0 +1,91 @@
+import { MillraceError } from '../kernel/error.js';
+
+/** Where a server is, and what it is told of the person. */
+export interface Endpoint {
+  readonly scheme: string;
+  readonly host: string;
+  readonly port: number;
+  readonly isTls: boolean;
+  /** What follows the port; empty where nothing does. */
+  readonly path: string;
+  readonly user: string | undefined;
+  readonly password: string | undefined;
+  /** As it may be shown: no credentials. */
+  readonly name: string;
+}
+
+/** What an address may begin with: whether it is encrypted, and its usual port. */
+export type Schemes = Readonly<Record<string, { readonly isTls: boolean; readonly port?: number }>>;
+
+export const LINE_SCHEMES: Schemes = {
+  'stratum+tcp': { isTls: false, port: 3333 },
+  'stratum+ssl': { isTls: true, port: 3334 },
+  'stratum+tls': { isTls: true, port: 3334 },
+};
+
+export const HTTP_SCHEMES: Schemes = {
+  http: { isTls: false, port: 80 },
+  https: { isTls: true, port: 443 },
+};
+
+/**
+ * Reads `stratum+tcp://name:password@host:port`; without a scheme it is the first of those allowed. What is wrong with
+ * one is told without its credentials.
+ */
+export function parseEndpoint(text: string, schemes: Schemes): Endpoint {
+  const known = Object.keys(schemes);
+  const [usual = ''] = known;
+  const given = text.trim();
+  const [, scheme = usual] = /^([a-z][a-z0-9+.-]*):\/\//i.exec(given) ?? [];
+  const rest = given.replace(/^[a-z][a-z0-9+.-]*:\/\//i, '');
+  const kind = Object.hasOwn(schemes, scheme.toLowerCase()) ? schemes[scheme.toLowerCase()] : undefined;
+  if (kind === undefined) throw unknownScheme(scheme, known);
+  // The standard's parser, under a scheme of which it knows that it has a host.
+  const url = URL.canParse(`http://${rest}`) ? new URL(`http://${rest}`) : undefined;
+  const [, digits] = /^(?:[^@/]*@)?(?:\[[^\]]*\]|[^:/[\]]*)(?::(\d+))?(?:[/?#]|$)/.exec(rest) ?? [];
+  const port = digits === undefined ? kind.port : Number(digits);
+  if (!url || url.hostname === '' || port === undefined || port < 1 || port > 65_535) {
+    throw new MillraceError({
+      code: 'usage',
+      message: 'that is no address of a server',
+      asked: `${scheme}://${withoutCredentials(rest)}`,
+      advice: `write ${usual}://HOST:PORT`,
+    });
+  }
+  const host = url.hostname.replace(/^\[|\]$/g, '');
+  const path = `${url.pathname === '/' ? '' : url.pathname}${url.search}`;
+  return {
+    scheme: scheme.toLowerCase(),
+    host,
+    port,
+    isTls: kind.isTls,
+    path,
+    user: decoded(url.username),
+    password: decoded(url.password),
+    name: `${scheme.toLowerCase()}://${host.includes(':') ? `[${host}]` : host}:${port}`,
+  };
+}
+
+const withoutCredentials = (text: string): string => text.replace(/^[^/]*@/, '');
+
+function decoded(text: string): string | undefined {
+  if (text === '') return undefined;
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text; // a stray % is a character of the password
+  }
+}
+
+function unknownScheme(scheme: string, known: readonly string[]): MillraceError {
+  // Binary frames behind a Noise handshake: another protocol altogether.
+  const isSecond = /^(stratum2|sv2|stratumv2)\b/i.test(scheme);
+  return new MillraceError({
+    code: 'usage',
+    message: isSecond ? 'Stratum V2 is not supported' : `${scheme}:// is not known here`,
+    asked: `${scheme}://…`,
+    advice: isSecond
+      ? 'give the Stratum V1 address of the pool (stratum+tcp:// or stratum+ssl://), or put a translating proxy between'
+      : `begin the address with ${known.map((one) => `${one}://`).join(', ')}`,
+  });
+}

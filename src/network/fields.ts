@@ -1,0 +1,73 @@
+import { MillraceError } from '../kernel/error.js';
+
+/**
+ * Reads values out of what a server sent, of which nothing is believed: each is of its type and within its bounds, or the
+ * whole message is refused with the name of the field. Nothing here keeps, copies or makes anything larger than it was
+ * given.
+ */
+export interface Fields {
+  object(value: unknown, field: string): Readonly<Record<string, unknown>>;
+  list(value: unknown, field: string, most: number): readonly unknown[];
+  text(value: unknown, field: string, longest: number): string;
+  /** Lower case, an even number of digits. */
+  hex(value: unknown, field: string, bytes: { readonly least?: number; readonly most: number }): string;
+  whole(value: unknown, field: string, least: number, most: number): number;
+  /** A number above 0, which may be a fraction. */
+  positive(value: unknown, field: string): number;
+  /** Eight digits of hex: an unsigned number of 32 bits. */
+  hex32(value: unknown, field: string): number;
+}
+
+/** `what` is what is read: "mining.notify", "the block template". */
+export function fieldsOf(what: string): Fields {
+  const wrong = (field: string, why: string): never => {
+    throw new MillraceError({
+      code: 'input-format',
+      message: `${what}: ${field} ${why}`,
+      asked: `to understand ${what}`,
+      advice: 'the server does not speak the protocol as it is written down; use another',
+    });
+  };
+  const text: Fields['text'] = (value, field, longest) => {
+    if (typeof value !== 'string') return wrong(field, 'is no text');
+    return value.length <= longest ? value : wrong(field, `has more than ${longest} characters`);
+  };
+  const hex: Fields['hex'] = (value, field, { least = 0, most }) => {
+    const given = text(value, field, 2 * most);
+    if (given.length % 2 !== 0 || !/^[0-9a-f]*$/i.test(given)) return wrong(field, 'is no hex');
+    if (given.length < 2 * least) return wrong(field, `has less than ${least} bytes`);
+    return given.toLowerCase();
+  };
+  return {
+    text,
+    hex,
+    object: (value, field) => {
+      if (typeof value !== 'object' || value === null || Array.isArray(value)) return wrong(field, 'is no object');
+      return value as Readonly<Record<string, unknown>>;
+    },
+    list: (value, field, most) => {
+      if (!Array.isArray(value)) return wrong(field, 'is no list');
+      return value.length <= most ? (value as unknown[]) : wrong(field, `has more than ${most} entries`);
+    },
+    whole: (value, field, least, most) => {
+      const isWhole = typeof value === 'number' && Number.isSafeInteger(value) && value >= least && value <= most;
+      return isWhole ? (value as number) : wrong(field, `is no whole number from ${least} to ${most}`);
+    },
+    positive: (value, field) =>
+      typeof value === 'number' && Number.isFinite(value) && value > 0 ? value : wrong(field, 'is no number above 0'),
+    hex32: (value, field) => Number.parseInt(hex(value, field, { least: 4, most: 4 }), 16),
+  };
+}
+
+/** A server's words as they may be shown: one line, no control characters, not endless. */
+export function shownText(text: string, longest = 200): string {
+  const start = text
+    .slice(0, 4 * longest)
+    .replace(UNSHOWN, ' ')
+    .replace(/ +/g, ' ')
+    .trim();
+  return start.length <= longest ? start : `${start.slice(0, longest)}…`;
+}
+
+/** Control and format characters, which move the cursor, colour, or turn the writing round. */
+const UNSHOWN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;

@@ -1,0 +1,163 @@
+import type { Endpoint } from './endpoint.js';
+import { connectLines, type LineClient, type LineOptions } from './line-client.js';
+
+/** What a server answered to a request: neither is believed to be of any type. */
+export interface Reply {
+  readonly result: unknown;
+  readonly error: unknown;
+}
+
+/** What a server says on its own account. */
+export interface Message {
+  readonly method: string;
+  readonly params: unknown;
+  /** Where it wants an answer. */
+  readonly id: unknown;
+  /** The line itself, for numbers that JSON's own do not hold. */
+  readonly text: string;
+}
+
+export interface JsonLinesOptions extends Omit<LineOptions, 'onLine'> {
+  readonly onMessage: (message: Message) => void;
+  /** What is sent and heard, a line each. */
+  readonly log?: ((text: string) => void) | undefined;
+  /** What must not be in the log: it stands there as `…`. */
+  readonly secret?: string | undefined;
+  /** Milliseconds to wait for an answer. Default 30 s. */
+  readonly answerMs?: number;
+  readonly firstId?: number;
+}
+
+interface Waiting {
+  readonly resolve: (reply: Reply) => void;
+  readonly reject: (error: Error) => void;
+  readonly timer: NodeJS.Timeout;
+}
+
+/** Requests and answers as JSON, a line each, over one connection: what Bitcoin's Stratum and Gapcoin's share. */
+export class JsonLines {
+  readonly closed: Promise<string>;
+  readonly #lines: LineClient;
+  readonly #options: JsonLinesOptions;
+  readonly #waiting = new Map<number, Waiting>();
+  #nextId: number;
+  #garbage = 0;
+
+  static async open(endpoint: Endpoint, options: JsonLinesOptions): Promise<JsonLines> {
+    // Lines may come before there is somebody to hear them: not before this turn is over.
+    const early: string[] = [];
+    let hear = (line: string): void => void early.push(line);
+    const lines = await connectLines(endpoint, { ...options, onLine: (line) => hear(line) });
+    const client = new JsonLines(lines, options);
+    hear = (line) => client.#hear(line);
+    for (const line of early) client.#hear(line);
+    return client;
+  }
+
+  private constructor(lines: LineClient, options: JsonLinesOptions) {
+    this.#lines = lines;
+    this.#options = options;
+    this.#nextId = options.firstId ?? 1;
+    this.closed = lines.closed.then((why) => {
+      for (const { reject, timer } of this.#waiting.values()) {
+        clearTimeout(timer);
+        reject(new Unanswered(why, true));
+      }
+      this.#waiting.clear();
+      return why;
+    });
+  }
+
+  /** Rejects with `Unanswered` when no answer comes. */
+  request(method: string, params: readonly unknown[], answerMs = this.#options.answerMs ?? ANSWER_MS): Promise<Reply> {
+    const id = this.#nextId++;
+    return new Promise((resolve, reject) => {
+      if (this.#waiting.size >= MOST_WAITING) {
+        reject(new Unanswered(`${MOST_WAITING} requests are unanswered`, false));
+        return;
+      }
+      if (!this.#send(JSON.stringify({ id, method, params }))) {
+        reject(new Unanswered('the connection is closed', true));
+        return;
+      }
+      const timer = setTimeout(() => {
+        this.#waiting.delete(id);
+        reject(new Unanswered(`no answer to ${method} within ${answerMs / 1000} s`, false));
+      }, answerMs);
+      this.#waiting.set(id, { resolve, reject, timer });
+    });
+  }
+
+  /** Answers what the server has asked. An id that is neither a number nor a short text is nobody's. */
+  answer(id: unknown, result: unknown, error: unknown = null): void {
+    const isId = (typeof id === 'number' && Number.isFinite(id)) || (typeof id === 'string' && id.length <= 64);
+    if (isId) this.#send(JSON.stringify({ id, result, error }));
+  }
+
+  close(why?: string): void {
+    this.#lines.close(why);
+  }
+
+  #send(line: string): boolean {
+    this.#log('→', line);
+    return this.#lines.send(line);
+  }
+
+  #hear(line: string): void {
+    this.#log('←', line);
+    const message = objectIn(line);
+    if (message === undefined) {
+      this.#garbage += 1;
+      if (this.#garbage > MOST_GARBAGE) this.close('what the server sends is no JSON');
+      return;
+    }
+    this.#garbage = 0;
+    const { id, method, params, result, error } = message;
+    if (typeof method === 'string') {
+      this.#options.onMessage({ method, params, id, text: line });
+      return;
+    }
+    const waiting = typeof id === 'number' ? this.#waiting.get(id) : undefined;
+    // An answer that comes too late, twice, or to nothing that was asked.
+    if (!waiting || typeof id !== 'number') return;
+    this.#waiting.delete(id);
+    clearTimeout(waiting.timer);
+    waiting.resolve({ result: result ?? null, error: error ?? null });
+  }
+
+  #log(way: string, line: string): void {
+    const { log, secret } = this.#options;
+    if (!log) return;
+    const shown =
+      line.length <= LONGEST_LOGGED ? line : `${line.slice(0, LONGEST_LOGGED)}… (${line.length} characters)`;
+    log(`${way} ${secret === undefined || secret === '' ? shown : shown.replaceAll(JSON.stringify(secret), '"…"')}`);
+  }
+}
+
+/** Nobody knows what became of a request. */
+export class Unanswered extends Error {
+  /** With its connection, not by its own time. */
+  readonly isLost: boolean;
+  constructor(why: string, isLost: boolean) {
+    super(why);
+    this.name = 'Unanswered';
+    this.isLost = isLost;
+  }
+}
+
+const ANSWER_MS = 30_000;
+const MOST_WAITING = 1024;
+/** Lines in a row. */
+const MOST_GARBAGE = 16;
+const LONGEST_LOGGED = 65_536;
+
+function objectIn(line: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(line);
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as Readonly<Record<string, unknown>>)
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}

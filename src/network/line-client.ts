@@ -1,0 +1,170 @@
+import { connect as connectPlain, isIP, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import { MillraceError } from '../kernel/error.js';
+import type { Endpoint } from './endpoint.js';
+import { LineSplitter } from './line-splitter.js';
+
+/** A connection that carries lines both ways: what lies under every Stratum. */
+export interface LineClient {
+  /** False when it is gone, or when the server does not take what it is sent. */
+  send(line: string): boolean;
+  close(why?: string): void;
+  /** Why it has ended. Never rejects. */
+  readonly closed: Promise<string>;
+}
+
+export interface LineOptions {
+  /** Each line in its order; one that throws closes the connection. */
+  readonly onLine: (line: string) => void;
+  /** Milliseconds for the connection, the encryption included. */
+  readonly connectMs?: number;
+  /** Milliseconds without a word from the server after which it counts as lost. */
+  readonly silenceMs?: number;
+  readonly longestLine?: number;
+  /** A certificate of an authority of one's own, PEM. Certificates are always verified. */
+  readonly authority?: string | undefined;
+  readonly signal?: AbortSignal;
+}
+
+/** Opens a connection; rejects with what is wrong, for people. */
+export async function connectLines(endpoint: Endpoint, options: LineOptions): Promise<LineClient> {
+  const { signal, connectMs = CONNECT_MS } = options;
+  signal?.throwIfAborted();
+  const socket = start(endpoint, options.authority);
+  try {
+    await connected(socket, endpoint, connectMs, signal);
+  } catch (error) {
+    socket.destroy();
+    throw error;
+  }
+  return new SocketLines(socket, options);
+}
+
+const CONNECT_MS = 10_000;
+/** Pools send a job at least every minute or two. */
+const SILENCE_MS = 300_000;
+/** Bytes that may wait to be sent: a server that does not read is not there. */
+const MOST_WAITING = 1 << 20;
+
+function start({ host, port, isTls }: Endpoint, authority: string | undefined): Socket {
+  if (!isTls) return connectPlain({ host, port });
+  return connectTls({
+    host,
+    port,
+    minVersion: 'TLSv1.2',
+    rejectUnauthorized: true,
+    // A name is what the certificate is held against; an address goes without.
+    ...(isIP(host) === 0 && { servername: host }),
+    ...(authority !== undefined && { ca: authority }),
+  });
+}
+
+function connected(socket: Socket, endpoint: Endpoint, ms: number, signal: AbortSignal | undefined): Promise<void> {
+  const event = endpoint.isTls ? 'secureConnect' : 'connect';
+  return new Promise((resolve, reject) => {
+    const refuse = (why: string, cause?: unknown): void => settle(() => reject(unreachable(endpoint, why, cause)));
+    const onError = (error: NodeJS.ErrnoException): void => refuse(reasonOf(error), error);
+    const onClose = (): void => refuse('the server closed the connection');
+    const onAbort = (): void => settle(() => reject(signal?.reason));
+    const timer = setTimeout(() => refuse(`no answer within ${ms / 1000} s`), ms);
+    const settle = (then: () => void): void => {
+      clearTimeout(timer);
+      socket.off('close', onClose).off(event, onConnect);
+      signal?.removeEventListener('abort', onAbort);
+      // Errors that come later have the next owner's listener, or nobody's interest.
+      socket.on('error', () => undefined).off('error', onError);
+      then();
+    };
+    const onConnect = (): void => settle(resolve);
+    socket.once(event, onConnect).on('error', onError).once('close', onClose);
+    signal?.addEventListener('abort', onAbort, { once: true });
+  });
+}
+
+class SocketLines implements LineClient {
+  readonly closed: Promise<string>;
+  readonly #socket: Socket;
+  readonly #splitter: LineSplitter;
+  readonly #onLine: (line: string) => void;
+  readonly #signal: AbortSignal | undefined;
+  readonly #abort = (): void => this.close('stopped');
+  #end: (why: string) => void = () => undefined;
+  #isOver = false;
+
+  constructor(socket: Socket, { onLine, silenceMs = SILENCE_MS, longestLine, signal }: LineOptions) {
+    this.#socket = socket;
+    this.#splitter = new LineSplitter(longestLine);
+    this.#onLine = onLine;
+    this.#signal = signal;
+    this.closed = new Promise((resolve) => {
+      this.#end = resolve;
+    });
+    socket.setNoDelay(true).setKeepAlive(true, 60_000);
+    socket.setTimeout(silenceMs, () => this.close(`nothing was heard for ${silenceMs / 1000} s`));
+    socket.on('data', (piece: Buffer) => this.#hear(piece));
+    socket.on('error', (error: NodeJS.ErrnoException) => this.close(reasonOf(error)));
+    socket.on('close', () => this.close('the server closed the connection'));
+    signal?.addEventListener('abort', this.#abort, { once: true });
+    if (signal?.aborted) this.close('stopped');
+  }
+
+  send(line: string): boolean {
+    if (this.#isOver) return false;
+    if (this.#socket.writableLength > MOST_WAITING) {
+      this.close('the server does not read what it is sent');
+      return false;
+    }
+    this.#socket.write(`${line}\n`);
+    return true;
+  }
+
+  close(why = 'closed'): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#signal?.removeEventListener('abort', this.#abort);
+    this.#socket.destroy();
+    this.#end(why);
+  }
+
+  #hear(piece: Buffer): void {
+    if (this.#isOver) return;
+    const lines = this.#splitter.push(piece);
+    if (lines === undefined) this.close('the server sent a line that is too long');
+    for (const line of lines ?? []) {
+      if (this.#isOver) return;
+      try {
+        this.#onLine(line);
+      } catch (error) {
+        this.close(reasonOf(error));
+      }
+    }
+  }
+}
+
+/** What people are told of an error of the network: its first line, never an address with credentials. */
+export function reasonOf(error: unknown): string {
+  const { code, message = '' } = error as { readonly code?: unknown; readonly message?: string };
+  const known = typeof code === 'string' ? REASONS[code] : undefined;
+  return known ?? (message.split('\n', 1)[0] || String(code ?? 'unknown trouble'));
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'nobody listens there (ECONNREFUSED)',
+  ECONNRESET: 'the server reset the connection (ECONNRESET)',
+  ENOTFOUND: 'its name is not known (ENOTFOUND)',
+  EAI_AGAIN: 'names cannot be looked up just now (EAI_AGAIN)',
+  ETIMEDOUT: 'no answer (ETIMEDOUT)',
+  EHOSTUNREACH: 'no way leads there (EHOSTUNREACH)',
+  ENETUNREACH: 'no way leads there (ENETUNREACH)',
+  EPIPE: 'the server closed the connection (EPIPE)',
+};
+
+export function unreachable({ name }: Endpoint, why: string, cause?: unknown): MillraceError {
+  return new MillraceError({
+    code: 'io',
+    message: `${name}: ${why}`,
+    asked: `a connection to ${name}`,
+    advice: 'see that the address is right, and that the server runs',
+    cause,
+  });
+}

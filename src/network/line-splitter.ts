@@ -1,0 +1,41 @@
+/**
+ * Cuts a stream of bytes into lines, whatever the pieces are that it arrives in. It never holds more than one line of the
+ * longest length that is allowed: a server that sends no line's end cannot make it grow.
+ */
+export class LineSplitter {
+  readonly #longest: number;
+  #parts: Buffer[] = [];
+  #held = 0;
+
+  constructor(longest = LONGEST_LINE) {
+    this.#longest = longest;
+  }
+
+  /** The lines that end in this piece, without their ends, empty ones left out. Undefined: one of them is too long. */
+  push(piece: Buffer): string[] | undefined {
+    const lines: string[] = [];
+    let from = 0;
+    for (let end = piece.indexOf(NEWLINE); end >= 0; end = piece.indexOf(NEWLINE, from)) {
+      if (this.#held + end - from > this.#longest) return undefined;
+      const last = piece.subarray(from, end);
+      const line = (this.#held === 0 ? last : Buffer.concat([...this.#parts, last])).toString('utf8').trim();
+      this.#parts = [];
+      this.#held = 0;
+      from = end + 1;
+      if (line !== '') lines.push(line);
+    }
+    if (from === piece.length) return lines;
+    this.#held += piece.length - from;
+    if (this.#held > this.#longest) return undefined;
+    // A copy: the piece's memory is the socket's, and many small pieces would each keep 64 KiB of it.
+    this.#parts.push(Buffer.from(piece.subarray(from)));
+    if (this.#parts.length > MOST_PARTS) this.#parts = [Buffer.concat(this.#parts)];
+    return lines;
+  }
+}
+
+/** In bytes. The longest that pools send is a job, 2 to 30 kB. */
+export const LONGEST_LINE = 1 << 20;
+/** Bytes that come one by one are put together now and then. */
+const MOST_PARTS = 1024;
+const NEWLINE = 10;

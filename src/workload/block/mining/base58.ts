@@ -1,0 +1,25 @@
+import { createHash } from 'node:crypto';
+
+/** The bytes of a Base58Check text without its check; undefined where it is none. */
+export function decodeBase58Check(text: string): Uint8Array | undefined {
+  if (text.length === 0 || text.length > LONGEST) return undefined;
+  let number = 0n;
+  for (const digit of text) {
+    const value = DIGITS.indexOf(digit);
+    if (value < 0) return undefined;
+    number = number * 58n + BigInt(value);
+  }
+  const hex = number === 0n ? '' : number.toString(16);
+  const zeros = /^1*/.exec(text)?.[0].length ?? 0;
+  const all = Buffer.concat([Buffer.alloc(zeros), Buffer.from(hex.length % 2 === 0 ? hex : `0${hex}`, 'hex')]);
+  if (all.length < 5) return undefined;
+  const data = all.subarray(0, -4);
+  return checkOf(data).equals(all.subarray(-4)) ? data : undefined;
+}
+
+const DIGITS = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz';
+/** An address has at most 35 digits. */
+const LONGEST = 64;
+
+const sha256 = (bytes: Uint8Array): Buffer => createHash('sha256').update(bytes).digest();
+const checkOf = (data: Uint8Array): Buffer => sha256(sha256(data)).subarray(0, 4);

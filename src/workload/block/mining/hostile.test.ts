@@ -1,0 +1,128 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { MillraceError } from '../../../kernel/error.js';
+import { shownText } from '../../../network/fields.js';
+import { verdictOf } from './solo.js';
+import {
+  agreedMask,
+  errorText,
+  parseDifficulty,
+  parseExtranonce,
+  parseMask,
+  parseNotice,
+  parseSubscription,
+  verdictOfReply,
+} from './stratum-messages.js';
+import { parseTemplate } from './template.js';
+
+/** What servers send is read, or refused in words: never anything else, whatever it is. */
+
+const notice = ['a', '00'.repeat(32), '01', '02', ['11'.repeat(32)], '20000000', '1d00ffff', '504e86b9', true];
+const template = {
+  version: 0x20000000,
+  rules: ['csv', '!segwit'],
+  previousblockhash: '00'.repeat(32),
+  transactions: [{ data: '00'.repeat(61), txid: '11'.repeat(32), hash: '22'.repeat(32) }],
+  coinbasevalue: 5_000_000_000,
+  curtime: 1_700_000_000,
+  bits: '207fffff',
+  height: 17,
+  mutable: ['time'],
+};
+
+const odd = fc.oneof(
+  fc.jsonValue({ maxDepth: 2 }),
+  fc.constantFrom(undefined, null, -1, 2 ** 53, 1e308, Number.NaN, '', '0'.repeat(63), 'ff'.repeat(40), [], {}, [[]]),
+  fc.constantFrom('__proto__', 'constructor', '1d00ffff', '00000000', 'ffffffff', '1dffffff', '0x207fffff', true),
+);
+
+/** One place of a value replaced by something else, or everything. */
+function disturbed(value: unknown): fc.Arbitrary<unknown> {
+  const places = placesIn(value);
+  return fc.oneof(
+    { weight: 1, arbitrary: odd },
+    {
+      weight: 9,
+      arbitrary: fc.tuple(fc.constantFrom(...places), odd).map(([place, other]) => replaced(value, place, other)),
+    },
+  );
+}
+
+function placesIn(value: unknown, at: readonly string[] = []): (readonly string[])[] {
+  if (typeof value !== 'object' || value === null) return [at];
+  return [at, ...Object.entries(value).flatMap(([key, one]) => placesIn(one, [...at, key]))];
+}
+
+function replaced(value: unknown, [key, ...rest]: readonly string[], other: unknown): unknown {
+  if (key === undefined) return other;
+  const copy = (Array.isArray(value) ? [...value] : { ...(value as object) }) as Record<string, unknown>;
+  copy[key] = replaced(copy[key], rest, other);
+  return copy;
+}
+
+/** A refusal is an error of ours with words; a slip of the code would be one of JavaScript's own. */
+function readOrRefused(read: () => unknown): void {
+  try {
+    read();
+  } catch (error) {
+    if (error instanceof MillraceError) {
+      expect(error.code).toBe('input-format');
+      expect(error.message.length).toBeLessThan(1000);
+    } else expect((error as Error).constructor).toBe(Error);
+  }
+}
+
+describe('hostile servers', () => {
+  it('of Stratum', () => {
+    fc.assert(
+      fc.property(disturbed(notice), (params) => readOrRefused(() => parseNotice(params))),
+      { numRuns: 2000 },
+    );
+    fc.assert(
+      fc.property(disturbed([0.5]), (params) => {
+        readOrRefused(() => parseDifficulty(params));
+        readOrRefused(() => parseMask(params));
+        readOrRefused(() => parseExtranonce(params));
+      }),
+    );
+    fc.assert(
+      fc.property(odd, odd, (result, error) => {
+        readOrRefused(() => parseSubscription({ result, error }));
+        readOrRefused(() => agreedMask({ result, error }, 0x1fffe000));
+        expect(['accepted', 'rejected', 'stale']).toContain(verdictOfReply({ result, error }).state);
+        expect(errorText(error).length).toBeLessThanOrEqual(201);
+        expect(['accepted', 'rejected', 'stale']).toContain(verdictOf(result).state);
+      }),
+    );
+  });
+
+  it('that serve templates', () => {
+    expect(parseTemplate(template)).toMatchObject({ height: 17, hasWitness: false });
+    fc.assert(
+      fc.property(disturbed(template), (given) => readOrRefused(() => parseTemplate(given))),
+      { numRuns: 2000 },
+    );
+  });
+
+  it.each([
+    ['a coinbase of its own', { coinbasevalue: undefined, coinbasetxn: { data: '00' } }, /coinbase of its own/],
+    ['some nonces only', { noncerange: '0000000000ffffff' }, /nonces 0000000000ffffff only/],
+    ['another commitment', { default_witness_commitment: `6a24aa21a9ed${'00'.repeat(32)}` }, /witness commitment/],
+    ['a target of zero', { bits: '00000000' }, /target of zero/],
+    ['a negative target', { bits: '04ffffff' }, /negative target/],
+    ['more money than there is', { coinbasevalue: 3e15 }, /coinbasevalue/],
+    ['no previous block', { previousblockhash: undefined }, /previousblockhash is no text/],
+  ])('a template with %s is refused', (_, change, why) => {
+    expect(() => parseTemplate({ ...template, ...change })).toThrow(why);
+  });
+
+  it('cannot write to the terminal', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', maxLength: 600 }), (text) => {
+        const shown = shownText(text);
+        expect(shown).not.toMatch(/[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/u);
+        expect(shown.length).toBeLessThanOrEqual(201);
+      }),
+    );
+  });
+});

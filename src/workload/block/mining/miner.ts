@@ -1,0 +1,189 @@
+import type { Engine } from '../../../engine/index.js';
+import { backOff, realClock } from '../../../network/failover.js';
+import { type Share, scanWork } from './scan-work.js';
+import type { SourceListener, Told, Verdict, WorkSource } from './source.js';
+import { Tally } from './tally.js';
+import type { Work } from './work.js';
+
+export interface MinerOptions {
+  readonly signal: AbortSignal;
+  /** End after so many accepted blocks or shares. */
+  readonly enough?: number | undefined;
+  readonly onTold?: (told: Told) => void;
+  /** Devices are free of the old work and have the new: how long after its message, in milliseconds. */
+  readonly onSwitch?: (work: Work, isClean: boolean, switchMs: number) => void;
+  readonly onVerdict?: (share: Share, verdict: Verdict) => void;
+}
+
+/**
+ * Mines what a source gives, on an engine's devices. New work takes the place of the old at once: what is in flight is
+ * cancelled, and after a clean one no share of an old one is sent.
+ */
+export class Miner {
+  readonly tally = new Tally();
+  readonly #engine: Engine;
+  readonly #source: WorkSource;
+  readonly #options: MinerOptions;
+  readonly #over = new AbortController();
+  readonly #scans = new Set<Current>();
+  readonly #submissions = new Set<Promise<void>>();
+  #current: Current | undefined;
+  /** The current work has not begun: since when it is known. */
+  #next: { readonly heardMs: number; readonly isClean: boolean } | undefined;
+  /** What was mined before it. */
+  #before: Current | undefined;
+  /** Raised by each clean work: a share is sent under the number it was mined under, or not at all. */
+  #generation = 0;
+  #nextExtranonce = 0n;
+  /** Blocks in a row that were not taken. */
+  #refusals = 0;
+  #failure: { readonly error: unknown } | undefined;
+
+  constructor(engine: Engine, source: WorkSource, options: MinerOptions) {
+    this.#engine = engine;
+    this.#source = source;
+    this.#options = options;
+  }
+
+  get work(): Work | undefined {
+    return this.#current?.work;
+  }
+
+  /** Resolves when it has been stopped or has enough; rejects when source or devices fail for good. */
+  async run(): Promise<void> {
+    const { signal } = this.#options;
+    const stop = (): void => this.#over.abort();
+    signal.addEventListener('abort', stop, { once: true });
+    if (signal.aborted) stop();
+    const listener: SourceListener = {
+      work: (work, isClean) => this.#switch(work, isClean),
+      idle: () => this.#drop(),
+      told: (told) => this.#options.onTold?.(told),
+    };
+    const closing = new AbortController();
+    this.#over.signal.addEventListener('abort', () => {
+      this.#drop();
+      // What was sent last is worth waiting for a little.
+      void Promise.race([Promise.all(this.#submissions), realClock.wait(LAST_MS, closing.signal)]).then(() =>
+        closing.abort(),
+      );
+    });
+    if (this.#over.signal.aborted) closing.abort();
+    try {
+      await this.#source.run(listener, closing.signal);
+    } finally {
+      closing.abort();
+      signal.removeEventListener('abort', stop);
+      stop();
+      await Promise.all([...[...this.#scans].map(({ ended }) => ended), ...this.#submissions]);
+    }
+    if (this.#failure) throw this.#failure.error;
+  }
+
+  #drop(): void {
+    this.#generation += 1;
+    this.#current?.stop.abort();
+    this.#current = undefined;
+    this.#next = undefined;
+    this.#before = undefined;
+  }
+
+  #switch(work: Work, isClean: boolean): void {
+    const heardMs = performance.now();
+    if (this.#over.signal.aborted) return;
+    if (isClean) this.#generation += 1;
+    this.#before ??= this.#current;
+    this.#current?.stop.abort();
+    this.#current = { work, stop: new AbortController(), generation: this.#generation, ended: Promise.resolve() };
+    this.#next = { heardMs, isClean: isClean || (this.#next?.isClean ?? false) };
+    this.#begin();
+  }
+
+  /** One ends while another begins. A server that sends thousands of jobs at once gets its last one mined. */
+  #begin(): void {
+    const [current, next, before] = [this.#current, this.#next, this.#before];
+    if (!current || !next || this.#scans.size >= AT_ONCE) return;
+    this.#next = undefined;
+    this.#before = undefined;
+    let begun: () => void = () => undefined;
+    const started = new Promise<void>((resolve) => {
+      begun = resolve;
+    });
+    current.ended = this.#scan(current, begun)
+      .catch((error: unknown) => {
+        this.#failure ??= { error };
+        this.#over.abort();
+      })
+      .then(() => {
+        this.#scans.delete(current);
+        this.#begin();
+      });
+    this.#scans.add(current);
+    void Promise.all([before?.ended, started]).then(() => {
+      const ms = performance.now() - next.heardMs;
+      if (before) this.tally.switched(ms);
+      this.#options.onSwitch?.(current.work, next.isClean, ms);
+    });
+  }
+
+  async #scan(current: Current, begun: () => void): Promise<void> {
+    let tried = 0n;
+    const first = this.#nextExtranonce;
+    const shares = scanWork(this.#engine, current.work, {
+      signal: current.stop.signal,
+      firstExtranonce: first,
+      onStart: begun,
+      // Work that comes twice is not mined twice: extranonces go on where they were, whatever the work.
+      onTurn: (turns) => {
+        if (first + turns > this.#nextExtranonce) this.#nextExtranonce = first + turns;
+      },
+      onProgress: (now) => {
+        this.tally.tried(now - tried);
+        tried = now;
+      },
+    });
+    for await (const share of shares) {
+      // Shares of work that was merely followed by newer are still worth something.
+      if (current.generation !== this.#generation) continue;
+      this.#submit(share, current);
+      // One block is all that a template has; the next one brings other work.
+      if (this.#source.unit === 'block') break;
+      if (this.#submissions.size >= MOST_UNANSWERED) await Promise.race(this.#submissions);
+    }
+  }
+
+  #submit(share: Share, current: Current): void {
+    const submission = this.#source.submit(share).then(async (verdict) => {
+      this.tally.judged(share, verdict);
+      this.#options.onVerdict?.(share, verdict);
+      const { enough } = this.#options;
+      if (enough !== undefined && this.tally.counts.accepted >= enough) this.#over.abort();
+      else if (this.#source.unit === 'block') await this.#goOn(current, verdict);
+    });
+    this.#submissions.add(submission);
+    void submission.then(() => this.#submissions.delete(submission));
+  }
+
+  /** After a block that was not taken, where there is nothing new to mine: the old, but not as fast as it is refused. */
+  async #goOn(current: Current, { state }: Verdict): Promise<void> {
+    this.#refusals = state === 'accepted' ? 0 : this.#refusals + 1;
+    if (state === 'accepted') return;
+    await realClock.wait(backOff(this.#refusals - 1), current.stop.signal);
+    if (this.#current === current) this.#switch(current.work, false);
+  }
+}
+
+interface Current {
+  readonly work: Work;
+  readonly stop: AbortController;
+  readonly generation: number;
+  /** Devices are free of it. */
+  ended: Promise<void>;
+}
+
+/** Works that are mined, those that are ending included. */
+const AT_ONCE = 2;
+/** Shares that wait for an answer; past it devices wait rather than flood a pool. */
+const MOST_UNANSWERED = 64;
+/** Answers that are still on their way when mining ends. */
+const LAST_MS = 500;

@@ -1,0 +1,98 @@
+import type { Engine } from '../../../engine/index.js';
+import { search } from '../../../engine/index.js';
+import { midstate } from '../midstate.js';
+import { isTopWordZero } from '../nonce-flow.js';
+import { headerWords, targetWords } from '../scan.js';
+import { mostNonces } from '../solve.js';
+import { versionKernel, versionsPerItem } from '../versions.js';
+import { Order, prefixOf, type Try, versionsOf, type Weighed, type Work, weigh } from './work.js';
+
+/** A header that is worth telling, checked. */
+export interface Share extends Try, Weighed {
+  readonly work: Work;
+}
+
+export interface ScanOptions {
+  readonly signal: AbortSignal;
+  /** The extranonce to begin with, so that a work that is sent twice is not mined twice. */
+  readonly firstExtranonce?: bigint;
+  /** Headers tried so far. */
+  readonly onProgress?: (tried: bigint) => void;
+  /** The first chunk is on its way to a device. */
+  readonly onStart?: () => void;
+  /** So many extranonces have been begun. */
+  readonly onTurn?: (turns: bigint) => void;
+}
+
+/**
+ * Mines a work on all devices of an engine: its whole space is one search, of which every device takes other pieces, so
+ * that no two ever try the same header. Shares are told as they are found, each recomputed on the CPU; what a device has
+ * reported wrongly counts against it. It ends with the signal, or after the last header.
+ */
+export async function* scanWork(engine: Engine, work: Work, options: ScanOptions): AsyncGenerator<Share> {
+  const { signal, firstExtranonce = 0n, onProgress, onStart, onTurn } = options;
+  const perItem = versionsPerItem(engine, {}, versionsOf(work.mask));
+  const order = new Order(work, perItem, firstExtranonce);
+  // The kernel's hits are strictly below; all ones is the one hash that no limit is above.
+  const limit = work.target + 1n < MOST ? work.target + 1n : MOST;
+  const values = remembered((row: bigint) => headerValues(work, order, row << 32n));
+  let isStarted = false;
+  const found = search(versionKernel(isTopWordZero(limit), perItem), {
+    engine,
+    name: 'block mine',
+    space: order.length,
+    job: { target: targetWords(limit) },
+    chunk: ({ start }) => {
+      if (!isStarted) onStart?.();
+      isStarted = true;
+      onTurn?.(order.turnAt(start) + 1n);
+      return values(start >> 32n);
+    },
+    mode: 'arrival',
+    most: mostNonces(limit * BigInt(perItem)),
+    verify: ({ index, nonce, version: which }) => {
+      if (BigInt(nonce) !== BigInt.asUintN(32, index)) return `but gave it as nonce ${nonce}`;
+      if (which >= perItem) return `but gave it as version ${which} of ${perItem}`;
+      const { isShare, hash } = weigh(work, order.at(index, which));
+      return isShare || `but its hash ${hash} is not up to the target`;
+    },
+    onProgress: ({ done }) => onProgress?.(done * BigInt(perItem)),
+    aim: 'interactive',
+    signal,
+  });
+  try {
+    for await (const { index, version } of found) {
+      const tried = order.at(index, version);
+      yield { ...tried, ...weigh(work, tried), work };
+    }
+  } catch (error) {
+    // That it was told to stop is no failure.
+    if (!signal.aborted) throw error;
+  }
+}
+
+const MOST = (1n << 256n) - 1n;
+
+/** What the kernel is given for all nonces of some versions: their states after the first block, and what follows. */
+function headerValues(work: Work, order: Order, index: bigint): { states: number[]; tail: number[] } {
+  const all = Array.from({ length: order.perItem }, (_, which) => order.at(index, which));
+  const [first] = all;
+  if (first === undefined) return { states: [], tail: [] };
+  // One root for all of them: only versions differ.
+  const words = headerWords(prefixOf(work, first));
+  const states = all.flatMap(({ version }) => {
+    const bytes = new DataView(new ArrayBuffer(4));
+    bytes.setUint32(0, version, true);
+    return midstate([bytes.getUint32(0), ...words.slice(1, 16)]);
+  });
+  return { states, tail: words.slice(16) };
+}
+
+/** Chunks of one row follow each other. */
+function remembered<Value>(make: (key: bigint) => Value): (key: bigint) => Value {
+  let last: { readonly key: bigint; readonly value: Value } | undefined;
+  return (key) => {
+    last = last?.key === key ? last : { key, value: make(key) };
+    return last.value;
+  };
+}

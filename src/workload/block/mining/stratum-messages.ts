@@ -1,0 +1,132 @@
+import { type Fields, fieldsOf, shownText } from '../../../network/fields.js';
+import type { Reply } from '../../../network/json-lines.js';
+import { targetFromBits } from '../reference.js';
+import { targetOfDifficulty } from './difficulty.js';
+import type { Verdict } from './source.js';
+import type { Work } from './work.js';
+
+/** The part of every coinbase that is this connection's, and how many bytes of it are the miner's. */
+export interface Extranonce {
+  readonly start: Uint8Array;
+  readonly bytes: number;
+}
+
+/** `mining.notify`, as it was sent. */
+export interface Notice {
+  readonly id: string;
+  readonly previous: Uint8Array;
+  readonly coinbaseStart: Uint8Array;
+  readonly coinbaseEnd: Uint8Array;
+  readonly branch: readonly Uint8Array[];
+  readonly version: number;
+  readonly bits: number;
+  readonly time: number;
+  readonly isClean: boolean;
+}
+
+/** The answer to `mining.subscribe`: `[subscriptions, extranonce1, extranonce2_size]`. */
+export function parseSubscription({ result, error }: Reply): Extranonce {
+  const read = fieldsOf('the answer to mining.subscribe');
+  if (result === null && error !== null) throw new Error(`mining.subscribe was refused: ${errorText(error)}`);
+  const [, start, bytes] = read.list(result, 'it', 16);
+  return extranonceIn(read, start, bytes);
+}
+
+/** `mining.set_extranonce [extranonce1, extranonce2_size]`. */
+export function parseExtranonce(params: unknown): Extranonce {
+  const read = fieldsOf('mining.set_extranonce');
+  const [start, bytes] = read.list(params, 'params', 16);
+  return extranonceIn(read, start, bytes);
+}
+
+function extranonceIn(read: Fields, start: unknown, bytes: unknown): Extranonce {
+  return {
+    start: Buffer.from(read.hex(start, 'extranonce1', { most: 64 }), 'hex'),
+    bytes: read.whole(bytes, 'extranonce2_size', 0, 32),
+  };
+}
+
+/** The target of `mining.set_difficulty [d]`. */
+export function parseDifficulty(params: unknown): { readonly difficulty: number; readonly target: bigint } {
+  const read = fieldsOf('mining.set_difficulty');
+  const [given] = read.list(params, 'params', 16);
+  const difficulty = read.positive(given, 'the difficulty');
+  return { difficulty, target: targetOfDifficulty(difficulty) };
+}
+
+export function parseNotice(params: unknown): Notice {
+  const read = fieldsOf('mining.notify');
+  const all = read.list(params, 'params', 32);
+  const [id, previous, start, end, branch, version, bits, time, isClean] = all;
+  const notice = {
+    id: read.text(id, 'the job', 256),
+    previous: wordsReversed(read.hex(previous, 'prevhash', { least: 32, most: 32 })),
+    coinbaseStart: Buffer.from(read.hex(start, 'coinb1', { most: LONGEST_COINBASE }), 'hex'),
+    coinbaseEnd: Buffer.from(read.hex(end, 'coinb2', { most: LONGEST_COINBASE }), 'hex'),
+    branch: read
+      .list(branch, 'merkle_branch', 32)
+      .map((one) => Buffer.from(read.hex(one, 'merkle_branch', { least: 32, most: 32 }), 'hex')),
+    version: read.hex32(version, 'version'),
+    bits: read.hex32(bits, 'nbits'),
+    time: read.hex32(time, 'ntime'),
+    isClean: isClean === true,
+  };
+  targetFromBits(notice.bits); // or it says what is wrong with them
+  return notice;
+}
+
+/** `mining.set_version_mask [hex]`. */
+export function parseMask(params: unknown): number {
+  const read = fieldsOf('mining.set_version_mask');
+  const [mask] = read.list(params, 'params', 16);
+  return read.hex32(mask, 'the mask');
+}
+
+/** The mask that both sides agree on; 0 where the server rolls no versions. */
+export function agreedMask({ result }: Reply, wanted: number): number {
+  if (typeof result !== 'object' || result === null) return 0;
+  const { 'version-rolling': isOn, 'version-rolling.mask': mask } = result as Readonly<Record<string, unknown>>;
+  if (isOn !== true) return 0;
+  return (fieldsOf('the answer to mining.configure').hex32(mask, 'version-rolling.mask') & wanted) >>> 0;
+}
+
+/** What there is to mine. */
+export function workOfNotice(notice: Notice, extranonce: Extranonce, target: bigint, mask: number): Work {
+  const { isClean: _, coinbaseStart, ...same } = notice;
+  return {
+    ...same,
+    coinbaseStart: Buffer.concat([coinbaseStart, extranonce.start]),
+    extranonceBytes: extranonce.bytes,
+    mask,
+    latestTime: Math.min(notice.time + ROLLED_SECONDS, 0xffffffff),
+    target,
+    blockTarget: targetFromBits(notice.bits),
+  };
+}
+
+/** What a pool says of a share. */
+export function verdictOfReply({ result, error }: Reply): Verdict {
+  if (result === true && error === null) return { state: 'accepted' };
+  const reason = error === null ? 'rejected without a reason' : errorText(error);
+  const code = Array.isArray(error) ? error[0] : codeOf(error);
+  return { state: code === 21 || /stale|job not found/i.test(reason) ? 'stale' : 'rejected', reason };
+}
+
+/** `[code, text, …]`, `{ code, message }` or a text. */
+export function errorText(error: unknown): string {
+  const given = Array.isArray(error) ? error[1] : (messageOf(error) ?? error);
+  return typeof given === 'string' && given !== '' ? shownText(given) : 'no reason given';
+}
+
+const codeOf = (error: unknown): unknown => (error as { readonly code?: unknown } | null)?.code;
+const messageOf = (error: unknown): unknown => (error as { readonly message?: unknown } | null)?.message;
+
+/** Seconds past a job's time that are tried: pools take shares up to two hours ahead of the real one. */
+const ROLLED_SECONDS = 600;
+/** Bytes; a transaction of 100 kB is the largest that nodes relay. */
+const LONGEST_COINBASE = 100_000;
+
+/** Stratum has each of the eight words of a previous hash the other way round than headers have. */
+function wordsReversed(hex: string): Uint8Array {
+  return Buffer.from(hex, 'hex').swap32();
+}

@@ -1,0 +1,35 @@
+import type { Share } from './scan-work.js';
+import type { Verdict } from './source.js';
+
+/** What has come of mining so far. */
+export class Tally {
+  readonly counts = { accepted: 0, rejected: 0, stale: 0, lost: 0, blocks: 0 };
+  /** Headers tried. */
+  hashes = 0n;
+  /** By their reasons, the commonest first to come; a server that makes up new ones fills `other`. */
+  readonly reasons = new Map<string, number>();
+  /** Milliseconds from a new work's arrival to its first chunk: the last, and the longest. */
+  switchMs: number | undefined;
+  longestSwitchMs: number | undefined;
+
+  tried(hashes: bigint): void {
+    this.hashes += hashes;
+  }
+
+  judged({ isBlock }: Share, { state, reason = 'no reason given' }: Verdict): void {
+    this.counts[state] += 1;
+    if (state === 'accepted') {
+      if (isBlock) this.counts.blocks += 1;
+      return;
+    }
+    const known = this.reasons.has(reason) || this.reasons.size < MOST_REASONS ? reason : 'other';
+    this.reasons.set(known, (this.reasons.get(known) ?? 0) + 1);
+  }
+
+  switched(ms: number): void {
+    this.switchMs = ms;
+    this.longestSwitchMs = Math.max(this.longestSwitchMs ?? 0, ms);
+  }
+}
+
+const MOST_REASONS = 16;

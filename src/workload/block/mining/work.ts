@@ -1,0 +1,125 @@
+import { displayOf, hashHeader, numberOf } from '../reference.js';
+import { rolledVersion } from '../versions.js';
+import { doubleHash } from './coinbase.js';
+
+/** What is mined: a header in which version bits, the coinbase's extranonce, the time and the nonce are free. */
+export interface Work {
+  /** The pool's or the node's name for it. */
+  readonly id: string;
+  readonly height?: number;
+  readonly version: number;
+  /** Which of the version's bits are free. */
+  readonly mask: number;
+  /** In header order. */
+  readonly previous: Uint8Array;
+  /** The coinbase before and after the extranonce. */
+  readonly coinbaseStart: Uint8Array;
+  readonly coinbaseEnd: Uint8Array;
+  readonly extranonceBytes: number;
+  /** Hashes on the coinbase's way to the merkle root, lowest first. */
+  readonly branch: readonly Uint8Array[];
+  readonly bits: number;
+  readonly time: number;
+  /** No later time is tried. */
+  readonly latestTime: number;
+  /** A hash up to it is worth telling. */
+  readonly target: bigint;
+  /** A hash up to it is a block. */
+  readonly blockTarget: bigint;
+}
+
+/** Which of all headers of a work. */
+export interface Try {
+  readonly version: number;
+  readonly extranonce: bigint;
+  readonly time: number;
+  readonly nonce: number;
+}
+
+/** The coinbase with an extranonce, without its witness. */
+export function coinbaseWith({ coinbaseStart, coinbaseEnd, extranonceBytes }: Work, extranonce: bigint): Uint8Array {
+  return Buffer.concat([coinbaseStart, Buffer.from(extranonceText(extranonce, extranonceBytes), 'hex'), coinbaseEnd]);
+}
+
+/** An extranonce as the hex that stands in the coinbase, most significant first. */
+export const extranonceText = (extranonce: bigint, bytes: number): string =>
+  bytes === 0 ? '' : extranonce.toString(16).padStart(2 * bytes, '0');
+
+/** The merkle root of a coinbase and the hashes beside its way. */
+export function rootOf(coinbase: Uint8Array, branch: readonly Uint8Array[]): Uint8Array {
+  return branch.reduce((below, beside) => doubleHash(Buffer.concat([below, beside])), doubleHash(coinbase));
+}
+
+/** The first 76 bytes of the header. */
+export function prefixOf(work: Work, { version, extranonce, time }: Omit<Try, 'nonce'>): Uint8Array {
+  const bytes = Buffer.alloc(76);
+  bytes.writeUInt32LE(version, 0);
+  bytes.set(work.previous, 4);
+  bytes.set(rootOf(coinbaseWith(work, extranonce), work.branch), 36);
+  bytes.writeUInt32LE(time, 68);
+  bytes.writeUInt32LE(work.bits, 72);
+  return bytes;
+}
+
+/** What a try is worth: its header put together again and hashed by node:crypto, whatever a device said of it. */
+export function weigh(work: Work, tried: Try): Weighed {
+  const digest = hashHeader(prefixOf(work, tried), tried.nonce);
+  const number = numberOf(digest);
+  return { hash: displayOf(digest), isShare: number <= work.target, isBlock: number <= work.blockTarget };
+}
+
+export interface Weighed {
+  /** In display order. */
+  readonly hash: string;
+  readonly isShare: boolean;
+  readonly isBlock: boolean;
+}
+
+/** How a work's headers are numbered: nonces first, then version bits, then extranonces, then seconds. */
+export class Order {
+  readonly length: bigint;
+  /** Versions that one index tries. */
+  readonly perItem: number;
+  readonly #work: Work;
+  readonly #groups: bigint;
+  readonly #extranonces: bigint;
+  readonly #first: bigint;
+
+  /** `first`: the extranonce to begin with; after the last comes 0. */
+  constructor(work: Work, perItem: number, first = 0n) {
+    this.#work = work;
+    this.perItem = perItem;
+    this.#groups = BigInt(versionsOf(work.mask) / perItem);
+    this.#extranonces = 1n << BigInt(8 * Math.min(work.extranonceBytes, COUNTED_BYTES));
+    this.#first = first % this.#extranonces;
+    this.length = (this.#groups * this.#extranonces * BigInt(work.latestTime - work.time + 1)) << 32n;
+  }
+
+  /** The header that an index stands for; `which` of its versions. */
+  at(index: bigint, which = 0): Try {
+    const { version, mask, time } = this.#work;
+    const group = (index >> 32n) % this.#groups;
+    const turn = this.turnAt(index);
+    return {
+      nonce: Number(index & 0xffffffffn),
+      version: rolledVersion(version, mask, Number(group) * this.perItem + which),
+      extranonce: (this.#first + (turn % this.#extranonces)) % this.#extranonces,
+      time: time + Number(turn / this.#extranonces),
+    };
+  }
+
+  /** How many extranonces were begun before this index's. */
+  turnAt(index: bigint): bigint {
+    return (index >> 32n) / this.#groups;
+  }
+}
+
+/** Bytes of an extranonce that are counted; those before them stay zero. 2^64 of them last. */
+const COUNTED_BYTES = 8;
+
+/** How many versions a mask allows. */
+export function versionsOf(mask: number): number {
+  let bits = 0;
+  for (let rest = mask >>> 0; rest !== 0; rest &= rest - 1) bits++;
+  return 2 ** bits;
+}

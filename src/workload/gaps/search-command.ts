@@ -1,0 +1,274 @@
+import type { Call } from '../../console/action.js';
+import { type Booking, type BookingOptions, openBooking } from '../../console/booking.js';
+import { Exit, type ExitCode } from '../../console/exit.js';
+import { type FeedingOptions, feedingOf } from '../../console/feeding.js';
+import { age, count, duration, percent, plural, rate } from '../../console/format.js';
+import { type MonitorOptions, startMonitor } from '../../console/monitor.js';
+import { type OpeningOptions, startOpening } from '../../console/opening.js';
+import type { Ending } from '../../console/output.js';
+import type { TelemetryOptions } from '../../console/telemetry/options.js';
+import { startTelemetry } from '../../console/telemetry/start.js';
+import type { Device } from '../../device/device.js';
+import { openDevices } from '../../device/registry.js';
+import { between, Engine } from '../../engine/index.js';
+import { Recorder } from '../../engine/record.js';
+import { shareOf } from '../../engine/space.js';
+import { type ChineseSet, type Intervals, intervalsOf, readChineseSet } from './chinese-set.js';
+import { Figures, type Odds } from './figures.js';
+import type { FoundGap, GapFlowOptions, PieceWork } from './flow.js';
+import { type GivenNumbers, type Wanted, wantedOf } from './given.js';
+import { emptyChance, knownIntervals, searchIntervals } from './interval-search.js';
+import type { Plan } from './plan.js';
+import { bitsOf } from './reference.js';
+import { type Gap, knownGaps, type Running, searchGaps } from './search.js';
+import { diagnosePiece, diagnosePlan, diagnoseStreams, tellGap } from './tell.js';
+
+export interface SearchOptions
+  extends GivenNumbers,
+    OpeningOptions,
+    FeedingOptions,
+    MonitorOptions,
+    TelemetryOptions,
+    BookingOptions {
+  readonly device: string;
+  readonly crt?: string;
+  readonly first?: boolean;
+  readonly list?: string;
+  readonly offset?: bigint;
+  readonly window?: number;
+  readonly primes?: number;
+  readonly batchDepth?: number;
+  readonly sieveSize?: number;
+  readonly sievePrimes?: number;
+  readonly workItems?: number;
+  readonly queueSize?: number;
+  readonly numGpuTests?: number;
+  readonly cudaSieveProto?: boolean;
+}
+
+/** What is searched: everything in a range, or the intervals of a set. */
+interface Task {
+  readonly wanted: Wanted;
+  readonly crt: { readonly set: ChineseSet; readonly intervals: Intervals } | undefined;
+  readonly space: { readonly start: bigint; readonly length: bigint };
+  readonly odds: Odds;
+}
+
+/** `millrace gaps search` */
+export async function find(call: Call<SearchOptions>): Promise<Ending> {
+  const task = taskOf(call.options);
+  const booking = await openBooking<FoundGap>(call, bookedAs(task));
+  try {
+    const known = booking.answer('all');
+    return known ? await recall(call, task, booking, known) : await work(call, task, booking);
+  } catch (error) {
+    await booking.close(error instanceof Error ? error.message : String(error));
+    throw error;
+  } finally {
+    await booking.close();
+  }
+}
+
+function taskOf(given: SearchOptions): Task {
+  const wanted = wantedOf(given);
+  const logarithm = bitsOf(wanted.start) * Math.LN2;
+  const what = wanted.work ? 'a block' : 'a gap';
+  if (given.crt !== undefined) {
+    const set = readChineseSet(given.crt);
+    const all = intervalsOf(set, wanted, wanted.leastGap);
+    const chance = emptyChance(set, all);
+    const odds = { logarithm, chance, perIndex: Number(set.primorial), what };
+    return { wanted, crt: { set, intervals: all }, space: spaceOf(given, all.count), odds };
+  }
+  // A prime in ln p numbers, and of the primes e^−merit begin such a gap.
+  const chance = Math.exp(-wanted.leastGap / logarithm) / logarithm;
+  const odds = { logarithm, chance, perIndex: 1, what };
+  return { wanted, crt: undefined, space: spaceOf(given, wanted.length), odds };
+}
+
+/** From `--offset` on. */
+function spaceOf({ offset = 0n }: SearchOptions, length: bigint): Task['space'] {
+  return between(offset < length ? offset : length - 1n, length);
+}
+
+/** What the answer depends on. Which primes sieve, and how much at a time, is none of it. */
+function bookedAs({ wanted: { start, leastGap }, crt, space }: Task) {
+  const set = crt && { primorial: crt.set.primorial, first: crt.intervals.first, length: crt.intervals.length };
+  return {
+    command: 'gaps search',
+    name: `gaps of ${leastGap} or more`,
+    params: { start, leastGap, ...(set && { set }) },
+    kernel: 'gaps 1',
+    space,
+  };
+}
+
+/** What earlier runs have found out: no device is opened for it. */
+async function recall(
+  { output, options: given }: Call<SearchOptions>,
+  { wanted, crt }: Task,
+  booking: Booking<FoundGap>,
+  known: readonly FoundGap[],
+): Promise<Ending> {
+  const found = crt ? knownIntervals(crt.intervals, wanted.start, known) : knownGaps(wanted.start, known);
+  let gaps = 0;
+  for await (const gap of found) {
+    const told = tellGap(output, wanted, gap, given.list);
+    if (told === undefined) continue;
+    gaps += 1;
+    booking.told(told);
+    if (given.first) break;
+  }
+  const { before, id } = booking.ledger ?? {};
+  output.say(
+    `${plural(gaps, 'gap')}; known since ${age(Date.now() - (before?.activeMs ?? 0))} ago; --fresh searches again`,
+  );
+  await booking.end({ isComplete: true });
+  return { exit: gaps > 0 ? Exit.ok : Exit.no, answer: { ...(id !== undefined && { job: id }), gaps, seconds: 0 } };
+}
+
+async function work(call: Call<SearchOptions>, task: Task, booking: Booking<FoundGap>): Promise<Ending> {
+  const { output, options: given } = call;
+  const slots = given.slots ?? given.queueSize;
+  const { engine: feeding, driver } = feedingOf({ ...given, ...(slots !== undefined && { slots }) });
+  const { options: opened, tell } = startOpening(given, output, driver);
+  const telemetry = await startTelemetry(given, output, { name: 'gaps search', unit: 'int' });
+  const devices = await openDevices(given.device, { ...opened, ...telemetry.opening });
+  try {
+    if (given.cudaSieveProto && devices.every(({ info }) => info.processor === 'cpu'))
+      output.warn('there is no GPU: the processor sieves, with the same results');
+    for (const { info } of devices) output.event('device', { id: info.id, name: info.name });
+    const records = telemetry.engine.records instanceof Recorder ? telemetry.engine.records : new Recorder(1);
+    const engine = new Engine(devices, { ...feeding, records });
+    try {
+      telemetry.watch(engine, devices);
+      diagnoseStreams(
+        output,
+        devices.map(({ info }) => info),
+        engine.streams,
+      );
+      return await search(call, task, booking, engine, new Figures(task.odds, records));
+    } finally {
+      await engine.close();
+      await telemetry.end();
+      for (const device of devices) await tell(device);
+    }
+  } finally {
+    await Promise.all(devices.map((device) => device.close()));
+  }
+}
+
+async function search(
+  call: Call<SearchOptions>,
+  task: Task,
+  booking: Booking<FoundGap>,
+  engine: Engine,
+  figures: Figures,
+): Promise<Ending> {
+  const { output, options: given, signal } = call;
+  const { wanted, space, odds } = task;
+  let isOver = false;
+  const watched = {
+    name: task.crt ? 'intervals without a prime' : `gaps of ${wanted.leastGap} or more`,
+    unit: task.crt ? 'intervals' : 'int',
+    length: space.length,
+    before: booking.completed.total,
+    progress: () => ({ done: figures.done }),
+    devices: () => engine.devices,
+    hits: () => figures.gaps,
+    ...(given.first && { chance: odds.chance }),
+    notes: () => figures.notes(),
+  };
+  const monitor = startMonitor(output, given, watched, booking.controls(engine, call));
+  booking.listen(monitor);
+  const running: Running = {
+    engine,
+    signal,
+    onProgress: ({ done }) => {
+      figures.done = done;
+    },
+    ...booking.search,
+  };
+  try {
+    const heard = {
+      onPiece: (one: PieceWork) => {
+        figures.piece(one);
+        if (!task.crt) diagnosePiece(output, wanted, one);
+      },
+      onPlan: (device: Device, plan: Plan) => diagnosePlan(output, device, plan),
+    };
+    for await (const gap of gapsOf(task, given, running, heard)) {
+      const told = tellGap(output, wanted, gap, given.list);
+      if (told === undefined) continue;
+      figures.gaps += 1;
+      booking.told(told);
+      isOver = given.first === true;
+      if (isOver) break;
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  } finally {
+    monitor.end();
+  }
+  const done = booking.completed.total + figures.done;
+  const isComplete = done === space.length;
+  await booking.end({
+    isComplete,
+    isAnswered: isOver,
+    ...(!isComplete && !isOver && { reason: 'stopped' }),
+  });
+  return conclude(call, task, booking, engine, figures);
+}
+
+function gapsOf(
+  { wanted, crt, space }: Task,
+  given: SearchOptions,
+  running: Running,
+  heard: Required<Pick<GapFlowOptions, 'onPiece' | 'onPlan'>>,
+): AsyncGenerator<Gap> {
+  const primes = given.primes ?? given.sievePrimes;
+  const { start } = wanted;
+  if (crt)
+    return searchIntervals(
+      { ...crt, space, start, onPiece: heard.onPiece, ...(primes !== undefined && { primes }) },
+      running,
+    );
+  const window = given.window ?? given.sieveSize;
+  const { batchDepth: depth, workItems, numGpuTests } = given;
+  const plan = {
+    ...(window !== undefined && { window }),
+    ...(primes !== undefined && { primes }),
+    ...(depth !== undefined && { depth }),
+    ...(workItems !== undefined && { threads: workItems * GROUP }),
+    ...(numGpuTests !== undefined && { perChain: numGpuTests * TESTED }),
+  };
+  return searchGaps({ ...wanted, space, ...plan, ...heard }, running);
+}
+/** Miners count work items in groups of so many, and take 8 tests of a part at a time, where ours has 512 candidates. */
+const GROUP = 512;
+const TESTED = 64;
+
+function conclude(
+  call: Call<SearchOptions>,
+  { crt, space }: Task,
+  booking: Booking<FoundGap>,
+  engine: Engine,
+  figures: Figures,
+): Ending {
+  const { output, signal, options: given } = call;
+  const { done, gaps, seconds, sum } = figures;
+  const { ledger, completed } = booking;
+  const what = crt ? 'intervals' : 'integers';
+  const speed = rate(Number(done) / seconds, crt ? 'intervals' : 'int');
+  output.say(output.aside.dim(`${count(done)} ${what} in ${duration(seconds)}, ${speed}`));
+  figures.tellBatches(output, engine);
+  const isStopped = signal.aborted && !(given.first && gaps > 0);
+  if (isStopped && ledger) {
+    const share = percent(shareOf(completed.total + done, space.length));
+    output.say(`stopped at ${share}; the same command goes on from here (job ${ledger.id})`);
+  }
+  const exit: ExitCode = isStopped ? (call.stopped ?? Exit.stopped) : gaps > 0 ? Exit.ok : Exit.no;
+  const { tests, primes, windows, bytes } = sum;
+  const answer = { gaps, [what]: done, tests, primes, windows, bytes, streams: engine.streams, seconds };
+  return { exit, answer: { ...(ledger && { job: ledger.id }), ...answer } };
+}

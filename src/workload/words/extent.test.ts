@@ -1,0 +1,55 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { extentOf } from './extent.js';
+import { Keyspace } from './keyspace.js';
+import type { Mask } from './mask.js';
+import { orders } from './order.js';
+import { wordsOf } from './words.js';
+
+const characters = fc.uniqueArray(fc.constantFrom('a', 'b', 'xy', 'pqr', 'klmn'), { minLength: 1, maxLength: 4 });
+const masks = fc.array(fc.array(characters, { minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 3 });
+
+test('bytes of words, without making them', () => {
+  fc.assert(
+    fc.property(
+      masks,
+      fc.constantFrom(...orders),
+      fc.nat(),
+      fc.nat(),
+      fc.nat(2),
+      (all, order, one, other, separator) => {
+        const space = new Keyspace(all.map((mask) => wordsOf(mask as Mask, order)));
+        const size = Number(space.size) + 1;
+        const [from = 0, to = 0] = [one % size, other % size].toSorted((a, b) => a - b);
+        let bytes = 0;
+        for (let index = from; index < to; index++) bytes += (space.wordAt(BigInt(index)) ?? '').length + separator;
+        expect(extentOf(space, BigInt(from), BigInt(to), separator)).toBe(BigInt(bytes));
+      },
+    ),
+  );
+});
+
+test('with a filter, where words have one length; else nobody can tell', () => {
+  const same = new Keyspace([
+    wordsOf(
+      [
+        ['a', 'b'],
+        ['a', 'b'],
+      ],
+      'canonical',
+      { maxRun: 1 },
+    ),
+  ]);
+  expect(extentOf(same, 0n, 2n, 1)).toBe(6n);
+  const varying = new Keyspace([
+    wordsOf(
+      [
+        ['a', 'bc'],
+        ['a', 'bc'],
+      ],
+      'canonical',
+      { maxRun: 1 },
+    ),
+  ]);
+  expect(extentOf(varying, 0n, 1n, 1)).toBeUndefined();
+});

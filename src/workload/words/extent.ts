@@ -1,0 +1,41 @@
+import type { Keyspace } from './keyspace.js';
+import { widthOf } from './mask.js';
+import { significance } from './order.js';
+import { PlainWords } from './plain.js';
+import type { Words } from './words.js';
+
+/**
+ * Bytes of the words `[from, to)` of a space, each with a separator of `separator` bytes. Undefined where nothing but
+ * making them would tell: words of several lengths of which a filter leaves some out.
+ */
+export function extentOf(space: Keyspace, from: bigint, to: bigint, separator: number): bigint | undefined {
+  let bytes = 0n;
+  for (const part of space.parts(from, to)) {
+    const before = bytesBelow(part.words, part.from);
+    const below = bytesBelow(part.words, part.to);
+    if (before === undefined || below === undefined) return undefined;
+    bytes += below - before + (part.to - part.from) * BigInt(separator);
+  }
+  return bytes;
+}
+
+/** Bytes of a mask's first words, without separators. */
+function bytesBelow(words: Words, count: bigint): bigint | undefined {
+  const width = widthOf(words.mask);
+  if (width !== undefined) return count * BigInt(width);
+  if (!(words instanceof PlainWords)) return undefined;
+  let bytes = 0n;
+  let place = 1n;
+  // Position by position, from the fastest: how often each of its characters comes in the first words.
+  for (const position of significance(words.mask, words.order).toReversed()) {
+    const lengths = (words.mask[position] ?? []).map(({ length }) => BigInt(length));
+    const round = place * BigInt(lengths.length);
+    const sum = (some: readonly bigint[]): bigint => some.reduce((total, length) => total + length, 0n);
+    const rest = count % round;
+    const digit = Number(rest / place);
+    bytes += (count / round) * place * sum(lengths);
+    bytes += place * sum(lengths.slice(0, digit)) + (rest % place) * (lengths[digit] ?? 0n);
+    place = round;
+  }
+  return bytes;
+}

@@ -1,0 +1,35 @@
+// Writes the cache of compiled programs that test/fixtures keeps of each format: `node test/caches/fixture.mjs
+// test/fixtures/cache-1`. What is in it is in test/caches/entries.ts, and test/cache-upgrade.test.ts reads it.
+
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+
+const [, , folder = ''] = process.argv;
+const { DiskCache } = await import('../../dist/device/cache.js');
+const { compile } = await import('../../dist/device/native/compile.js');
+const { buildCached } = await import('../../dist/device/gpu/build.js');
+const { BINARY, compiler, cpu, gpu, native } = await import('./entries.mjs');
+
+// A compiler that is on no machine: a fixture is of none.
+const tools = mkdtempSync(join(tmpdir(), 'millrace-fixture-'));
+writeFileSync(
+  join(tools, compiler.path),
+  `#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done\nprintf '${BINARY}' > "$2"\n`,
+);
+chmodSync(join(tools, compiler.path), 0o755);
+process.env.PATH = `${tools}${delimiter}${process.env.PATH}`;
+
+const cache = await DiskCache.open({ MILLRACE_CACHE_DIR: folder });
+await compile(native, compiler, cpu, cache);
+for (const { source: given, options } of gpu) {
+  const source = /** @type {import('../../dist/device/gpu/driver.js').GpuSource} */ (/** @type {unknown} */ (given));
+  const binary = new TextEncoder().encode(BINARY);
+  await buildCached(source, { ...options, cache, compile: async () => ({ binary }) });
+  const refused = { compiler: 'none', line: 1, message: 'refused' };
+  await buildCached(source, { ...options, key: 'f'.repeat(64), cache, compile: async () => refused }).catch(() => {});
+}
+// What a process that was killed leaves behind.
+mkdirSync(join(folder, '.new-killed'));
+writeFileSync(join(folder, '.new-killed', 'kernel.c'), 'half a text');
+rmSync(tools, { recursive: true });

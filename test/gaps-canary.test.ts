@@ -1,0 +1,151 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Device } from '../src/device/device.js';
+import { openDevice } from '../src/device/registry.js';
+import { Engine, type Flow, type Overflow, search } from '../src/engine/index.js';
+import { type FoundGap, gapFlow } from '../src/workload/gaps/flow.js';
+import { plantedCanary } from '../src/workload/gaps/planted.js';
+import { Referee } from '../src/workload/gaps/referee.js';
+import { isProbablePrime, nextPrime } from '../src/workload/gaps/reference-primes.js';
+import { rulings } from '../src/workload/gaps/rulings.js';
+import { type Gap, searchGaps } from '../src/workload/gaps/search.js';
+
+/** Devices that find too little, and checks that take their time. */
+const start = 0xd5ca_da15_b5b6_6983n;
+const numbers = { start, length: 1n << 18n, leastGap: 500, primes: 2000 };
+const planted = rulings.plantGaps(numbers, 2 ** 14);
+
+/** What comes back from a device, changed on the way. */
+function damaged(
+  flow: Flow<readonly FoundGap[]>,
+  damage: (found: readonly FoundGap[]) => readonly FoundGap[],
+): typeof flow {
+  return {
+    name: flow.name,
+    open: async (device, how) => {
+      const open = await flow.open(device, how);
+      return {
+        ...open,
+        slot: async (stream) => {
+          const slot = await open.slot(stream);
+          const reap = (piece: Parameters<typeof slot.reap>[0]): readonly FoundGap[] | Overflow => {
+            const found = slot.reap(piece);
+            return Array.isArray(found) ? damage(found as readonly FoundGap[]) : found;
+          };
+          return { submit: (piece, values) => slot.submit(piece, values), reap, close: () => slot.close() };
+        },
+      };
+    },
+  };
+}
+
+describe('a device', () => {
+  let device: Device;
+  beforeAll(async () => {
+    device = await openDevice('wasm');
+  });
+  afterAll(() => device.close());
+
+  const run = async (damage: (found: readonly FoundGap[]) => readonly FoundGap[]) => {
+    const engine = new Engine([device]);
+    const found: bigint[] = [];
+    try {
+      const flow = damaged(gapFlow(numbers, { window: 2 ** 14, planted }), damage);
+      const canaries = [plantedCanary(2 ** 11, planted.hits)];
+      for await (const { index } of search(flow, { engine, space: numbers.length, canaries })) found.push(index);
+      return { found, canaries: engine.devices[0]!.canaries };
+    } finally {
+      await engine.close();
+    }
+  };
+
+  test('that works finds what is planted, and it is told of nobody', async () => {
+    expect(planted.hits.length).toBeGreaterThan(2);
+    const { found, canaries } = await run((all) => all);
+    expect(canaries).toBeGreaterThan(0);
+    for (const index of found) expect(nextPrime(start + index) - start - index).toBeGreaterThanOrEqual(500n);
+  });
+
+  test('that finds nothing any more is not used, and nothing of what it did counts', async () => {
+    await expect(run(() => [])).rejects.toThrow(/missed what is known to be/);
+  });
+
+  test('that loses a single one is found out as well', async () => {
+    await expect(run((all) => all.slice(1))).rejects.toThrow(/missed what is known to be/);
+  });
+
+  test('is tried in every search', async () => {
+    const engine = new Engine([device]);
+    try {
+      const found: Gap[] = [];
+      const request = { ...numbers, leastGap: 300, window: 2 ** 14 };
+      for await (const gap of searchGaps(request, { engine })) found.push(gap);
+      expect(engine.devices[0]!.canaries).toBeGreaterThan(0);
+      expect(found.length).toBeGreaterThan(3);
+      for (const { index, offset, start: p, end } of found) {
+        expect([offset, p, end]).toEqual([index, start + index, nextPrime(p)]);
+        expect(isProbablePrime(p) && end - p >= 300n).toBe(true);
+      }
+    } finally {
+      await engine.close();
+    }
+  });
+});
+
+test('memory is taken for each slot once, and all of it is given back', async () => {
+  const device = await openDevice('wasm');
+  const [live, sizes] = [new Set<object>(), [] as number[]];
+  const alloc = device.alloc.bind(device);
+  device.alloc = async (bytes) => {
+    const buffer = await alloc(bytes);
+    const free = buffer.free.bind(buffer);
+    live.add(buffer);
+    sizes.push(bytes);
+    buffer.free = () => {
+      live.delete(buffer);
+      free();
+    };
+    return buffer;
+  };
+  const engine = new Engine([device], { streams: 2, slots: 2 });
+  try {
+    const pieces: bigint[] = [];
+    const flow = gapFlow(numbers, { window: 2 ** 12, depth: 2, onPiece: ({ piece }) => pieces.push(piece.start) });
+    for await (const _ of search(flow, { engine, space: numbers.length }));
+    expect(pieces.length).toBeGreaterThan(8);
+    // The primes and their strokes once; five buffers and a ring for each slot.
+    expect(sizes).toHaveLength(2 + 4 * 6);
+  } finally {
+    await engine.close();
+  }
+  expect(live.size).toBe(0);
+  await device.close();
+});
+
+describe('the referee', () => {
+  test('answers from other threads, while this one goes on', async () => {
+    const referee = new Referee(2);
+    try {
+      let turns = 0;
+      const clock = setInterval(() => turns++, 0);
+      // Of 600 bits: tens of milliseconds and more.
+      const questions = [3n ** 380n, 3n ** 380n + 1001n, 5n ** 259n].map((n) =>
+        referee.ask('primesAround', n - (n & 1n)),
+      );
+      const [first] = await Promise.all(questions);
+      clearInterval(clock);
+      expect(first!.end).toBe(nextPrime(3n ** 380n - 1n));
+      expect(turns).toBeGreaterThan(0);
+    } finally {
+      referee.close();
+    }
+  });
+
+  test('says why it cannot, and when it is over', async () => {
+    const referee = new Referee(1);
+    await expect(referee.ask('gapAt', 5 as unknown as bigint)).rejects.toThrow(/could not be checked: TypeError/);
+    expect(await referee.ask('gapAt', 7n)).toMatchObject({ end: 11n });
+    const late = referee.ask('primesAround', 2n ** 2000n);
+    referee.close();
+    await expect(late).rejects.toThrow(/the search is over/);
+  });
+});

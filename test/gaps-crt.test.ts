@@ -1,0 +1,134 @@
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Device } from '../src/device/device.js';
+import { listDevices, openDevice } from '../src/device/registry.js';
+import { Engine, type EngineOptions, search } from '../src/engine/index.js';
+import { chineseSet, type Intervals, intervalsOf, struckOut } from '../src/workload/gaps/chinese-set.js';
+import { intervalFlow } from '../src/workload/gaps/interval-flow.js';
+import { searchIntervals } from '../src/workload/gaps/interval-search.js';
+import { isProbablePrime, nextPrime } from '../src/workload/gaps/reference-primes.js';
+
+/** Intervals that repeat with a primorial (`--crt`), on every device that is here. */
+const names = ['native', 'wasm', 'cuda', 'opencl', 'webgpu'];
+const cacheDirectory = await mkdtemp(join(tmpdir(), 'millrace-test-'));
+process.env.MILLRACE_CACHE_DIR = cacheDirectory;
+process.env.POCL_CACHE_DIR = join(cacheDirectory, 'pocl');
+afterAll(() => rm(cacheDirectory, { recursive: true, force: true }));
+const { absent } = await listDevices();
+
+const sets = JSON.parse(readFileSync(new URL('data/gaps/chinese_sets.json', import.meta.url), 'utf8')) as {
+  file: string;
+  n_primes: number;
+  size: number;
+  n_candidates: number;
+  counted: number;
+  primorial_bits: number;
+  offset: string;
+}[];
+const fileOf = (n_primes: number, size: number, n_candidates: number, offset: string) =>
+  `|== ChineseSet ==|\nn_primes:    ${n_primes}\nsize:        ${size}\nn_candidates: ${n_candidates}\noffset:      ${offset}\n`;
+
+describe('sets in files', () => {
+  test.each(sets)('$file', ({ n_primes, size, n_candidates, counted, primorial_bits, offset }) => {
+    const set = chineseSet(fileOf(n_primes, size, n_candidates, offset));
+    expect(set.primorial.toString(2)).toHaveLength(primorial_bits);
+    const left = struckOut(set, Math.ceil((size + 1) / 2)).filter((isStruck) => isStruck === 0).length;
+    // The places are those of the file and at most one beside it.
+    expect([counted, counted + 1]).toContain(left);
+  });
+
+  test('what is none', () => {
+    const good = fileOf(5, 100, 20, '77');
+    expect(chineseSet(good)).toMatchObject({ primes: 5, size: 100, offset: 76n, primorial: 2310n });
+    expect(() => chineseSet(good.replace('|==', '=='))).toThrow(/heading/);
+    expect(() => chineseSet(good.replace('size', 'length'))).toThrow(/no size/);
+    expect(() => chineseSet(fileOf(5, 100, 20, '2310'))).toThrow(/below the primorial/);
+    expect(() => intervalsOf(chineseSet(good), { start: 10_000n, length: 2000n }, 20)).toThrow(/no interval/);
+  });
+});
+
+const set = chineseSet(fileOf(6, 160, 0, '1327'));
+/** Of 64 bits, so that compilers take little time. */
+const range = { start: 0xd5ca_da15_b5b6_6983n, length: 30_030n * 3001n };
+const intervals = intervalsOf(set, range, 120);
+
+/** Those without a prime, one number after the other. */
+function expectedHits({ first, step, length }: Intervals, count: number): bigint[] {
+  const isEmpty = (k: number) => {
+    const base = first + BigInt(k) * step;
+    return Array.from({ length: length / 2 }, (_, i) => base + BigInt(2 * i + 1)).every((n) => !isProbablePrime(n));
+  };
+  return Array.from({ length: count }, (_, k) => k)
+    .filter(isEmpty)
+    .map(BigInt);
+}
+const COUNT = 600;
+const expected = expectedHits(intervals, COUNT);
+
+test('the intervals themselves', () => {
+  expect(intervals).toMatchObject({ step: 30_030n, length: 120 });
+  expect(intervals.first % 30_030n).toBe(1326n);
+  expect(intervals.first).toBeGreaterThan(range.start);
+  expect(intervals.first + intervals.count * intervals.step).toBeLessThanOrEqual(range.start + range.length);
+  expect(expected.length).toBeGreaterThan(10);
+  expect(expected.length).toBeLessThan(COUNT / 2);
+});
+
+describe.each(names)('%s', (name) => {
+  const missing = absent.find(({ id }) => id === name);
+  let device: Device | undefined;
+  beforeAll(async () => {
+    if (!missing) device = await openDevice(name);
+  });
+  afterAll(() => device?.close());
+
+  test('every interval without a prime, with few primes and with many', { timeout: 120_000 }, async (ctx) => {
+    if (missing) return ctx.skip(missing.reason);
+    const ways: [number, EngineOptions][] = [
+      [200, {}],
+      [0, { streams: 1, slots: 1 }],
+      [6542, { streams: 3 }],
+    ];
+    for (const [primes, options] of ways) {
+      const engine = new Engine([device!], options);
+      try {
+        const found: bigint[] = [];
+        const flow = intervalFlow(set, intervals, { primes });
+        for await (const { index } of search(flow, { engine, space: COUNT })) found.push(index);
+        expect(found, `${primes} primes`).toEqual(expected);
+      } finally {
+        await engine.close();
+      }
+    }
+  });
+});
+
+test('the gaps around them, of 320 bits and checked', { timeout: 120_000 }, async (ctx) => {
+  const missing = absent.find(({ id }) => id === 'native');
+  if (missing) return ctx.skip(missing.reason);
+  const { n_primes, size, n_candidates, offset } = sets.find(({ file }) => file.includes('64s'))!;
+  const long = chineseSet(fileOf(n_primes, size, n_candidates, offset));
+  const start = 0x8f20eb9cdb6ac2efee61f2cba1a68e298919804f05e82ac5e67359218b10c39en << 64n;
+  const all = intervalsOf(long, { start, length: 1n << 64n }, 900);
+  expect(all.length).toBe(904);
+  const device = await openDevice('native');
+  const engine = new Engine([device]);
+  try {
+    const found = [];
+    const some = { ...all, count: 256n };
+    for await (const gap of searchIntervals({ set: long, intervals: some, start }, { engine })) found.push(gap);
+    expect(found.map(({ index }) => index)).toEqual(expectedHits(all, 256));
+    for (const { start: p, end, offset: adder } of found) {
+      expect(end - p).toBeGreaterThanOrEqual(904n);
+      expect(nextPrime(p)).toBe(end);
+      expect(start + adder).toBe(p);
+    }
+    expect(engine.devices[0]?.canaries).toBeGreaterThan(0);
+  } finally {
+    await engine.close();
+    await device.close();
+  }
+});

@@ -1,0 +1,194 @@
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { JobSummary } from '../src/store/index.js';
+import { Ledger } from '../src/store/ledger.js';
+import { extentOf } from '../src/workload/words/extent.js';
+import { requestOf } from '../src/workload/words/request.js';
+import { cleanEnvironment, main, millrace, type Started, start } from './command-line.js';
+
+/** The workloads' long commands: stopped, killed, gone on with. What was done is never done again. */
+let folder = '';
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'millrace-commands-'));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Each has a data directory of its own, with one job. */
+const placeOf = (name: string) => {
+  const place = join(folder, name);
+  mkdirSync(place, { recursive: true });
+  const options = { cwd: place, env: { MILLRACE_DATA_DIR: join(place, 'data') } };
+  const job = (): JobSummary | undefined => {
+    const ledger = new Ledger(join(place, 'data'));
+    try {
+      const [found, ...others] = ledger.jobs();
+      expect([ledger.notices(), others]).toEqual([[], []]);
+      return found;
+    } finally {
+      ledger.close();
+    }
+  };
+  /** The job in the ledger, once it is such a one. */
+  const until = async ({ until: heard, ended }: Started, what: (job: JobSummary) => boolean): Promise<void> => {
+    await heard(({ event }) => event === 'job');
+    let isOver = false;
+    void ended.finally(() => {
+      isOver = true;
+    });
+    for (let now = job(); !(now && what(now)); now = job()) {
+      if (isOver) throw new Error(`it has ended: ${JSON.stringify((await ended).events.slice(-3))}`);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  };
+  return { place, options, job, until };
+};
+const sum = (job: JobSummary | undefined): bigint => job?.done ?? -1n;
+
+describe('block solve', () => {
+  const data = new URL('./data/block/', import.meta.url);
+  const text = (name: string): string[] => readFileSync(new URL(name, data), 'latin1').trimEnd().split('\n');
+  /** The first of five whose nonces are small, and one with 5 million to try before it. */
+  const [, ...few] = text('synthetic/easy01.in');
+  const easy = few.slice(0, 5 + Number(few[4]));
+  const solved = `2\n${text('synthetic/easy01.out')[1]}\n${text('mainnet/signet-0.out')[1]}\n`;
+
+  it('is stopped, killed, and goes on to the same file; answers that were found are kept', async () => {
+    const { place, options, job, until } = placeOf('block');
+    writeFileSync(join(place, 'two.in'), `${['2', ...easy, ...text('mainnet/signet-0.in').slice(1)].join('\n')}\n`);
+    const solve = (...args: string[]) => start(['block', 'solve', 'two.in', 'two.out', '--json', ...args], options);
+    // Slow enough to be met at work wherever this runs.
+    const first = solve('--device', 'interpreter');
+    await first.until(({ event }) => event === 'block');
+    await until(first, ({ done }) => done > 0n);
+    first.child.kill('SIGINT');
+    const stopped = await first.ended;
+    expect(stopped).toMatchObject({ status: 2, signal: null });
+    expect(stopped.events.at(-1)).toMatchObject({ exit: 2, job: job()?.job.id, blocks: 2, solved: 1 });
+    expect(job()?.job).toMatchObject({ state: 'open', reason: 'stopped' });
+    expect(() => statSync(join(place, 'two.out'))).toThrow('ENOENT');
+
+    const after = sum(job());
+    const second = solve('--device', 'interpreter');
+    await until(second, ({ done }) => done > after);
+    second.child.kill('SIGKILL');
+    await second.ended;
+    const before = sum(job());
+    expect(before).toBeGreaterThan(after);
+
+    const { status, events } = await solve('--device', 'wasm').ended;
+    expect(status).toBe(0);
+    expect(readFileSync(join(place, 'two.out'), 'latin1')).toBe(solved);
+    const told = events.filter(({ event }) => event === 'block');
+    expect(told.find(({ block }) => block === 1)).toMatchObject({ tried: 0 });
+    expect(events.find(({ event }) => event === 'job')).toMatchObject({ isResumed: true, done: Number(before) });
+    // The ledger refuses what is done twice, so that all that was tried is new.
+    expect(sum(job())).toBe(before + BigInt(Number(events.at(-1)?.tried)));
+    expect(job()?.job.state).toBe('answered');
+  });
+
+  it('leaves no job behind when it is over at once, or where nothing is to be kept', () => {
+    const { place, options, job } = placeOf('at-once');
+    writeFileSync(join(place, 'one.in'), `1\n${easy.join('\n')}\n`);
+    const args = ['block', 'solve', 'one.in', 'one.out', '--device', 'interpreter', '--json'];
+    const { status, events } = millrace([...args, '--no-ledger'], options);
+    expect([status, events.some(({ event }) => event === 'job')]).toEqual([0, false]);
+    expect(() => statSync(join(place, 'data'))).toThrow('ENOENT');
+    // With --fresh it is booked at once, and is over.
+    expect(millrace([...args, '--fresh'], options).status).toBe(0);
+    expect(job()).toMatchObject({ job: { state: 'answered', command: 'block solve' } });
+  });
+});
+
+describe('words -o FILE', () => {
+  it('goes on after a full disk, to the byte', (ctx) => {
+    if (process.platform !== 'linux') return ctx.skip('ulimit -f in blocks of 1024 bytes');
+    const { place, options, job } = placeOf('full');
+    const args = ['words', '?l?l?l?l?l?l', '--limit', '500000', '-o', 'out'];
+    const env = { ...cleanEnvironment(), ...options.env };
+    // SIGXFSZ is ignored, so that the write fails instead, in the middle of a word.
+    const line = `trap '' XFSZ; ulimit -f 3000; exec "$0" "$@"`;
+    const full = spawnSync('bash', ['-c', line, process.execPath, main, ...args], {
+      cwd: place,
+      env,
+      encoding: 'utf8',
+    });
+    expect([full.status, full.stdout]).toEqual([74, '']);
+    const reached = job();
+    expect(reached).toMatchObject({ job: { state: 'open', reason: expect.stringContaining('cannot write') } });
+    expect(reached?.done).toBeGreaterThan(0n);
+    expect(BigInt(statSync(join(place, 'out')).size)).toBe(7n * sum(reached));
+    expect(millrace(['jobs', 'resume', 'last'], options)).toMatchObject({ status: 0, stdout: '' });
+    expect(job()).toMatchObject({ done: 500_000n, job: { state: 'complete', id: reached?.job.id } });
+    const digest = millrace(['words', '?l?l?l?l?l?l', '--limit', '500000', '--digest']).stdout.trim();
+    expect(
+      createHash('sha256')
+        .update(readFileSync(join(place, 'out')))
+        .digest('hex'),
+    ).toBe(digest);
+  });
+
+  it('goes on after SIGKILL from what is safe; a file that is not what it was is begun anew', async () => {
+    const { place, options, job, until } = placeOf('killed');
+    const file = join(place, 'out');
+    // Characters of several lengths: the host makes them, one by one.
+    const [mask, one] = ['?1?1?1?1?1?1?1?1?1?1?1?1?1?1?1?1?1?1?1?1', 'abcd€'];
+    const write = () => start(['words', '-1', one, mask, '--utf8', '-o', 'out', '--json'], options);
+    const { space } = requestOf(mask, { charset1: one, utf8: true, order: 'canonical', format: 'newline' });
+    const bytesOf = (words: bigint): number => Number(extentOf(space, 0n, words, 1));
+    /** Killed when more is safe than before; gives how many words are. */
+    const killed = async (): Promise<bigint> => {
+      const before = sum(job());
+      const run = write();
+      await until(run, ({ done }) => done > 0n && done > before);
+      run.child.kill('SIGKILL');
+      expect((await run.ended).signal).toBe('SIGKILL');
+      return sum(job());
+    };
+    const first = await killed();
+    expect(statSync(file).size).toBeGreaterThanOrEqual(bytesOf(first));
+    // Half a word, as a kill may leave it, and rubbish: gone when it goes on.
+    writeFileSync(file, 'rubbish', { flag: 'a' });
+    const second = await killed();
+    expect(second).toBeGreaterThan(first);
+    const bytes = readFileSync(file, 'latin1');
+    const around = (words: bigint): [bigint, string] => [
+      words - 2n,
+      bytes.slice(bytesOf(words - 2n), bytesOf(words + 2n)),
+    ];
+    for (const [from, text] of [first, second].map(around)) {
+      const wanted = [0n, 1n, 2n, 3n].map((at) => `${space.wordAt(from + at)}\n`).join('');
+      expect(text).toBe(wanted.slice(0, text.length));
+    }
+    truncateSync(file, bytesOf(second) - 1);
+    const anew = write();
+    const told = await anew.until(({ event }) => event === 'job');
+    expect(told).toMatchObject({ isResumed: false, done: 0 });
+    anew.child.kill('SIGKILL');
+    await anew.ended;
+  });
+});
+
+it('uhash mine goes on after SIGKILL, and tells every proof once, in order', async (ctx) => {
+  if (process.env.MILLRACE_LONG !== '1') return ctx.skip('5 s of compiling: npm run test:long');
+  const { place, options, job } = placeOf('mine');
+  const args = ['uhash', 'mine', '--challenge', '00ff', '-d', '3', '--batch-size', '3', '--max-batches', '14'];
+  const mine = (...more: string[]) =>
+    start([...args, '--device', 'wasm', '--threads', '1', '--json', ...more], options);
+  // It is killed by what it starts for its first proof, and does not end before that has: so never too late.
+  writeFileSync(join(place, 'kill'), '#!/bin/sh\nkill -KILL $PPID\n', { mode: 0o755 });
+  expect((await mine('--on-hit', './kill').ended).signal).toBe('SIGKILL');
+  const before = job();
+  expect(before).toMatchObject({ job: { state: 'running' }, isRunning: false });
+  expect(before?.hits).toBeGreaterThan(0);
+  const { status, events } = await mine().ended;
+  expect(status).toBe(0);
+  expect(events.at(-1)?.hashes_total).toBe(42 - Number(sum(before)));
+  expect(job()).toMatchObject({ done: 42n, job: { state: 'complete', id: before?.job.id } });
+  const nonces = events.flatMap(({ event, nonce }) => (event === 'proof_found' ? Number(nonce) : []));
+  // As reference.ts finds them, which takes it some seconds.
+  expect(nonces).toEqual([10, 11, 12, 21, 22]);
+});

@@ -1,0 +1,210 @@
+import { describe, expect, test } from 'vitest';
+import { Engine, type Nature, virtualDevices } from '../src/engine/index.js';
+import { LINE_SCHEMES, parseEndpoint } from '../src/network/endpoint.js';
+import { Miner } from '../src/workload/block/mining/miner.js';
+import { Pools } from '../src/workload/block/mining/pools.js';
+import { device, hasty, methods, mine, pool } from './network/rig.js';
+
+/** Mining for pools on loopback that recompute every share with code of their own. */
+
+describe('shares', () => {
+  test('are all taken: none twice, versions within the mask, the header recomputed by the pool', async () => {
+    const server = await pool();
+    const { miner, until, stop } = mine([server.url]);
+    await until(() => miner.tally.counts.accepted >= 20);
+    await stop();
+    expect(server.refused).toEqual([]);
+    expect(new Set(server.accepted.map(({ hash }) => hash)).size).toBe(server.accepted.length);
+    expect(miner.tally.counts.rejected + miner.tally.counts.stale).toBe(0);
+    expect(methods(server).slice(0, 4)).toEqual([
+      'mining.configure',
+      'mining.subscribe',
+      'mining.extranonce.subscribe',
+      'mining.authorize',
+    ]);
+  });
+
+  test.each([
+    ['without version rolling, by a pool that does not know it', undefined, 6],
+    ['with two free bits and one byte of extranonce', 0x00006000, 1],
+    ['with no extranonce at all', 0x1fffe000, 0],
+  ])('%s', async (_, mask, size) => {
+    const server = await pool();
+    server.mask = mask;
+    server.size = size;
+    const { stop } = mine([server.url]);
+    await server.until(() => server.accepted.length >= 5);
+    await stop();
+    expect(server.refused).toEqual([]);
+    const wanted = mask === undefined ? 5 : 6;
+    const submits = server.lines.filter(({ method }) => method === 'mining.submit');
+    expect(submits.every(({ params }) => params?.length === wanted)).toBe(true);
+  });
+
+  test('of a pool that closes the connection on mining.configure', async () => {
+    const server = await pool();
+    server.mask = undefined;
+    server.misdeed = ({ method }, client) => {
+      if (method === 'mining.configure') client.socket.destroy();
+      return method === 'mining.configure';
+    };
+    const { told, stop } = mine([server.url]);
+    await server.until(() => server.accepted.length >= 3);
+    await stop();
+    expect(server.refused).toEqual([]);
+    expect(told.join('\n')).toContain('going on without version rolling');
+    expect(methods(server).filter((one) => one === 'mining.configure')).toHaveLength(1);
+  });
+
+  test('are of the difficulty of their job: 0.001, a million, fractions', async () => {
+    const server = await pool();
+    const { stop } = mine([server.url]);
+    await server.until(() => server.accepted.length >= 2);
+    server.setDifficulty('1000000');
+    server.send();
+    server.setDifficulty('0.001');
+    server.send();
+    server.setDifficulty('0.00000123456');
+    const { id } = server.send();
+    await server.until(() => server.accepted.filter(({ job }) => job === id).length >= 5);
+    await stop();
+    // An old share may have been on its way when its job ended; a wrong target would be another word.
+    expect(server.refused.filter((why) => why !== 'Job not found')).toEqual([]);
+  });
+
+  test('go on where they were when a job is sent twice', async () => {
+    const server = await pool();
+    const { stop } = mine([server.url]);
+    for (let again = 1; again <= 5; again++) {
+      await server.until(() => server.accepted.length >= 4 * again);
+      for (const client of server.clients) server.notify(client, server.current!, false);
+    }
+    await stop();
+    expect(server.refused).toEqual([]);
+  });
+});
+
+describe('several devices', () => {
+  async function withDevices(natures: readonly Nature[], use: (engine: Engine) => Promise<void>): Promise<void> {
+    const own = new Engine(virtualDevices(device, natures), { streams: 1, slots: 2 });
+    try {
+      await use(own);
+    } finally {
+      await own.close();
+    }
+  }
+
+  test('never try the same header: all of them work, and no share comes twice', async () => {
+    const server = await pool();
+    await withDevices([{}, {}, {}], async (own) => {
+      const { until, miner, stop } = mine([server.url], {}, {}, own);
+      await until(() => miner.tally.counts.accepted >= 30 && own.devices.every(({ items }) => items > 0n));
+      await stop();
+    });
+    expect(server.refused).toEqual([]);
+    expect(new Set(server.accepted.map(({ hash }) => hash)).size).toBe(server.accepted.length);
+  });
+
+  test('one that lies is found out: nothing of it is sent, and the others go on', async () => {
+    const server = await pool();
+    await withDevices([{ liesAt: 2 }, {}], async (own) => {
+      const { until, miner, stop } = mine([server.url], {}, {}, own);
+      await until(() => own.devices.some(({ fault }) => fault !== undefined) && miner.tally.counts.accepted >= 5);
+      await stop();
+      const [liar, honest] = own.devices;
+      expect(liar!.wrong).toBeGreaterThanOrEqual(3);
+      expect([honest!.wrong, honest!.fault]).toEqual([0, undefined]);
+    });
+    expect(server.refused).toEqual([]);
+  });
+});
+
+test('with no device left it ends, and says which and why', async () => {
+  const server = await pool();
+  const own = new Engine(virtualDevices(device, [{ liesAt: 2 }]), { streams: 1, slots: 2 });
+  const pools = [{ endpoint: parseEndpoint(server.url, LINE_SCHEMES), user: 'worker', password: 'x' }];
+  const source = new Pools({ pools, agent: 'test', mask: 0, clock: hasty });
+  const { signal } = new AbortController();
+  await expect(new Miner(own, source, { signal }).run()).rejects.toThrow(/virtual:0/);
+  await own.close();
+  expect(server.refused).toEqual([]);
+});
+
+describe('a new job', () => {
+  test('with clean_jobs: nothing of an old one is sent after it was heard', async () => {
+    const server = await pool();
+    const { miner, stop } = mine([server.url]);
+    await server.until(() => server.accepted.length >= 1);
+    /** Jobs that the client knows to be over: it has answered what was sent after the new one. */
+    const over = new Set<string>();
+    const late: string[] = [];
+    server.misdeed = ({ id, method, params }) => {
+      const [, job = ''] = (params ?? []) as string[];
+      if (method === 'mining.submit' && over.has(job)) late.push(job);
+      if (method === undefined && typeof id === 'string') for (const one of id.split(',')) over.add(one);
+      return method === undefined;
+    };
+    const jobs: string[] = [];
+    for (let n = 0; n < 30; n++) {
+      const old = server.current!.id;
+      jobs.push(old);
+      server.send(true);
+      for (const client of server.clients) client.send({ id: old, method: 'client.get_version', params: [] });
+      // Half of them come while the one before is only just begun.
+      if (n % 2 === 0) await server.until(() => over.has(old));
+      else await server.until(() => server.accepted.some(({ job }) => job === server.current!.id));
+    }
+    await server.until(() => jobs.every((job) => over.has(job)));
+    await server.until(() => server.accepted.some(({ job }) => job === server.current!.id));
+    await stop();
+    expect(late).toEqual([]);
+    expect(server.refused.filter((why) => why !== 'Job not found')).toEqual([]);
+    expect(miner.tally.switchMs).toBeGreaterThan(0);
+  });
+
+  test('without it: shares of the old one still count', async () => {
+    const server = await pool();
+    const { stop } = mine([server.url]);
+    await server.until(() => server.accepted.length >= 2);
+    for (let n = 0; n < 10; n++) {
+      const { id } = server.send(false);
+      await server.until(() => server.accepted.some(({ job }) => job === id));
+    }
+    await stop();
+    expect(server.refused).toEqual([]);
+  });
+
+  test('brings the extranonce that was set before it, of another size', async () => {
+    const server = await pool();
+    const { stop } = mine([server.url]);
+    await server.until(() => server.accepted.length >= 1);
+    for (const [extranonce1, size] of [
+      ['aabb', 8],
+      ['', 2],
+      ['00112233445566778899', 3],
+    ] as const) {
+      [server.extranonce1, server.size] = [extranonce1, size];
+      for (const client of server.clients)
+        client.send({ id: null, method: 'mining.set_extranonce', params: [extranonce1, size] });
+      const { id } = server.send(false);
+      await server.until(() => server.accepted.some(({ job }) => job === id));
+    }
+    await stop();
+    expect(server.refused).toEqual([]);
+    expect(new Set(server.accepted.map(({ extranonce2 }) => extranonce2.length))).toEqual(new Set([8, 16, 4, 6]));
+  });
+
+  test('a new version mask counts at once', async () => {
+    const server = await pool();
+    const { stop } = mine([server.url]);
+    await server.until(() => server.accepted.length >= 1);
+    const before = server.accepted.length;
+    for (const client of server.clients) client.send({ method: 'mining.set_version_mask', params: ['00c00000'] });
+    await server.until(() => server.accepted.slice(before).some(({ version }) => (version & 0x00c00000) !== 0));
+    await stop();
+    // The pool's own mask was the wider one all the time.
+    const last = server.accepted.at(-1)!;
+    expect((last.version & ~0x00c00000) >>> 0).toBe(0x20000000);
+    expect(server.refused).toEqual([]);
+  });
+});

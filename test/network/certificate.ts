@@ -1,0 +1,20 @@
+/** For a server on loopback, signed by itself, good until 2126. The key guards nothing: it is here for all to read. */
+export const key = `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg+LJ3jbJL7xUmsyYl
+LxqJ3WaV5Zq0eNiZSYh2TlqeMfahRANCAASVqglTdQLQY8tC5BrTwXeWdIJWjijG
+hcq+614iXUutReSDqbNOIVpT/2bDlsqyjS8xhCexjLgF4Ug101pOS77Q
+-----END PRIVATE KEY-----
+`;
+
+export const cert = `-----BEGIN CERTIFICATE-----
+MIIBmzCCAUGgAwIBAgIUBhzCfo3qEHnFK2eb6lpYel/uFmkwCgYIKoZIzj0EAwIw
+FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTExNTE4NDk1MFoYDzIxMjYxMDIy
+MTg0OTUwWjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjO
+PQMBBwNCAASVqglTdQLQY8tC5BrTwXeWdIJWjijGhcq+614iXUutReSDqbNOIVpT
+/2bDlsqyjS8xhCexjLgF4Ug101pOS77Qo28wbTAdBgNVHQ4EFgQUjxc9qBzPMis9
+qjh/CevHucZLaJkwHwYDVR0jBBgwFoAUjxc9qBzPMis9qjh/CevHucZLaJkwDwYD
+VR0TAQH/BAUwAwEB/zAaBgNVHREEEzARgglsb2NhbGhvc3SHBH8AAAEwCgYIKoZI
+zj0EAwIDSAAwRQIgJKUtcPe98dzPQiMIw1CV/ERq/KJnnYpg8uVF1zHFDzcCIQD3
+GG0k4NEKH6xlJVQeyzIXJIKx8cj+O3m9tcWU1Suv+g==
+-----END CERTIFICATE-----
+`;

@@ -1,0 +1,94 @@
+import { afterAll, beforeAll, onTestFinished } from 'vitest';
+import type { Device } from '../../src/device/device.js';
+import { openDevice } from '../../src/device/registry.js';
+import { Engine } from '../../src/engine/index.js';
+import { LINE_SCHEMES, parseEndpoint } from '../../src/network/endpoint.js';
+import { type Clock, realClock } from '../../src/network/failover.js';
+import { Miner, type MinerOptions } from '../../src/workload/block/mining/miner.js';
+import { Pools, type PoolsOptions } from '../../src/workload/block/mining/pools.js';
+import { PoolServer } from './pool-server.js';
+
+/** Mining for pools on loopback, on a device that all tests of a file share. */
+
+/** Waits are short: what is tested is what happens after them. */
+export const hasty: Clock = {
+  now: () => performance.now(),
+  wait: (ms, signal) => realClock.wait(Math.min(ms, 5), signal),
+};
+/** A share for every 8,600 hashes. */
+export const EASY = '0.000002';
+
+export let device: Device;
+export let engine: Engine;
+beforeAll(async () => {
+  device = await openDevice('wasm', { threads: 1 });
+  engine = new Engine([device], { streams: 1, slots: 2 });
+});
+afterAll(async () => {
+  await engine.close();
+  await device.close();
+});
+
+/** A pool with easy shares, until the test is over. */
+export async function pool(): Promise<PoolServer> {
+  const server = await new PoolServer().listen();
+  server.difficulty = EASY;
+  onTestFinished(() => server.close());
+  return server;
+}
+
+export interface Mining {
+  readonly miner: Miner;
+  readonly told: string[];
+  readonly log: string[];
+  /** Resolves as soon as something is so, which is looked at with every answer. */
+  until(isSo: () => boolean): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Mines until it is stopped, or the test is over. */
+export function mine(
+  urls: readonly string[],
+  options: Partial<PoolsOptions> = {},
+  more: Partial<MinerOptions> = {},
+  where = engine,
+): Mining {
+  const stop = new AbortController();
+  const [told, log]: [string[], string[]] = [[], []];
+  const pools = urls.map((url) => {
+    const endpoint = parseEndpoint(url, LINE_SCHEMES);
+    return { endpoint, user: endpoint.user ?? 'worker', password: endpoint.password ?? 'x' };
+  });
+  const source = new Pools({
+    pools,
+    agent: 'millrace/test',
+    mask: 0x1fffe000,
+    clock: hasty,
+    log: (text) => log.push(text),
+    ...options,
+  });
+  let wake: () => void = () => undefined;
+  const miner = new Miner(where, source, {
+    signal: stop.signal,
+    onVerdict: () => wake(),
+    onTold: ({ state, server, message }) => told.push(`${state} ${server} ${message}`),
+    ...more,
+  });
+  const running = miner.run();
+  running.catch(() => undefined);
+  const end = async (): Promise<void> => {
+    stop.abort();
+    await running;
+  };
+  onTestFinished(end);
+  const until = async (isSo: () => boolean): Promise<void> => {
+    while (!isSo()) {
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+    }
+  };
+  return { miner, told, log, until, stop: end };
+}
+
+export const methods = (server: PoolServer): (string | undefined)[] => server.lines.map(({ method }) => method);
