@@ -249,6 +249,16 @@ describe('a command with all views', () => {
     for (const { id, ts } of starts) expect(ts).toBeGreaterThanOrEqual(submits.get(id) ?? Number.POSITIVE_INFINITY);
   });
 
+  test('words: all of them are in its chunks', () => {
+    const views = ['--metrics', 'words.csv', '--trace', 'words.json'];
+    const made = millrace(['words', '?l?l?l?d', '--device', 'wasm', '--digest', ...views], { cwd: folder });
+    expect(made.status).toBe(0);
+    const [header = '', ...rows] = readFileSync(join(folder, 'words.csv'), 'utf8').trimEnd().split('\n');
+    const length = header.split(',').indexOf('chunk_len');
+    expect(rows.reduce((sum, row) => sum + Number(row.split(',')[length]), 0)).toBe(26 ** 3 * 10);
+    checkTrace(readFileSync(join(folder, 'words.json'), 'utf8'));
+  });
+
   test('words for people, on stderr', () => {
     const args = ['block', 'solve', input, 'nonces.out', '--device', 'wasm', '--threads', '1'];
     const env = { MILLRACE_METRICS: 'e.csv', QDP_ENABLE_POOL_METRICS: '1', QDP_ENABLE_OVERLAP_TRACKING: 'True' };

@@ -8,6 +8,8 @@ import { type OpeningOptions, startOpening, withOpeningOptions } from '../../con
 import { flag, options, valued, wholeNumber } from '../../console/options.js';
 import type { Ending } from '../../console/output.js';
 import { openProgress } from '../../console/progress.js';
+import { type TelemetryOptions, withTelemetryOptions } from '../../console/telemetry/options.js';
+import { startTelemetry } from '../../console/telemetry/start.js';
 import { openDevices } from '../../device/registry.js';
 import { Engine } from '../../engine/index.js';
 import { encodeRows } from './encode.js';
@@ -39,7 +41,7 @@ export function encodeCommand(): Command {
     .addOption(valued('--nulls <what>', 'what a null becomes').choices(['fill_zero', 'reject']).default('fill_zero'))
     .addOption(flag('--reverse-qubits', 'qubit 0 is the highest bit of the index, not the lowest'))
     .addOption(options.devices().default('auto', 'the best there is'));
-  withOpeningOptions(withFeedingOptions(command)).action(action(encode));
+  withTelemetryOptions(withOpeningOptions(withFeedingOptions(command))).action(action(encode));
   return withExamples(
     command,
     ['millrace encode samples.npy --qubits 16 -o states.npy'],
@@ -48,7 +50,7 @@ export function encodeCommand(): Command {
   );
 }
 
-interface EncodeCommandOptions extends OpeningOptions, FeedingOptions {
+interface EncodeCommandOptions extends OpeningOptions, FeedingOptions, TelemetryOptions {
   readonly encoding: string;
   readonly qubits?: number;
   readonly out?: string;
@@ -75,9 +77,11 @@ async function encode({ output, options: asked, args, signal }: Call<EncodeComma
     const precision = asked.dtype === undefined ? source.precision : precisionOf(asked.dtype);
     const feeding = feedingOf(asked);
     const opening = startOpening(asked, output, feeding.driver);
-    const devices = await openDevices(asked.device, opening.options);
+    const telemetry = await startTelemetry(asked, output, { name: `encode ${encoding}`, unit: 'vec' });
+    const devices = await openDevices(asked.device, { ...opening.options, ...telemetry.opening });
     const sink = asked.out === undefined ? undefined : await openSink(asked.out, shape.qubits, precision);
-    const engine = new Engine(devices, feeding.engine);
+    const engine = new Engine(devices, { ...feeding.engine, ...telemetry.engine });
+    telemetry.watch(engine, devices);
     let samples = 0;
     let isWritten = false;
     try {
@@ -123,6 +127,7 @@ async function encode({ output, options: asked, args, signal }: Call<EncodeComma
     } finally {
       if (!isWritten) await sink?.discard();
       await engine.close();
+      await telemetry.end();
       await Promise.all(devices.map((device) => device.close()));
     }
   } finally {

@@ -16,6 +16,8 @@ import { type OpeningOptions, startOpening, withOpeningOptions } from '../../con
 import { flag, options, valued, wholeNumber } from '../../console/options.js';
 import type { Ending, Output } from '../../console/output.js';
 import { preparing } from '../../console/preparation.js';
+import { type TelemetryOptions, withTelemetryOptions } from '../../console/telemetry/options.js';
+import { startTelemetry } from '../../console/telemetry/start.js';
 import { startTuning, type TuningOptions, withTuningOptions } from '../../console/tuning.js';
 import type { Device } from '../../device/device.js';
 import { openDevices } from '../../device/registry.js';
@@ -86,23 +88,25 @@ The signal USR2 pauses prove and mine, and the next one resumes them (kill -USR2
 
 function withDevices(command: Command): Command {
   const fed = withMonitorOptions(
-    withOpeningOptions(
-      withFeedingOptions(
-        command
-          .addOption(options.devices().default('auto', 'the best there is'))
-          .addOption(given.backend())
-          .addOption(
-            valued('--batch-size <n>', 'nonces of a batch, 2 MiB each (default: what suits the device)').argParser(
-              wholeNumber(1, 2 ** 20),
+    withTelemetryOptions(
+      withOpeningOptions(
+        withFeedingOptions(
+          command
+            .addOption(options.devices().default('auto', 'the best there is'))
+            .addOption(given.backend())
+            .addOption(
+              valued('--batch-size <n>', 'nonces of a batch, 2 MiB each (default: what suits the device)').argParser(
+                wholeNumber(1, 2 ** 20),
+              ),
             ),
-          ),
+        ),
       ),
     ),
   );
   return withTuningOptions(fed, 'known');
 }
 
-interface DeviceOptions extends OpeningOptions, FeedingOptions, MonitorOptions, TuningOptions {
+interface DeviceOptions extends OpeningOptions, FeedingOptions, MonitorOptions, TelemetryOptions, TuningOptions {
   readonly device: string;
   readonly backend?: string;
   readonly batchSize?: number;
@@ -217,18 +221,20 @@ async function proving(
   const { engine, driver } = feedingOf(asked);
   const { options: opened, tell } = startOpening(asked, output, driver);
   const name = asked.backend === undefined ? asked.device : (backends[asked.backend] ?? asked.backend);
-  const devices = await openDevices(name, opened);
+  const telemetry = await startTelemetry(asked, output, { name: 'uhash', unit: 'H' });
+  const devices = await openDevices(name, { ...opened, ...telemetry.opening });
   try {
     for (const { info } of devices) output.event('device', { id: info.id, name: info.name });
     const prover = createProver(devices, {
       challenge,
-      engine,
+      engine: { ...engine, ...telemetry.engine },
       ...(asked.batchSize !== undefined && { batch: asked.batchSize }),
       onPlan: (device, plan) => tellPlan(output, device, plan, asked.batchSize),
     });
     try {
       // Compilers are not part of a rate.
       await preparing(output, 'compiling', 1, () => prover.prepare(wanted));
+      telemetry.watch(prover.engine, devices);
       const booking = await openBooking<KeptProof>(call, book?.(prover), { isLate: true });
       const before = prover.hashes;
       const start = performance.now();
@@ -266,6 +272,7 @@ async function proving(
       return ending;
     } finally {
       await prover.close();
+      await telemetry.end();
     }
   } finally {
     await Promise.all(devices.map((device) => device.close()));

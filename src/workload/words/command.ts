@@ -15,6 +15,8 @@ import { type MonitorOptions, startMonitor, withMonitorOptions } from '../../con
 import { type OpeningOptions, startOpening, withOpeningOptions } from '../../console/opening.js';
 import { flag, options, valued, wholeNumber } from '../../console/options.js';
 import type { Ending } from '../../console/output.js';
+import { type TelemetryOptions, withTelemetryOptions } from '../../console/telemetry/options.js';
+import { startTelemetry } from '../../console/telemetry/start.js';
 import { startTuning, type TuningOptions, withTuningOptions } from '../../console/tuning.js';
 import type { Device } from '../../device/device.js';
 import { openDevices } from '../../device/registry.js';
@@ -75,7 +77,7 @@ export function wordsCommand(): Command {
     .addOption(options.devices())
     .addOption(flag('--async', 'several chunks at a time on each device (default)'))
     .addOption(flag('--sync', 'one chunk at a time'));
-  withTuningOptions(withMonitorOptions(withOpeningOptions(withFeedingOptions(command))), 'known');
+  withTuningOptions(withTelemetryOptions(withMonitorOptions(withOpeningOptions(withFeedingOptions(command)))), 'known');
   withBookingOptions(command, { hits: false });
   command.action(action(words, { isData: true, hasCheckpoints: ({ output }) => output !== undefined }));
   return withExamples(
@@ -87,7 +89,13 @@ export function wordsCommand(): Command {
   );
 }
 
-interface WordsOptions extends FeedingOptions, OpeningOptions, MonitorOptions, TuningOptions, BookingOptions {
+interface WordsOptions
+  extends FeedingOptions,
+    OpeningOptions,
+    MonitorOptions,
+    TuningOptions,
+    TelemetryOptions,
+    BookingOptions {
   readonly device?: string;
   readonly output?: string;
   readonly keyspace?: boolean;
@@ -143,13 +151,15 @@ async function make(call: Call<WordsOptions>, request: Request, booking: Booking
   startTuning(given, output);
   const feeding = feedingOf(pipelineOf(given));
   const opening = startOpening(given, output, feeding.driver);
+  const telemetry = await startTelemetry(given, output, { name: 'words', unit: 'words' });
   const devices: Device[] = [];
   let engine: Engine | undefined;
   const openEngine = async (): Promise<Engine> => {
     if (engine) return engine;
-    devices.push(...(await openDevices(given.device ?? 'auto', opening.options)));
+    devices.push(...(await openDevices(given.device ?? 'auto', { ...opening.options, ...telemetry.opening })));
     for (const { info } of devices) output.event('device', { id: info.id, name: info.name });
-    engine = new Engine(devices, feeding.engine);
+    engine = new Engine(devices, { ...feeding.engine, ...telemetry.engine });
+    telemetry.watch(engine, devices);
     for (const device of devices) await engine.prepare(kernelOn(device).kernel);
     return engine;
   };
@@ -215,6 +225,7 @@ async function make(call: Call<WordsOptions>, request: Request, booking: Booking
   } finally {
     monitor.end();
     await engine?.close();
+    await telemetry.end();
     await Promise.all(devices.map((device) => device.close()));
   }
 }
