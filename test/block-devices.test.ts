@@ -172,6 +172,7 @@ describe.each(names)('on %s', (name) => {
   test('rolls versions: the lowest ones first, and the header it names has the hash it names', async ({ skip }) => {
     if (missing) return skip(missing.reason);
     if (isSlow) return skip('several versions with all nonces are too many for it');
+    if (!isLong && name === 'opencl') return skip('PoCL compiles for long, and webgpu has it too: npm run test:long');
     const prefix = randomBytes(76);
     const target = 1n << 244n;
     // Versions 6 and 7 at a time; the first of the nonces that either of them solves. Or 6 alone.
