@@ -172,6 +172,8 @@ export class CudaGrids implements GridDriver<Memory, CudaProgram, CudaGrid> {
   close(grid: CudaGrid): void {
     const { memory, pinned } = this.#shop;
     if (!this.#grids.delete(grid)) return;
+    // A launch that was refused leaves what went before it: some microseconds of filling the memory that is freed here.
+    while (grid.event === undefined && !grid.stream.isIdle());
     grid.stream.destroy();
     memory.free(grid.own);
     if (grid.blockMemory) memory.free(grid.blockMemory);
