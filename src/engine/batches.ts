@@ -25,8 +25,8 @@ export type BatchOptions<Row> = Where & {
   readonly batchBytes?: number;
   /** Checks some rows of each batch before it is given. */
   readonly verify?: Verify<Row>;
-  /** How many rows of a batch are checked; default 4. The first and the last are among them. */
-  readonly samples?: number;
+  /** How many rows of a batch are checked, or who says it each time; default 4. The first and the last are among them. */
+  readonly samples?: number | (() => number);
   readonly signal?: AbortSignal;
   readonly aim?: Aim;
   /** Called each time that something counts. */
@@ -111,7 +111,7 @@ class OrderedBatches<Row> implements Batches {
     const { options, row } = this.#job;
     if (verifier.isNone) return { checked: 0 };
     const { rowBytes, samples = SAMPLES } = options;
-    const numbers = sampled(piece, samples);
+    const numbers = sampled(piece, typeof samples === 'number' ? samples : samples());
     const rows = numbers.map((at) => row(piece.start + BigInt(at), bytes.subarray(at * rowBytes, (at + 1) * rowBytes)));
     const refused = await checkAll(verifier, rows);
     if (refused === undefined) return { checked: rows.length };

@@ -198,11 +198,15 @@ type Bound<Name extends string> = Readonly<Record<Name, BoundJob>>;
 /** Items per thread of one pass: enough that starting a thread does not count. */
 const PASS_ITEMS = { gpu: 64, cpu: 256 } as const;
 
+/** Items of one pass over the whole device. */
+export function passOf({ info }: Device, programs: Readonly<Record<string, DeviceProgram>>): number {
+  const [first] = Object.values(programs);
+  return info.units * (first?.lanes ?? 1) * PASS_ITEMS[info.processor];
+}
+
 function shapeOf<Result, Name extends string>({ device, spec, programs }: ReadyFlow<Result, Name>): ChunkShape {
   const { granularity = 1, least = 1, most = MOST_ITEMS } = spec;
-  const [first] = Object.values<DeviceProgram>(programs);
-  const pass = device.info.units * (first?.lanes ?? 1) * PASS_ITEMS[device.info.processor];
-  const stride = spec.stride?.(device, programs) ?? pass;
+  const stride = spec.stride?.(device, programs) ?? passOf(device, programs);
   return { granularity, least, most, stride: Math.max(stride, granularity), batch: spec.batch };
 }
 

@@ -28,11 +28,19 @@ export class InputSource implements ChunkSource<Uint8Array> {
   #isEnded = false;
   #isReading = false;
   #failure: { readonly error: unknown } | undefined;
+  readonly #release: (rows: ArrayBufferView) => void;
   #wake: () => void = () => undefined;
 
-  constructor(given: RowsGiven, rowBytes: number, most: number) {
+  /** `release` is called with the rows of an array when nobody needs them any more. */
+  constructor(
+    given: RowsGiven,
+    rowBytes: number,
+    most: number,
+    release: (rows: ArrayBufferView) => void = () => undefined,
+  ) {
     this.#rowBytes = rowBytes;
     this.#most = most;
+    this.#release = release;
     this.#iterator = Symbol.asyncIterator in given ? given[Symbol.asyncIterator]() : given[Symbol.iterator]();
   }
 
@@ -55,7 +63,10 @@ export class InputSource implements ChunkSource<Uint8Array> {
   done(piece: Piece): void {
     this.#done = this.#done.add(rangeOf(piece));
     const done = this.#done.firstMissing(0n);
-    while (this.#arrived[0] && this.#arrived[0].start + BigInt(this.#arrived[0].rows) <= done) this.#arrived.shift();
+    for (let [first] = this.#arrived; first && first.start + BigInt(first.rows) <= done; [first] = this.#arrived) {
+      this.#arrived.shift();
+      this.#release(first.bytes);
+    }
     this.#read();
   }
 

@@ -1,4 +1,5 @@
 import type { CompileOptions } from '../../device/device.js';
+import { passOf } from '../../engine/flow.js';
 import { type Flow, flow, hitsIn, type Overflow, type Piece } from '../../engine/index.js';
 import type { Setting } from '../../engine/tune.js';
 import { headerScan } from './kernel.js';
@@ -42,8 +43,15 @@ export function nonceFlow({ prefix, target, most }: Nonces, setting: BlockSettin
     },
     granularity: perThread,
     most,
+    stride: (device, programs) => FIRST_PASSES * passOf(device, programs),
   });
 }
+
+/**
+ * What the kernel costs is known, so that the first chunk may be larger than one of a kernel that nothing is known of: 0.5
+ * ms of an H200 instead of 60 µs, which saves it the first 20 ms of 360.
+ */
+const FIRST_PASSES = 8;
 
 export interface Nonces {
   /** The first 76 bytes of the header. */

@@ -15,6 +15,7 @@ import { Engine } from '../../engine/index.js';
 import { encodeRows } from './encode.js';
 import { encodingOf, encodings, MOST_QUBITS, precisionOf, type StateShape, stateBytes } from './encoding.js';
 import { EncodeError } from './errors.js';
+import { roomsOf } from './room.js';
 import { openSink } from './sink.js';
 import { openSource, sourceEndings } from './source/source.js';
 import { checkLength } from './validate.js';
@@ -88,12 +89,15 @@ async function encode({ output, options: asked, args, signal }: Call<EncodeComma
       for (const { info } of devices) output.event('device', { id: info.id, name: info.name });
       const progress = openProgress(output);
       const begun = performance.now();
-      const made = encodeRows(source.batches(), {
+      const [device, ...more] = devices;
+      const rooms = device && more.length === 0 ? roomsOf(device) : undefined;
+      const made = encodeRows(source.batches(rooms?.take), {
         shape,
         precision,
         engine,
         devices,
         signal,
+        ...(rooms && { release: (rows) => rooms.give(rows) }),
         ...(asked.reverseQubits && { order: 'big' }),
         ...(asked.batchSize !== undefined && { batch: asked.batchSize }),
       });

@@ -16,7 +16,7 @@ export function referenceStates(
   { precision = 'f64', order = 'little' }: ReferenceOptions = {},
 ): Float64Array {
   checkBatch(shape, samples, values.length);
-  const given = Float64Array.from(values, precision === 'f32' ? Math.fround : Number);
+  const given = new Float64Array(precision === 'f32' ? new Float32Array(values) : values);
   checkValues(shape, given);
   const size = 2 ** shape.qubits * 2;
   const states = new Float64Array(samples * size);

@@ -43,9 +43,8 @@ export const rowBytesOf = ({ encoding, length }: StateShape, precision: Precisio
   encoding === 'basis' ? 4 : length * realBytes(precision);
 
 const asDoubles = (values: Values): Float64Array =>
-  values instanceof Float64Array ? values : Float64Array.from(values);
-const asFloats = (values: Values): Float32Array =>
-  values instanceof Float32Array ? values : Float32Array.from(values);
+  values instanceof Float64Array ? values : new Float64Array(values);
+const asFloats = (values: Values): Float32Array => (values instanceof Float32Array ? values : new Float32Array(values));
 
 function checkFinite({ length, qubits }: StateShape, rows: Reals, first: number): void {
   for (let at = 0; at < rows.length; at++) {

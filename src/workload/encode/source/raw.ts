@@ -1,5 +1,6 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { type Precision, realBytes } from '../encoding.js';
+import type { Room } from '../room.js';
 import { badFile, type Source, type SourceOptions, samplesAtATime } from './source.js';
 
 /** Little-endian floats and nothing else: how many make a sample is said from outside. */
@@ -44,10 +45,10 @@ export function samplesIn(stored: Stored, options: SourceOptions): Source {
     length,
     samples,
     precision,
-    async *batches() {
+    async *batches(room = ownRoom) {
       for (let first = 0; first < samples; first += atATime) {
         const count = Math.min(atATime, samples - first) * length;
-        const values = precision === 'f64' ? new Float64Array(count) : new Float32Array(count);
+        const values = await room(count, precision);
         await fill(path, file, values, from + first * length * bytes);
         yield values;
       }
@@ -56,8 +57,26 @@ export function samplesIn(stored: Stored, options: SourceOptions): Source {
   };
 }
 
+const ownRoom: Room = async (values, precision) =>
+  precision === 'f64' ? new Float64Array(values) : new Float32Array(values);
+
+/** By several threads: one copies 3 to 6 GB/s from the system's cache, a bus takes 50. */
 async function fill(path: string, file: FileHandle, into: ArrayBufferView, position: number): Promise<void> {
-  const bytes = new Uint8Array(into.buffer, into.byteOffset, into.byteLength);
+  const { buffer, byteOffset, byteLength } = into;
+  const part = Math.max(LEAST_READ, Math.ceil(byteLength / READERS));
+  const parts: Promise<void>[] = [];
+  for (let at = 0; at < byteLength; at += part) {
+    const bytes = new Uint8Array(buffer, byteOffset + at, Math.min(part, byteLength - at));
+    parts.push(read(path, file, bytes, position + at));
+  }
+  await Promise.all(parts);
+}
+
+/** As many as there are threads for files, unless told otherwise. */
+const READERS = 4;
+const LEAST_READ = 2 ** 20;
+
+async function read(path: string, file: FileHandle, bytes: Uint8Array, position: number): Promise<void> {
   for (let done = 0; done < bytes.length; ) {
     const { bytesRead } = await file.read(bytes, done, bytes.length - done, position + done);
     if (bytesRead === 0) throw badFile(path, 'it ends before its last sample', 'see that the file is whole');

@@ -2,6 +2,7 @@ import { extname } from 'node:path';
 import { MillraceError } from '../../../kernel/error.js';
 import type { Precision } from '../encoding.js';
 import { EncodeError } from '../errors.js';
+import type { Room } from '../room.js';
 import type { Values } from '../rows.js';
 
 /** Samples of one length, from a file. They are read once. */
@@ -12,8 +13,8 @@ export interface Source {
   readonly samples: number | undefined;
   /** What they are stored as. */
   readonly precision: Precision;
-  /** Arrays of whole samples, one after the other. */
-  batches(): AsyncIterable<Values>;
+  /** Arrays of whole samples, one after the other. Those that need no conversion are read into `room`, where there is one. */
+  batches(room?: Room): AsyncIterable<Values>;
   close(): Promise<void>;
 }
 
@@ -69,7 +70,7 @@ function once(source: Source, path: string): Source {
   let isRead = false;
   return {
     ...source,
-    batches: () => {
+    batches: (room) => {
       if (isRead) {
         throw new EncodeError('consumed', {
           message: 'the samples have been read already',
@@ -78,7 +79,7 @@ function once(source: Source, path: string): Source {
         });
       }
       isRead = true;
-      return source.batches();
+      return source.batches(room);
     },
   };
 }
