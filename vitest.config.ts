@@ -6,7 +6,10 @@ import { softwareVulkan } from './scripts/vulkan.mjs';
 const long = process.env.MILLRACE_LONG === '1';
 
 /** What takes longest comes first: begun last, it would run alone while the other worker has nothing to do. */
-const slow = ['conformance', 'fuzz', 'browser', 'crash', 'block-devices', 'gpu-text', 'uhash', 'block-files', 'jobs'];
+const slow = [
+  ...['conformance', 'block-files', 'block-devices', 'jobs', 'browser', 'gpu-text', 'uhash', 'run', 'words-cli', 'cli'],
+  ...['crash', 'conventions', 'terminal', 'store-faults', 'fuzz', 'gaps', 'encode-devices', 'teardown', 'uhash-cli'],
+];
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {

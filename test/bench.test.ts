@@ -1,44 +1,66 @@
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, expect, it } from 'vitest';
-import type { Figure } from '../src/bench/suite.js';
+import { committedBaselines } from '../src/bench/baseline.js';
+import type { SavedReport } from '../src/bench/saved.js';
+import { listDevices } from '../src/device/registry.js';
 import { millrace } from './command-line.js';
 
 /** `millrace bench`: its report, and that a loss is found. */
 const folder = mkdtempSync(join(tmpdir(), 'millrace-bench-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
-const bench = (...more: string[]) =>
-  millrace(['bench', 'all', 'block', '--device', 'wasm', '--threads', '1', ...more], { cwd: folder });
+const bench = (...more: string[]) => millrace(['bench', 'all', ...more], { cwd: folder });
+const wasm = ['block', '--device', 'wasm', '--threads', '1'];
+const written = (name: string): string => readFileSync(join(folder, name), 'utf8');
 
-interface Saved {
-  readonly machine: object;
-  readonly figures: Figure[];
-}
+it('saves what it tells; what has become slower since is a loss', async () => {
+  // As if it had made 10^15 hashes a second then: no noise of a machine hides that.
+  const { devices } = await listDevices();
+  const name = devices.find(({ id }) => id === 'wasm')?.name;
+  const rate = { median: 1e15, min: 1e15, max: 1e15, relative: 0 };
+  const before = { workload: 'block', name: 'SHA-256d of headers', device: 'wasm', unit: 'H', rate };
+  const then = { machine: { devices: [{ id: 'wasm', name, units: 1 }] }, figures: [before] };
+  writeFileSync(join(folder, 'then.json'), JSON.stringify(then));
 
-it('saves what it tells; what has become slower since is a loss', () => {
-  const first = bench('--json', '--save', 'now.json', '--markdown', 'now.md');
-  expect(first).toMatchObject({ status: 0, stderr: '' });
-  const saved = JSON.parse(readFileSync(join(folder, 'now.json'), 'utf8')) as Saved;
-  const [told] = first.events.filter(({ event }) => event === 'figure');
+  const files = ['--save', 'now.json', '--markdown', 'now.md', '--plot', 'now.svg'];
+  const { status, events } = bench(...wasm, '--json', ...files, '--compare', 'then.json');
+  expect(status).toBe(1);
+  const [told] = events.filter(({ event }) => event === 'figure');
   expect(told).toMatchObject({ workload: 'block', device: 'wasm', unit: 'H', runs: 5 });
-  expect(saved.figures).toHaveLength(1);
-  expect(told?.perSecond).toEqual(saved.figures[0]?.rate);
-  expect(readFileSync(join(folder, 'now.md'), 'utf8')).toMatch(/^\| block \| SHA-256d of headers \| wasm \| /m);
+  const [verdict] = events.filter(({ event }) => event === 'verdict');
+  expect(verdict).toMatchObject({ workload: 'block', device: 'wasm', before: 1e15, isLost: true });
 
-  // As if it had been a hundred times as fast: no noise of a machine hides that.
-  const faster = saved.figures.map((one) => ({
-    ...one,
-    rate: { ...one.rate, median: one.rate.median * 100, min: one.rate.min * 100, max: one.rate.max * 100 },
-  }));
-  writeFileSync(join(folder, 'then.json'), JSON.stringify({ ...saved, figures: faster }));
-  const lost = bench('--compare', 'then.json');
-  expect(lost.status).toBe(1);
-  expect(lost.stdout).toMatch(/^block +SHA-256d of headers +wasm +0\.\d\d× +LOST$/m);
+  const saved = JSON.parse(written('now.json')) as SavedReport;
+  expect(saved.figures.map((one) => one.rate)).toEqual([told?.perSecond]);
+  expect(saved.command).toMatch(/^millrace bench all block --device wasm .* --save now\.json/);
+  expect(saved.timelines[0]?.chunks.length).toBeGreaterThan(0);
+  expect(written('now.md')).toMatch(/^\| block \| SHA-256d of headers \| wasm \| /m);
+  expect(written('now.svg')).toMatch(/^<svg [\s\S]*SHA-256d of headers[\s\S]*chunks of a job/);
+});
+
+it('without a file it compares with the reports of the package, where they have such a device', () => {
+  for (const { machine, figures } of committedBaselines()) {
+    expect(machine.devices).toHaveLength(1);
+    expect(figures.length).toBeGreaterThan(0);
+  }
+  // The interpreter has no figures at all, so that this takes no time.
+  const { status, events } = bench('gaps', '--device', 'interpreter', '--json', '--compare');
+  expect(status).toBe(0);
+  expect(events.filter(({ event }) => event === 'no-figure')).not.toEqual([]);
+  expect(events.find(({ event }) => event === 'warning')?.message).toMatch('nothing to compare');
 });
 
 it('refuses figures that are none before anything is measured', () => {
   writeFileSync(join(folder, 'none.json'), '{}');
-  expect(bench('--compare', 'none.json')).toMatchObject({ status: 64, stdout: '' });
-  expect(bench('--compare', 'missing.json')).toMatchObject({ status: 64, stdout: '' });
+  expect(bench(...wasm, '--compare', 'none.json')).toMatchObject({ status: 64, stdout: '' });
+  expect(bench(...wasm, '--compare', 'missing.json')).toMatchObject({ status: 64, stdout: '' });
+});
+
+it('the documents are what the committed reports give', () => {
+  const script = fileURLToPath(new URL('../scripts/performance.mjs', import.meta.url));
+  const { status, stdout } = spawnSync(process.execPath, [script, '--check'], { encoding: 'utf8' });
+  expect({ status, stdout }).toEqual({ status: 0, stdout: '' });
 });

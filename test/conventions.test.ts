@@ -7,20 +7,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { program } from '../src/cli/program.js';
 import { cleanEnvironment, interrupted, main, millrace } from './command-line.js';
 import { eventsOf, schema, wholeEventsIn } from './events.js';
+import { zerosFile } from './zeros.js';
 
 /** What every command has in common: options, settings, events, endings. */
 let folder = '';
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'millrace-conventions-'));
-  writeFileSync(
-    join(folder, 'job.mjs'),
-    `import { items, sha256, u32, when } from 'millrace';
-const kernel = items('zeros', { hit: { n: u32 } }, ({ index, emit }) => {
-  when(sha256.hash([index.lo])[0].clz().ge(16), () => emit({ n: index.lo }));
-});
-export default { kernel, space: 2n ** 40n };
-`,
-  );
+  writeFileSync(join(folder, 'job.mjs'), zerosFile(16));
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -60,7 +53,7 @@ describe('settings', () => {
     return { XDG_CONFIG_HOME: home };
   };
   const target = (args: readonly string[], env: NodeJS.ProcessEnv): unknown => {
-    const { status, stdout } = millrace(['kernel', 'show', 'block', '--json', ...args], { env });
+    const { status, stdout } = millrace(['kernel', 'show', 'words', '--json', ...args], { env });
     return status === 0 ? eventsOf(stdout).at(-1)?.target : status;
   };
 

@@ -179,6 +179,10 @@ describe('Arrow', () => {
   test('nulls become zeros, or an error', async () => {
     const path = await fileOf('nulls.arrow', listOf([[1, null], null, [2, 3]]));
     expect((await valuesIn(path)).values).toEqual([1, 0, 0, 0, 2, 3]);
+    const type = new List(new Field('item', new Float64(), true));
+    const parts = [[null, null], [[1, 2]], [[3, 4]]].map((rows) => new Table({ x: vectorFromArray(rows, type) }));
+    const late = await fileOf('waiting.arrow', tableToIPC(parts[0]!.concat(...parts.slice(1)), 'file'));
+    expect(await valuesIn(late)).toEqual({ length: 2, values: [0, 0, 0, 0, 1, 2, 3, 4] });
     expect(await refusal(valuesIn(path, { nulls: 'reject' }))).toMatchObject({ fault: 'format', sample: 0 });
   });
 

@@ -20,7 +20,8 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 /** Each has a data directory of its own, with one job. */
 const placeOf = (name: string) => {
   const place = join(folder, name);
-  mkdirSync(place, { recursive: true });
+  rmSync(place, { recursive: true, force: true }); // a second try begins from nothing too
+  mkdirSync(place);
   const options = { cwd: place, env: { MILLRACE_DATA_DIR: join(place, 'data') } };
   const job = (): JobSummary | undefined => {
     const ledger = new Ledger(join(place, 'data'));

@@ -1,7 +1,8 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { MinerOptions } from '../src/workload/block/mining/miner.js';
+import type { Told } from '../src/workload/mining/source.js';
 import { cert, key } from './network/certificate.js';
-import { type Client, PoolServer } from './network/pool-server.js';
+import type { Client } from './network/line-server.js';
+import { PoolServer } from './network/pool-server.js';
 import { EASY, mine, pool } from './network/rig.js';
 
 /** Pools that break the protocol, go away, or want what is not theirs. */
@@ -193,7 +194,7 @@ describe('several pools', () => {
       refused = resolve;
     });
     const reasons: string[] = [];
-    const onTold: MinerOptions['onTold'] = ({ message }) => {
+    const onTold = ({ message }: Told): void => {
       reasons.push(message);
       refused();
     };

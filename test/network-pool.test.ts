@@ -1,9 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { Engine, type Nature, virtualDevices } from '../src/engine/index.js';
-import { LINE_SCHEMES, parseEndpoint } from '../src/network/endpoint.js';
-import { Miner } from '../src/workload/block/mining/miner.js';
-import { Pools } from '../src/workload/block/mining/pools.js';
-import { device, hasty, methods, mine, pool } from './network/rig.js';
+import { device, methods, mine, pool } from './network/rig.js';
 
 /** Mining for pools on loopback that recompute every share with code of their own. */
 
@@ -122,10 +119,7 @@ describe('several devices', () => {
 test('with no device left it ends, and says which and why', async () => {
   const server = await pool();
   const own = new Engine(virtualDevices(device, [{ liesAt: 2 }]), { streams: 1, slots: 2 });
-  const pools = [{ endpoint: parseEndpoint(server.url, LINE_SCHEMES), user: 'worker', password: 'x' }];
-  const source = new Pools({ pools, agent: 'test', mask: 0, clock: hasty });
-  const { signal } = new AbortController();
-  await expect(new Miner(own, source, { signal }).run()).rejects.toThrow(/virtual:0/);
+  await expect(mine([server.url], { mask: 0 }, {}, own).running).rejects.toThrow(/virtual:0/);
   await own.close();
   expect(server.refused).toEqual([]);
 });

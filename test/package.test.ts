@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -36,6 +36,25 @@ test('holds the build, the documents and no tests', () => {
   );
   const stray = /\.(test|test-d|bench)\.|^(src|test|scripts)\/|\.source-digest$/;
   expect(paths.filter((path) => stray.test(path))).toEqual([]);
+});
+
+test('could be published as it is', () => {
+  const tarball = join(scratch, packed.filename);
+  const told = JSON.parse(
+    npm(scratch, 'publish', tarball, '--dry-run', '--json', '--tag', 'latest', '--fetch-retries', '0'),
+  );
+  const { name, version, files } = (told.millrace ?? told) as { name: string; version: string; files: object[] };
+  const { version: ours } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
+  expect({ name, version, files: files.length }).toEqual({
+    name: 'millrace',
+    version: ours,
+    files: packed.files.length,
+  });
+  // One version everywhere.
+  const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as { version: string };
+  expect(lock.version).toBe(ours);
+  expect(readFileSync(join(root, 'CHANGELOG.md'), 'utf8')).toContain(`[${ours}]`);
+  expect(readFileSync(join(root, 'docs', 'releases', `${ours}.md`), 'utf8')).toMatch(`# Millrace ${ours}\n`);
 });
 
 test('installs into an empty folder without install scripts and lists the interpreter', { timeout: 180_000 }, () => {

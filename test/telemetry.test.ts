@@ -16,6 +16,7 @@ import { cleanEnvironment, main, millrace } from './command-line.js';
 import { eventsOf } from './events.js';
 import { readMetrics, sampleValue } from './telemetry/prometheus-text.js';
 import { checkTrace } from './telemetry/trace-format.js';
+import { zerosFile } from './zeros.js';
 
 let folder = '';
 let behind: Device;
@@ -281,15 +282,7 @@ describe('a command with all views', () => {
   });
 
   test('Prometheus reads figures while a job runs, on this machine alone', async () => {
-    writeFileSync(
-      join(folder, 'job.mjs'),
-      `import { items, sha256, u32, when } from 'millrace';
-const kernel = items('zeros', { hit: { n: u32 } }, ({ index, emit }) => {
-  when(sha256.hash([index.lo])[0].clz().ge(30), () => emit({ n: index.lo }));
-});
-export default { kernel, space: 2n ** 40n };
-`,
-    );
+    writeFileSync(join(folder, 'job.mjs'), zerosFile(30));
     const args = [
       'run',
       'job.mjs',

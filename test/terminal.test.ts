@@ -7,22 +7,15 @@ import { main, millrace } from './command-line.js';
 import { wholeEventsIn } from './events.js';
 import { noPty, removePty, startInTerminal, type Terminal, type TerminalOptions } from './terminal/pty.js';
 import { VirtualScreen } from './terminal/screen.js';
+import { zerosFile } from './zeros.js';
 
 /** The command in a real pseudo-terminal: what is seen, which keys do what, and how the terminal is left behind. */
 
 let folder = '';
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'millrace-terminal-'));
-  // A hit in two million hashes: some a second on one thread, and no end of it.
-  writeFileSync(
-    join(folder, 'job.mjs'),
-    `import { items, sha256, u32, when } from 'millrace';
-const kernel = items('zeros', { hit: { n: u32 } }, ({ index, emit }) => {
-  when(sha256.hash([index.lo])[0].clz().ge(21), () => emit({ n: index.lo }));
-});
-export default { kernel, space: 2n ** 40n };
-`,
-  );
+  // A hit in two million indices: some a second on one thread, and no end of it.
+  writeFileSync(join(folder, 'job.mjs'), zerosFile(21));
 });
 afterAll(() => {
   rmSync(folder, { recursive: true, force: true });

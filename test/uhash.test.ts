@@ -8,8 +8,9 @@ import type { Device, Stream } from '../src/device/device.js';
 import { listDevices, openDevice } from '../src/device/registry.js';
 import { between, Engine, type Range, search } from '../src/engine/index.js';
 import type { Kernel } from '../src/kernel/index.js';
+import { fill } from '../src/workload/uhash/fill.js';
 import { type Found, type ProofOptions, proofs } from '../src/workload/uhash/flow.js';
-import { fill, mix, seeds } from '../src/workload/uhash/kernel.js';
+import { mix, seeds } from '../src/workload/uhash/kernel.js';
 import { createProver } from '../src/workload/uhash/prover.js';
 import { fillPad, hash, hashNonce, phaseOf, seedOf, zeroBits } from '../src/workload/uhash/reference.js';
 import { bytesOf } from '../src/workload/uhash/reference-compress.js';
@@ -28,7 +29,7 @@ const hex = (of: Uint8Array | Uint32Array): string =>
 const zeros = new Uint8Array(32);
 
 const { devices, absent } = await listDevices();
-const names = ['native', 'wasm', 'opencl', 'webgpu'];
+const names = ['native', 'wasm', 'opencl', 'webgpu', 'cuda'];
 /** Compilers and emulated GPUs are slow: they get some of what is the same everywhere. */
 const isFast = (name: string): boolean => name === 'native' || name === 'wasm';
 const idOf = (name: string): string | undefined => devices.find(({ kind }) => kind === name)?.id;
@@ -133,6 +134,16 @@ describe.each(names)('%s', { timeout: 600_000 }, (name) => {
     }
   });
 
+  test('scratchpads that workgroups fill together, blocks that are read early', async (ctx) => {
+    if (id === undefined) return ctx.skip(missing);
+    if (!isLong) return ctx.skip('below on wasm; two kernels more to compile: npm run test:long');
+    const tile = { chains: 32, blocks: 4, copies: 8, tables: 1 } as const;
+    const found = await digestsOn(device, zeros, between(5n, 8n), { tile, early: true, rolled: true, pads: 2 });
+    expect(found.map(({ hash: digest }) => hex(digest))).toEqual(
+      [5n, 6n, 7n].map((nonce) => hex(hashNonce(zeros, nonce))),
+    );
+  });
+
   test('random headers and nonces', async (ctx) => {
     if (id === undefined) return ctx.skip(missing);
     const random = generator(20261115);
@@ -170,6 +181,9 @@ describe('all variants give the same digests', { timeout: 600_000 }, () => {
     { tables: 4, copies: 8, chainsPerItem: 1 },
     { pads: 2, chainsPerItem: 1 },
     { pads: 5, fillLaunches: 2 },
+    { early: true, pads: 2 },
+    { tile: { chains: 16, blocks: 4, copies: 8, tables: 1 } },
+    { tile: { chains: 16, blocks: 2, copies: 1, tables: 2 }, pads: 2, fillLaunches: 4 },
     { launches: 8, fillLaunches: 16 },
     { launches: 64, chainsPerItem: 1 },
   ];

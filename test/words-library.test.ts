@@ -343,6 +343,33 @@ describe('what lasts', () => {
     expect(virtual.open).toEqual({ buffers: 0, streams: 0, host: 0 });
   });
 
+  /** With page-locked memory, several contexts of a GPU and 1,000 rounds: test/words/measure.mjs. */
+  test('memory of one device is filled by several, round after round', async () => {
+    const others = await Promise.all([openDevice(device.info.id), openDevice('wasm')]);
+    const words = 640;
+    const memory = await device.host(3 * words * 10);
+    const rounds = process.env.MILLRACE_LONG === '1' ? 1000 : 50;
+    await Promise.all(
+      [device, ...others].map(async (one, part) => {
+        const own = configured(await generator({ devices: one }));
+        const stream = one.stream();
+        const into = memory.bytes.subarray(part * words * 10, (part + 1) * words * 10);
+        for (let round = 0; round < rounds; round++) {
+          const start = BigInt((3 * round + part) * words);
+          const batch = await own.generateOnStream(stream, start, words);
+          stream.read(batch.buffer, into);
+          await stream.mark().done;
+          expect(text(into.subarray(0, 10))).toBe(text(own.wordAt(start)));
+          expect(text(into.subarray(-10))).toBe(text(own.wordAt(start + BigInt(words - 1))));
+        }
+        stream.close();
+        await own.close();
+      }),
+    );
+    memory.free();
+    for (const one of others) await one.close();
+  });
+
   test('any number of generators at a time', async () => {
     const many = await Promise.all(Array.from({ length: 200 }, () => createGenerator({ devices: device })));
     for (const [at, words] of many.entries()) {

@@ -1,13 +1,13 @@
-import { readFileSync } from 'node:fs';
-import { MillraceError } from '../kernel/error.js';
+import { readdirSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import type { DeviceInfo } from '../device/device.js';
 import type { Spread } from './measure.js';
+import { readSaved, type SavedReport } from './saved.js';
 import type { Figure } from './suite.js';
 
-/** Figures of an earlier time, as `millrace bench --save` wrote them: to be held against today's. */
-export interface Baseline {
-  readonly machine: { readonly devices: readonly { readonly id: string; readonly name: string }[] };
-  readonly figures: readonly Figure[];
-}
+/** Figures of an earlier time: to be held against today's. */
+export type Baseline = Pick<SavedReport, 'machine' | 'figures'>;
 
 /** What has become of one figure. */
 export interface Verdict {
@@ -25,25 +25,23 @@ export interface Verdict {
 const MOST_LOSS = 0.1;
 
 /**
- * The figures that both have, of devices of the same name: a figure of another card says nothing. Lost is what fell by
+ * The figures that both have, of devices of the same class: a figure of another card says nothing. Lost is what fell by
  * more than a tenth, where not even the best run of today reaches the worst one of then.
  */
 export function verdictsOf(
   figures: readonly Figure[],
-  nameOf: (device: string) => string | undefined,
-  baseline: Baseline,
+  devices: readonly Known[],
+  baselines: readonly Baseline[],
 ): Verdict[] {
-  const names = new Map(baseline.machine.devices.map(({ id, name }) => [id, name]));
   return figures.flatMap((now) => {
     const { workload, name, device } = now;
-    const before = baseline.figures.find(
-      (one) =>
-        one.workload === workload &&
-        one.name === name &&
-        kindOf(one.device) === kindOf(device) &&
-        names.get(one.device) === nameOf(device),
+    const own = classOf(devices, device);
+    const [before] = baselines.flatMap(({ machine, figures: saved }) =>
+      saved.filter(
+        (one) => one.workload === workload && one.name === name && classOf(machine.devices, one.device) === own,
+      ),
     );
-    if (!before) return [];
+    if (!before || own === undefined) return [];
     const ratio = now.rate.median / before.rate.median;
     const isLost = isBelow(now.rate, before.rate);
     return [{ workload, name, device, before: before.rate.median, now: now.rate.median, ratio, isLost }];
@@ -53,25 +51,20 @@ export function verdictsOf(
 export const isBelow = (now: Spread, before: Spread): boolean =>
   now.median < (1 - MOST_LOSS) * before.median && now.max < before.min;
 
-/** `cuda` of `cuda:1`. */
-const kindOf = (device: string): string => device.replace(/:.*/, '');
+type Known = Pick<DeviceInfo, 'id' | 'name' | 'units'>;
 
-export function readBaseline(path: string): Baseline {
-  try {
-    const given = JSON.parse(readFileSync(path, 'utf8')) as Partial<Baseline>;
-    if (Array.isArray(given.figures) && Array.isArray(given.machine?.devices)) return given as Baseline;
-  } catch (cause) {
-    throw new MillraceError({
-      code: 'usage',
-      message: `figures to compare with cannot be read from ${path}: ${(cause as Error).message}`,
-      asked: `--compare ${path}`,
-      advice: 'give a file that `millrace bench --save FILE` has written',
-    });
-  }
-  throw new MillraceError({
-    code: 'usage',
-    message: `${path} holds no figures`,
-    asked: `--compare ${path}`,
-    advice: 'give a file that `millrace bench --save FILE` has written',
-  });
+/** `cuda, NVIDIA H200, 132 units`: what a figure is one of. Cards are numbered anyhow, and CPUs share their names. */
+function classOf(devices: readonly Known[], id: string): string | undefined {
+  const found = devices.find((one) => one.id === id);
+  return found && `${id.replace(/:.*/, '')}, ${found.name}, ${found.units} units`;
 }
+
+/** The reports that come with the package, one for each machine that was measured. */
+export function committedBaselines(): SavedReport[] {
+  const folder = join(dirname(createRequire(import.meta.url).resolve('millrace/package.json')), REPORTS);
+  return readdirSync(folder)
+    .filter((name) => name.endsWith('.json'))
+    .map((name) => readSaved(join(folder, name)));
+}
+
+const REPORTS = 'docs/measurements/reports';

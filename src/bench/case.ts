@@ -1,4 +1,5 @@
 import type { Device, DeviceInfo } from '../device/device.js';
+import type { ChunkRecord } from '../engine/index.js';
 import type { Limit } from './limits.js';
 import type { Candidate } from './measure.js';
 import type { Sized } from './scaling.js';
@@ -42,12 +43,15 @@ export interface OpenCase extends Candidate {
 export interface Benched {
   readonly workload: string;
   readonly cases: readonly BenchCase[];
-  /** Others who do the same work, those that are installed, to be run in turn with ours. */
-  peers?(device: Device, wanted: CaseOptions): Promise<SideBySide>;
+  /** Others who do the same work on such a device, those that are installed, to be run in turn with ours. */
+  peers?(device: Device, wanted: CaseOptions): AsyncIterable<SideBySide>;
+  /** The records of a job's chunks, of some tenths of a second. */
+  timeline?(device: Device): Promise<Iterable<Readonly<ChunkRecord>>>;
   /** The same work in any size, as one job over all of the devices. `most` where it is known. */
   sized?(devices: readonly Device[], most?: number): Promise<Sized>;
 }
 
+/** What it holds is given back when the next one is asked for. */
 export interface SideBySide {
   /** `SHA-256d, one thread each`. */
   readonly title: string;
@@ -55,5 +59,4 @@ export interface SideBySide {
   readonly candidates: readonly Candidate[];
   /** Who could be there and is not. */
   readonly absent: readonly string[];
-  close(): void | Promise<void>;
 }

@@ -10,7 +10,7 @@ export interface Machine {
   readonly node: string;
   /** `linux x64` and the like. */
   readonly platform: string;
-  readonly devices: readonly Pick<DeviceInfo, 'id' | 'name' | 'units'>[];
+  readonly devices: readonly Pick<DeviceInfo, 'id' | 'name' | 'units' | 'versions'>[];
 }
 
 export function machine(devices: readonly DeviceInfo[] = []): Machine {
@@ -19,7 +19,7 @@ export function machine(devices: readonly DeviceInfo[] = []): Machine {
     cores: availableParallelism(),
     node: process.versions.node,
     platform: `${platform()} ${arch()}`,
-    devices: devices.map(({ id, name, units }) => ({ id, name, units })),
+    devices: devices.map(({ id, name, units, versions }) => ({ id, name, units, versions })),
   };
 }
 

@@ -30,10 +30,11 @@ export interface Fit {
 export const DECADES = 4;
 const RUNS = 3;
 
-/** The least power of ten that takes a third of a second, at most `limit`. */
+/** The least power of ten that takes a third of a second more than twice what one unit does, at most `limit`. */
 export async function mostOf(run: (work: number) => Promise<number>, limit: number): Promise<number> {
+  const fixed = await run(1);
   for (let work = 10_000; ; work *= 10) {
-    if (work * 10 > limit || (await run(work)) > 1 / 3) return work;
+    if (work * 10 > limit || (await run(work)) > 2 * fixed + 1 / 3) return work;
   }
 }
 

@@ -5,6 +5,7 @@ import { MillraceError } from '../kernel/error.js';
 import { verdictsOf } from './baseline.js';
 import type { BenchCase } from './case.js';
 import { type Limit, measureLimit } from './limits.js';
+import { machine } from './machine.js';
 import { markdownOf } from './report.js';
 import { type Figure, isFigure, runSuite } from './suite.js';
 
@@ -74,11 +75,9 @@ describe('a suite', () => {
 });
 
 describe('saved figures', () => {
-  const named = (id: string): string | undefined => (id === 'wasm' ? 'a CPU' : undefined);
-  const saved = (figure: Figure, name = 'a CPU') => ({
-    machine: { devices: [{ id: 'wasm', name }] },
-    figures: [figure],
-  });
+  const known = (name: string, units = 1) => [{ id: 'wasm', name, units, versions: {} }];
+  const named = known('a CPU');
+  const saved = (figure: Figure, devices = named) => [{ machine: { ...machine(), devices }, figures: [figure] }];
 
   it('a slowdown of more than a tenth is a loss, a smaller one is not', async () => {
     const before = await onlyFigure(taking(1));
@@ -93,7 +92,11 @@ describe('saved figures', () => {
     const now = await onlyFigure(taking(2));
     const wide = { ...now, rate: { median: 120, min: 59, max: 130, relative: 0.6 } };
     expect(verdictsOf([now], named, saved(wide))[0]?.isLost).toBe(false);
-    expect(verdictsOf([now], named, saved(now, 'another'))).toEqual([]);
+    expect(verdictsOf([now], named, saved(now, known('another')))).toEqual([]);
+    expect(verdictsOf([now], named, saved(now, known('a CPU', 64)))).toEqual([]);
+    // The report of its class is found among those of others.
+    const among = [...saved(now, known('another')), ...saved(wide)];
+    expect(verdictsOf([now], named, among)[0]).toMatchObject({ before: 120, now: 60 });
   });
 });
 

@@ -7,6 +7,7 @@ import { Exit } from '../console/exit.js';
 import { options } from '../console/options.js';
 import { endOnClosedPipe, openOutput } from '../console/output.js';
 import { keepSecretsOf } from '../console/redact.js';
+import { routed } from './bench/route.js';
 import { program } from './program.js';
 
 endOnClosedPipe();
@@ -28,7 +29,7 @@ async function main(argv: readonly string[]): Promise<void> {
     }),
   );
   try {
-    await root.parseAsync(argv.length <= 2 ? [...argv, '--help'] : [...argv]);
+    await root.parseAsync(argv.length <= 2 ? [...argv, '--help'] : routed(argv));
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     if (error.exitCode === 0) return;

@@ -11,13 +11,17 @@ export async function program(only?: string): Promise<Command> {
     .description('Kernels written once in TypeScript, run on every processor there is.')
     .version(buildOf(), '-V, --version', 'the version and the build')
     .configureHelp({ subcommandTerm: (command) => command.name() });
-  const names = only !== undefined && only !== EVERY && Object.hasOwn(commands, only) ? [only] : Object.keys(commands);
-  for (const command of await Promise.all(names.map((name) => commands[name]?.()))) {
+  for (const command of await Promise.all(namesFor(only).map((name) => commands[name]?.()))) {
     if (command) root.addCommand(command);
   }
   conform(root);
   root.addHelpText('after', help);
   return root;
+}
+
+function namesFor(only: string | undefined): readonly string[] {
+  if (only === '-V' || only === '--version') return [];
+  return only !== undefined && only !== EVERY && Object.hasOwn(commands, only) ? [only] : Object.keys(commands);
 }
 
 /** In the order of the help. */

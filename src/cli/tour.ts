@@ -50,8 +50,7 @@ async function tour({ output, options: { device: name, threads }, signal }: Call
     // The whole suite takes a compiler most of a minute the first time.
     output.line(`\n${style.bold('self-test')}, the part on u32 against the language's rules`);
     const failed = await testDevice(output, device, { indent: 2, filter: 'u32' }, signal);
-    const perSecond = await showRates(output, device, signal);
-    await showGenesis(output, device, perSecond, signal);
+    await showRates(output, device, signal);
     output.line(`\n${style.bold('next')}`);
     const command = process.env.npm_lifecycle_event === undefined ? 'millrace' : './millrace';
     output.line(
@@ -66,26 +65,27 @@ async function tour({ output, options: { device: name, threads }, signal }: Call
   }
 }
 
-/** What each workload does here in a second, its results checked; that of `block`. */
-async function showRates(output: Output, device: Device, signal: AbortSignal): Promise<number> {
+/** What each workload does here in a second, its results checked. The first is `block`, whose rate the search before needs. */
+async function showRates(output: Output, device: Device, signal: AbortSignal): Promise<void> {
   const { style } = output;
-  output.line(`\n${style.bold('five workloads')} on ${device.info.id}, each figure of checked results`);
   const how = { runs: LEAST_RUNS, seconds: RUN_SECONDS, isFull: false };
-  const names = benched.flatMap(({ cases }) => cases.map(({ name }) => name.length));
-  let ofBlock = 0;
+  const shown = benched.flatMap(({ cases }) => cases.flatMap(({ isLong, name }) => (isLong ? [] : [name.length])));
+  let isFirst = true;
   for await (const one of runSuite(benched, [device], how)) {
     signal.throwIfAborted();
     figureEvent(output, one);
-    const about = `  ${one.workload.padEnd(6)}  ${one.name.padEnd(Math.max(...names))}`;
-    if (isFigure(one)) {
-      output.line(
-        `${about}  ${style.good(rate(one.rate.median, one.unit).padStart(13))}  ${style.dim(boundText(one))}`,
-      );
-      if (one.workload === 'block') ofBlock = one.rate.median;
-    } else if (one.isWrong) throw wrongResults(one);
-    else output.line(`${about}  ${style.dim(one.reason)}`);
+    if (!isFigure(one) && one.isWrong) throw wrongResults(one);
+    if (isFirst) {
+      await showGenesis(output, device, isFigure(one) ? one.rate.median : 0, signal);
+      output.line(`\n${style.bold('five workloads')} on ${device.info.id}, each figure of checked results`);
+      isFirst = false;
+    }
+    const about = `  ${one.workload.padEnd(6)}  ${one.name.padEnd(Math.max(...shown))}`;
+    const told = isFigure(one)
+      ? `${style.good(rate(one.rate.median, one.unit).padStart(13))}  ${style.dim(boundText(one))}`
+      : style.dim(one.reason);
+    output.line(`${about}  ${told}`);
   }
-  return ofBlock;
 }
 
 /** Shorter than in `bench`: a tour is to be over within a minute. */

@@ -1,13 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import {
-  type ChunkSource,
-  type Engine,
-  endOf,
-  type Indexed,
-  Intervals,
-  type Mode,
-  type Range,
-} from '../engine/index.js';
+import type { ChunkSource, Engine, Indexed, Mode } from '../engine/index.js';
+import { Intervals } from '../engine/intervals.js';
+import { endOf, type Range } from '../engine/space.js';
 import {
   BookSource,
   type Books,

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventsIn } from '../../test/events.js';
+import type { Device } from '../device/device.js';
 import { MillraceError } from '../kernel/error.js';
 import { apiTable } from './api-table.js';
 import { Exit, exitOf } from './exit.js';
@@ -224,6 +225,18 @@ describe('diagnostics and events in files', () => {
     expect(stderr).toEqual([]);
     output.close();
   });
+  it('the table of calls is about the work: stdout, where words may be, has none of it', async () => {
+    const [stdout, stderr]: string[][] = [[], []];
+    const sink = (into: string[] = []) => ({ write: (part: string) => into.push(part) });
+    const output = openOutput({ isData: true }, { stdout: sink(stdout), stderr: sink(stderr) });
+    const figures = { calls: [], launches: 7, polls: 8, blockingWaits: 0, blockedNs: 0, lostCallbacks: 0 };
+    const device = { info: { id: 'cuda:0' }, telemetry: async () => figures };
+    await startOpening({ apiTable: true }, output).tell(device as unknown as Device);
+    expect(stdout).toEqual([]);
+    expect(stderr?.join('')).toMatch(/cuda:0.*calls of the driver[^]*7 launches, 8 polls, 0 blocking waits/);
+    output.close();
+  });
+
   it.each(['extraVerbose', 'events'])('a place that cannot be written is an error: %s', (option) => {
     expect(() => openOutput({ [option]: join(folder, 'none', 'log') })).toThrow(/cannot write/);
   });

@@ -86,8 +86,9 @@ async function tellCalls(output: Output, device: Device): Promise<void> {
   }
   output.event('api', { device: id, ...telemetry });
   const { calls, launches, polls, blockingWaits, blockedNs, lostCallbacks } = telemetry;
-  output.line(`\n${output.style.bold(id)}  calls of the driver`);
-  for (const line of apiTable(calls)) output.line(line);
+  // About the work: stdout may carry words, or states.
+  output.say(`\n${output.aside.bold(id)}  calls of the driver`);
+  for (const line of apiTable(calls)) output.say(line);
   const waits = `${blockingWaits} blocking waits (${blockedNs} ns), ${lostCallbacks} lost callbacks`;
-  output.line(output.style.dim(`${launches} launches, ${polls} polls, ${waits}`));
+  output.say(output.aside.dim(`${launches} launches, ${polls} polls, ${waits}`));
 }

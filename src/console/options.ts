@@ -37,7 +37,7 @@ export const options = {
   },
   events: () => valued('--events <file>', 'events, as with --json, to a file'),
   log: () => valued('--log <level>', 'how much is told on stderr').choices(levels).default('info'),
-  extraVerbose: () => valued('-e, --extra-verbose <file>', 'diagnostics to a file, a line each'),
+  extraVerbose: () => valued('-e, --extra-verbose [file]', 'diagnostics to a file, a line each').preset('tests'),
   config: () => valued('--config <file>', 'settings, instead of those in the home folder'),
   runtime: () =>
     valued('--runtime <time>', 'stop at a checkpoint after 90s, 10m, 1h30m (exit status 4)').argParser(seconds),

@@ -84,7 +84,7 @@ export interface Watched {
   devices(): readonly DeviceStatus[];
   hits(): number;
   /** How likely an index is to hit, where a search ends with luck: it then has no ETA. */
-  readonly chance?: number;
+  readonly chance?: number | undefined;
   notes?(): readonly Note[];
 }
 

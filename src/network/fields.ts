@@ -12,6 +12,8 @@ export interface Fields {
   /** Lower case, an even number of digits. */
   hex(value: unknown, field: string, bytes: { readonly least?: number; readonly most: number }): string;
   whole(value: unknown, field: string, least: number, most: number): number;
+  /** A whole number, also one that is given as the text of its digits (see `parseExact`). */
+  natural(value: unknown, field: string, least: bigint, most: bigint): bigint;
   /** A number above 0, which may be a fraction. */
   positive(value: unknown, field: string): number;
   /** Eight digits of hex: an unsigned number of 32 bits. */
@@ -52,6 +54,12 @@ export function fieldsOf(what: string): Fields {
     whole: (value, field, least, most) => {
       const isWhole = typeof value === 'number' && Number.isSafeInteger(value) && value >= least && value <= most;
       return isWhole ? (value as number) : wrong(field, `is no whole number from ${least} to ${most}`);
+    },
+    natural: (value, field, least, most) => {
+      const isWhole = Number.isSafeInteger(value) || (typeof value === 'string' && /^(0|[1-9]\d{0,99})$/.test(value));
+      const number = isWhole ? BigInt(value as number | string) : undefined;
+      const isWithin = number !== undefined && number >= least && number <= most;
+      return isWithin ? number : wrong(field, `is no whole number from ${least} to ${most}`);
     },
     positive: (value, field) =>
       typeof value === 'number' && Number.isFinite(value) && value > 0 ? value : wrong(field, 'is no number above 0'),

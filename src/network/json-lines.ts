@@ -1,4 +1,5 @@
 import type { Endpoint } from './endpoint.js';
+import { parseExact } from './json-exact.js';
 import { connectLines, type LineClient, type LineOptions } from './line-client.js';
 
 /** What a server answered to a request: neither is believed to be of any type. */
@@ -13,8 +14,6 @@ export interface Message {
   readonly params: unknown;
   /** Where it wants an answer. */
   readonly id: unknown;
-  /** The line itself, for numbers that JSON's own do not hold. */
-  readonly text: string;
 }
 
 export interface JsonLinesOptions extends Omit<LineOptions, 'onLine'> {
@@ -25,7 +24,10 @@ export interface JsonLinesOptions extends Omit<LineOptions, 'onLine'> {
   readonly secret?: string | undefined;
   /** Milliseconds to wait for an answer. Default 30 s. */
   readonly answerMs?: number;
-  readonly firstId?: number;
+  /** Of the first request. Default 1. */
+  readonly firstId?: number | undefined;
+  /** Whole numbers that doubles do not hold are texts: see `parseExact`. */
+  readonly isExact?: boolean | undefined;
 }
 
 interface Waiting {
@@ -105,7 +107,7 @@ export class JsonLines {
 
   #hear(line: string): void {
     this.#log('←', line);
-    const message = objectIn(line);
+    const message = objectIn(line, this.#options.isExact ? parseExact : JSON.parse);
     if (message === undefined) {
       this.#garbage += 1;
       if (this.#garbage > MOST_GARBAGE) this.close('what the server sends is no JSON');
@@ -114,7 +116,7 @@ export class JsonLines {
     this.#garbage = 0;
     const { id, method, params, result, error } = message;
     if (typeof method === 'string') {
-      this.#options.onMessage({ method, params, id, text: line });
+      this.#options.onMessage({ method, params, id });
       return;
     }
     const waiting = typeof id === 'number' ? this.#waiting.get(id) : undefined;
@@ -151,9 +153,9 @@ const MOST_WAITING = 1024;
 const MOST_GARBAGE = 16;
 const LONGEST_LOGGED = 65_536;
 
-function objectIn(line: string): Readonly<Record<string, unknown>> | undefined {
+function objectIn(line: string, parse: (text: string) => unknown): Readonly<Record<string, unknown>> | undefined {
   try {
-    const value: unknown = JSON.parse(line);
+    const value = parse(line);
     return typeof value === 'object' && value !== null && !Array.isArray(value)
       ? (value as Readonly<Record<string, unknown>>)
       : undefined;

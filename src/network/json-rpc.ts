@@ -3,6 +3,7 @@ import { request as requestTls, Agent as TlsAgent } from 'node:https';
 import { MillraceError } from '../kernel/error.js';
 import type { Endpoint } from './endpoint.js';
 import { shownText } from './fields.js';
+import { parseExact } from './json-exact.js';
 import { reasonOf, unreachable } from './line-client.js';
 
 /** What a node is told of the person; asked anew for each call, because a node writes another cookie when it starts. */
@@ -22,7 +23,22 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
   /** Default 30 s. */
   readonly timeoutMs?: number;
+  /** Another path than the endpoint's own, on the same server. */
+  readonly path?: string | undefined;
+  /** Whole numbers that doubles do not hold are texts: see `parseExact`. */
+  readonly isExact?: boolean;
 }
+
+/** What a call gave. */
+export interface Answered {
+  /** It is believed to be of no type. */
+  readonly result: unknown;
+  /** `X-Long-Polling`: a path of this very server, where a call takes until there is something new. */
+  readonly longPollPath: string | undefined;
+}
+
+/** No answer came in time. */
+export class TimedOut extends Error {}
 
 /** A node's own word that something is wrong. */
 export class RpcError extends Error {
@@ -54,13 +70,19 @@ export class JsonRpc {
 
   /** The result, which is believed to be of no type. Rejects with `RpcError` when the node says no. */
   async call(method: string, params: readonly unknown[], options: CallOptions = {}): Promise<unknown> {
+    return (await this.ask(method, params, options)).result;
+  }
+
+  /** The same, with what the server says beside. */
+  async ask(method: string, params: readonly unknown[], options: CallOptions = {}): Promise<Answered> {
     const id = this.#nextId++;
     const body = JSON.stringify({ jsonrpc: '1.0', id, method, params });
     this.#log(`→ #${id} ${body}`);
     try {
-      const { status, text } = await this.#post(body, options);
+      const { status, text, longPolling } = await this.#post(body, options);
       this.#log(`← #${id} ${status} ${text.length <= LOGGED ? text : `${text.slice(0, LOGGED)}… (${text.length})`}`);
-      return this.#resultOf(method, status, text);
+      const result = this.#resultOf(method, status, text, options.isExact ? parseExact : JSON.parse);
+      return { result, longPollPath: longPolling === undefined ? undefined : this.#pathHere(longPolling) };
     } catch (error) {
       this.#log(`← #${id} failed: ${reasonOf(error)}`);
       throw error;
@@ -71,11 +93,11 @@ export class JsonRpc {
     this.#agent.destroy();
   }
 
-  #resultOf(method: string, status: number, text: string): unknown {
+  #resultOf(method: string, status: number, text: string, parse: (text: string) => unknown): unknown {
     if (status === 401 || status === 403) throw this.#refused(status);
     let answer: unknown;
     try {
-      answer = JSON.parse(text);
+      answer = parse(text);
     } catch {
       answer = undefined;
     }
@@ -89,8 +111,8 @@ export class JsonRpc {
     throw new RpcError(typeof code === 'number' ? code : 0, why);
   }
 
-  #post(body: string, { signal, timeoutMs = TIMEOUT_MS }: CallOptions): Promise<Answer> {
-    const { host, port, path, isTls } = this.endpoint;
+  #post(body: string, { signal, timeoutMs = TIMEOUT_MS, path = this.endpoint.path }: CallOptions): Promise<Answer> {
+    const { host, port, isTls } = this.endpoint;
     const { credentials, authority, longest = LONGEST } = this.#options;
     const known = credentials();
     const basic = known && Buffer.from(`${known.user}:${known.password}`).toString('base64');
@@ -110,21 +132,22 @@ export class JsonRpc {
         ...(authority !== undefined && { ca: authority }),
       });
       // For the whole of it: a server that sends a byte now and then does not hold it up for ever.
-      const timer = setTimeout(() => asked.destroy(new Error(`no answer within ${timeoutMs / 1000} s`)), timeoutMs);
+      const timer = setTimeout(() => asked.destroy(new TimedOut(`no answer within ${timeoutMs / 1000} s`)), timeoutMs);
       const fail = (error: unknown): void => {
         clearTimeout(timer);
         reject(signal?.aborted ? signal.reason : unreachable(this.endpoint, reasonOf(error), error));
       };
       asked.on('error', fail);
       asked.on('response', (response) => {
-        const { statusCode: status = 0 } = response;
+        const { statusCode: status = 0, headers } = response;
+        const longPolling = headers['x-long-polling'];
         if (status >= 300 && status < 400) {
           asked.destroy(new Error('the server redirects elsewhere, which is not followed'));
           return;
         }
         gather(response, longest, () => asked.destroy(new Error('the answer is too long'))).then((text) => {
           clearTimeout(timer);
-          resolve({ status, text });
+          resolve({ status, text, longPolling: Array.isArray(longPolling) ? longPolling[0] : longPolling });
         }, fail);
       });
       asked.end(body);
@@ -141,6 +164,16 @@ export class JsonRpc {
     });
   }
 
+  /** Of an address or a path that the server gives: another server is not told the credentials. */
+  #pathHere(given: string): string | undefined {
+    const { host, port, isTls } = this.endpoint;
+    const scheme = isTls ? 'https' : 'http';
+    const base = `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`;
+    if (given.length > LONGEST_PATH || !URL.canParse(given, base)) return undefined;
+    const url = new URL(given, base);
+    return url.origin === new URL(base).origin ? `${url.pathname}${url.search}` : undefined;
+  }
+
   #log(text: string): void {
     this.#options.log?.(text);
   }
@@ -149,10 +182,12 @@ export class JsonRpc {
 interface Answer {
   readonly status: number;
   readonly text: string;
+  readonly longPolling: string | undefined;
 }
 
 const TIMEOUT_MS = 30_000;
 const LONGEST = 32 * 2 ** 20;
+const LONGEST_PATH = 1024;
 /** Characters of an answer that the log has. */
 const LOGGED = 65_536;
 

@@ -5,7 +5,8 @@ import { iqpPhases } from './encode/iqp.js';
 import { productState } from './encode/product.js';
 import { chains as gapChains } from './gaps/chain-kernel.js';
 import { sieve as gapSieve } from './gaps/sieve-kernels.js';
-import { fill as uhashFill, mix as uhashMix, seeds as uhashSeeds } from './uhash/kernel.js';
+import { fill as uhashFill } from './uhash/fill.js';
+import { mix as uhashMix, seeds as uhashSeeds } from './uhash/kernel.js';
 import { wordPieces } from './words/kernel.js';
 
 /** Kernels by the name that `millrace kernel` takes. A workload's kernel bears the workload's name. */

@@ -93,7 +93,8 @@ async function launches(/** @type {Device} */ device, /** @type {string} */ mode
   const program = await device.compile(spin);
   const [stream, x] = [device.stream(), await device.alloc(4096)];
   const launch = { job: program.bind({ steps: 1 }), count: 1024, buffers: { x } };
-  for (let k = 0; k < 50; k++) {
+  // Thousands, so that what is measured is compiled code in both threads: the first ones take twice as long.
+  for (let k = 0; k < 3000; k++) {
     stream.launch(launch);
     await stream.mark().done;
   }
@@ -212,9 +213,11 @@ for (const mode of values.modes.split(',')) {
   }
   await steady(device, mode);
   await device.close();
-  const timed = await openDevice(values.device, { ...options, telemetry: true });
-  await launches(timed, mode);
-  await timed.close();
+  for (const telemetry of [false, true]) {
+    const timed = await openDevice(values.device, { ...options, telemetry });
+    await launches(timed, telemetry ? `${mode}, timed` : mode);
+    await timed.close();
+  }
 }
 
 const { id = '', name = '', versions = {}, details = {} } = info ?? {};

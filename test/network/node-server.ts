@@ -1,35 +1,53 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import type { RegtestChain } from './chain.js';
+
+/** What is behind a node. */
+export interface NodeChain {
+  readonly height: number;
+  /** As getblocktemplate gives it. */
+  template(): Record<string, unknown>;
+  /** null, or why not. */
+  submit(hex: string): string | null;
+  /** Without data: work; with: whether it is a block. Where there is none, the node does not know the call. */
+  getwork?(data?: string): unknown;
+}
 
 /** What a node does instead of answering a call; `undefined`: nothing unusual. */
 export type Misdeed = (
   method: string,
   call: number,
   response: ServerResponse,
+  params: readonly unknown[],
 ) => 'done' | { readonly result: unknown } | { readonly error: unknown; readonly status?: number } | undefined;
 
 /** A node with a chain behind it: JSON-RPC over HTTP on loopback, with long poll and credentials. */
-export class NodeServer {
-  readonly chain: RegtestChain;
+export class NodeServer<Chain extends NodeChain> {
+  readonly chain: Chain;
   readonly calls: string[] = [];
+  readonly paths: string[] = [];
   name = 'regtest';
   credentials = 'miner:sesame-1234';
   misdeed: Misdeed = () => undefined;
   #server: Server | undefined;
   #polls: (() => void)[] = [];
   #port = 0;
+  #isTls = false;
+  /** Where getwork is polled; undefined: nowhere. */
+  longPolling: string | undefined;
 
-  constructor(chain: RegtestChain) {
+  constructor(chain: Chain) {
     this.chain = chain;
   }
 
   get url(): string {
-    return `http://127.0.0.1:${this.#port}`;
+    return `${this.#isTls ? 'https' : 'http'}://127.0.0.1:${this.#port}`;
   }
 
-  async listen(): Promise<this> {
-    const server = createServer((request, response) => void this.#answer(request, response));
+  async listen(tls?: { readonly key: string; readonly cert: string }): Promise<this> {
+    const answer = (request: IncomingMessage, response: ServerResponse): void => void this.#answer(request, response);
+    this.#isTls = tls !== undefined;
+    const server = tls ? createTlsServer(tls, answer) : createServer(answer);
     this.#server = server;
     await new Promise<void>((resolve) => server.listen(this.#port, '127.0.0.1', resolve));
     this.#port = (server.address() as AddressInfo).port;
@@ -66,24 +84,39 @@ export class NodeServer {
       params: unknown[];
     };
     this.calls.push(method);
-    const odd = this.misdeed(method, this.calls.length, response);
+    this.paths.push(request.url ?? '');
+    const odd = this.misdeed(method, this.calls.length, response, params);
     if (odd === 'done') return;
     if (odd) {
       const status = 'error' in odd ? (odd.status ?? 200) : 200;
       const answer = { id, result: null, error: null, ...odd, status: undefined };
-      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
+      response.writeHead(status, { 'content-type': 'application/json' }).end(exactJson(answer));
       return;
     }
-    const result = await this.#call(method, params);
-    if (!response.destroyed) response.end(JSON.stringify({ result, error: null, id }));
+    if (method === 'getwork' && !this.chain.getwork) {
+      response
+        .writeHead(404)
+        .end(JSON.stringify({ id, result: null, error: { code: -32601, message: 'Method not found' } }));
+      return;
+    }
+    const result = await this.#call(method, params, request.url ?? '/');
+    if (this.longPolling !== undefined) response.setHeader('X-Long-Polling', this.longPolling);
+    if (!response.destroyed) response.end(exactJson({ result, error: null, id }));
   }
 
-  async #call(method: string, [given]: unknown[]): Promise<unknown> {
+  async #call(method: string, [given]: unknown[], path: string): Promise<unknown> {
     if (method === 'getblockchaininfo') return { chain: this.name, blocks: this.chain.height };
     if (method === 'submitblock') {
       const why = this.chain.submit(given as string);
       if (why === null) this.changed();
       return why;
+    }
+    if (method === 'getwork') {
+      const before = this.chain.height;
+      if (given === undefined && path !== '/') await new Promise<void>((resolve) => this.#polls.push(resolve));
+      const answer = this.chain.getwork?.(given as string | undefined);
+      if (this.chain.height > before) this.changed();
+      return answer;
     }
     const { rules, longpollid } = given as { rules: string[]; longpollid?: string };
     if (!rules.includes('segwit')) throw new Error('no segwit');
@@ -93,3 +126,7 @@ export class NodeServer {
     return this.chain.template();
   }
 }
+
+/** Numbers of any length as their digits. */
+export const exactJson = (value: unknown): string =>
+  JSON.stringify(value, (_, one: unknown) => (typeof one === 'bigint' ? `#${one}#` : one)).replace(/"#(\d+)#"/g, '$1');

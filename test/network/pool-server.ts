@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
-import { createServer as createTlsServer } from 'node:tls';
+import { type Client, LineServer, type Raw } from './line-server.js';
 import { display, numberOf, sha256d } from './transactions.js';
 
 export interface Job {
@@ -25,20 +24,11 @@ export interface Accepted {
   readonly time: number;
 }
 
-type Raw = { id?: unknown; method?: string; params?: unknown[]; result?: unknown };
-
-/** What the server does with a line of a client's instead of what it should; true: that was all. */
-export type Misdeed = (message: Raw, client: Client) => boolean;
-
 /** A pool on loopback that recomputes every share from what it has sent, and misbehaves where it is told to. */
-export class PoolServer {
+export class PoolServer extends LineServer {
   readonly accepted: Accepted[] = [];
-  readonly refused: string[] = [];
-  readonly lines: Raw[] = [];
-  readonly clients = new Set<Client>();
   readonly #jobs = new Map<string, Job>();
   readonly #seen = new Set<string>();
-  readonly #watchers = new Set<() => void>();
   /** The job of everybody who comes. */
   current: Job | undefined;
   difficulty = '0.0001';
@@ -46,50 +36,7 @@ export class PoolServer {
   size = 4;
   /** What is rolled; undefined: mining.configure is not known. */
   mask: number | undefined = 0x1fffe000;
-  misdeed: Misdeed = () => false;
-  connections = 0;
-  #server: Server | undefined;
-  #port = 0;
   #count = 0;
-
-  get port(): number {
-    return this.#port;
-  }
-
-  get url(): string {
-    return `stratum+tcp://127.0.0.1:${this.#port}`;
-  }
-
-  async listen(tls?: { readonly key: string; readonly cert: string }): Promise<this> {
-    const connected = (socket: Socket): void => {
-      this.connections += 1;
-      const client = new Client(socket, (message) => this.#hear(message, client));
-      this.clients.add(client);
-      socket.on('close', () => this.clients.delete(client));
-      this.#stir();
-    };
-    const server = tls ? createTlsServer(tls, connected) : createServer(connected);
-    this.#server = server;
-    await new Promise<void>((resolve) => server.listen(this.#port, '127.0.0.1', resolve));
-    this.#port = (server.address() as AddressInfo).port;
-    return this;
-  }
-
-  async close(): Promise<void> {
-    for (const client of this.clients) client.socket.destroy();
-    const server = this.#server;
-    this.#server = undefined;
-    await new Promise<void>((resolve) => (server ? server.close(() => resolve()) : resolve()));
-  }
-
-  /** Resolves as soon as something is so. */
-  async until(isSo: () => boolean): Promise<void> {
-    while (!isSo()) {
-      await new Promise<void>((resolve) => {
-        this.#watchers.add(resolve);
-      });
-    }
-  }
 
   /** Makes a job; `send` tells it to everybody. */
   job(isClean = true, change: Partial<Job> = {}): Job {
@@ -109,7 +56,10 @@ export class PoolServer {
       size: this.size,
       ...change,
     };
-    if (isClean) this.#jobs.clear();
+    if (isClean) {
+      this.#jobs.clear();
+      this.#seen.clear();
+    }
     this.#jobs.set(job.id, job);
     this.current = job;
     return job;
@@ -139,18 +89,7 @@ export class PoolServer {
     for (const client of this.clients) client.difficulty(text);
   }
 
-  #stir(): void {
-    for (const wake of this.#watchers) wake();
-    this.#watchers.clear();
-  }
-
-  #hear(message: Raw, client: Client): void {
-    this.lines.push(message);
-    if (!this.misdeed(message, client)) this.#answer(message, client);
-    this.#stir();
-  }
-
-  #answer({ id, method, params = [] }: Raw, client: Client): void {
+  protected answer({ id, method, params = [] }: Raw, client: Client): void {
     const reply = (result: unknown, error: unknown = null): void => client.send({ id, result, error });
     switch (method) {
       case 'mining.configure':
@@ -210,29 +149,6 @@ export class PoolServer {
     const digest = sha256d(header);
     if (numberOf(digest) > job.target) return [23, 'Low difficulty share', null];
     return { job: job.id, hash: display(digest), extranonce2, version, time: ntime };
-  }
-}
-
-/** One connection, as the server sees it. */
-export class Client {
-  readonly socket: Socket;
-  constructor(socket: Socket, onMessage: (message: Raw) => void) {
-    this.socket = socket;
-    let held = '';
-    socket.on('error', () => undefined);
-    socket.on('data', (piece) => {
-      held += piece.toString('utf8');
-      const lines = held.split('\n');
-      held = lines.pop() ?? '';
-      for (const line of lines) onMessage(JSON.parse(line) as Raw);
-    });
-  }
-  send(message: unknown): void {
-    this.socket.write(`${JSON.stringify(message)}\n`);
-  }
-  /** The number as it is written, digit by digit. */
-  difficulty(text: string): void {
-    this.socket.write(`{"id":null,"method":"mining.set_difficulty","params":[${text}]}\n`);
   }
 }
 

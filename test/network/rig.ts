@@ -4,8 +4,12 @@ import { openDevice } from '../../src/device/registry.js';
 import { Engine } from '../../src/engine/index.js';
 import { LINE_SCHEMES, parseEndpoint } from '../../src/network/endpoint.js';
 import { type Clock, realClock } from '../../src/network/failover.js';
-import { Miner, type MinerOptions } from '../../src/workload/block/mining/miner.js';
-import { Pools, type PoolsOptions } from '../../src/workload/block/mining/pools.js';
+import { type Share, scanWork } from '../../src/workload/block/mining/scan-work.js';
+import { stratumOpener } from '../../src/workload/block/mining/stratum.js';
+import { Miner, type MinerOptions } from '../../src/workload/mining/miner.js';
+import { type OpenSession, Pools, type PoolsOptions } from '../../src/workload/mining/pools.js';
+import type { Mined, Scan, WorkSource } from '../../src/workload/mining/source.js';
+import type { LineServer } from './line-server.js';
 import { PoolServer } from './pool-server.js';
 
 /** Mining for pools on loopback, on a device that all tests of a file share. */
@@ -37,8 +41,9 @@ export async function pool(): Promise<PoolServer> {
   return server;
 }
 
-export interface Mining {
-  readonly miner: Miner;
+export interface Mining<Share extends Mined> {
+  readonly miner: Miner<Share>;
+  readonly running: Promise<void>;
   readonly told: string[];
   readonly log: string[];
   /** Resolves as soon as something is so, which is looked at with every answer. */
@@ -46,29 +51,44 @@ export interface Mining {
   stop(): Promise<void>;
 }
 
-/** Mines until it is stopped, or the test is over. */
+/** Mines Bitcoin until it is stopped, or the test is over. */
 export function mine(
   urls: readonly string[],
-  options: Partial<PoolsOptions> = {},
-  more: Partial<MinerOptions> = {},
+  { mask = 0x1fffe000, ...options }: Partial<PoolsOptions> & { readonly mask?: number } = {},
+  more: Partial<MinerOptions<Share>> = {},
   where = engine,
-): Mining {
-  const stop = new AbortController();
-  const [told, log]: [string[], string[]] = [[], []];
+): Mining<Share> {
+  const open = stratumOpener({ agent: 'millrace/test', mask });
+  return mineFor(urls, options, open, (work, how) => scanWork(where, work, how), more);
+}
+
+/** Mines for pools, whatever the coin. */
+export function mineFor<Share extends Mined>(
+  urls: readonly string[],
+  options: Partial<PoolsOptions>,
+  open: OpenSession<Share>,
+  scan: Scan<Share>,
+  more: Partial<MinerOptions<Share>>,
+): Mining<Share> {
+  const log: string[] = [];
   const pools = urls.map((url) => {
     const endpoint = parseEndpoint(url, LINE_SCHEMES);
     return { endpoint, user: endpoint.user ?? 'worker', password: endpoint.password ?? 'x' };
   });
-  const source = new Pools({
-    pools,
-    agent: 'millrace/test',
-    mask: 0x1fffe000,
-    clock: hasty,
-    log: (text) => log.push(text),
-    ...options,
-  });
+  const source = new Pools({ pools, clock: hasty, log: (text) => log.push(text), ...options }, open);
+  return { ...mineFrom(source, scan, more), log };
+}
+
+/** Mines for whomever. */
+export function mineFrom<Share extends Mined>(
+  source: WorkSource<Share>,
+  scan: Scan<Share>,
+  more: Partial<MinerOptions<Share>> = {},
+): Omit<Mining<Share>, 'log'> {
+  const stop = new AbortController();
+  const told: string[] = [];
   let wake: () => void = () => undefined;
-  const miner = new Miner(where, source, {
+  const miner = new Miner(source, scan, {
     signal: stop.signal,
     onVerdict: () => wake(),
     onTold: ({ state, server, message }) => told.push(`${state} ${server} ${message}`),
@@ -80,7 +100,7 @@ export function mine(
     stop.abort();
     await running;
   };
-  onTestFinished(end);
+  onTestFinished(() => end().catch(() => undefined));
   const until = async (isSo: () => boolean): Promise<void> => {
     while (!isSo()) {
       await new Promise<void>((resolve) => {
@@ -88,7 +108,7 @@ export function mine(
       });
     }
   };
-  return { miner, told, log, until, stop: end };
+  return { miner, running, told, until, stop: end };
 }
 
-export const methods = (server: PoolServer): (string | undefined)[] => server.lines.map(({ method }) => method);
+export const methods = (server: LineServer): (string | undefined)[] => server.lines.map(({ method }) => method);

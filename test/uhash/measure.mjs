@@ -44,9 +44,9 @@ const variants = {
  * @type {Readonly<Record<string, readonly object[]>>}
  */
 const open = {
-  cuda: [{}, { rolled: true }, { rolled: true, tables: 1, copies: 8, lanes: 256 }],
-  opencl: [{}, { rolled: true }],
-  webgpu: [{}, { chainsPerItem: 1 }, { chainsPerItem: 1, lanes: 64 }, { chainsPerItem: 1, rolled: true }],
+  cuda: [{}],
+  opencl: [{}],
+  webgpu: [{}, { rolled: true }, { rolled: true, launches: 4, fillLaunches: 2 }, { rolled: true, lanes: 64 }],
 };
 const batches = [1024, 2048, 4096, 8192, 16_384, 24_576, 32_760];
 

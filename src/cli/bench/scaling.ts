@@ -1,5 +1,5 @@
 import type { Benched } from '../../bench/case.js';
-import type { Scaling } from '../../bench/plot.js';
+import type { Scaling, SeveralDevices } from '../../bench/saved.js';
 import { devicesScaling, fitOf, pointsOf } from '../../bench/scaling.js';
 import { bytes, count, duration, percent, plural, rate } from '../../console/format.js';
 import type { Output } from '../../console/output.js';
@@ -12,9 +12,10 @@ export async function tellScaling(
   output: Output,
   benched: readonly Benched[],
   devices: readonly Device[],
-): Promise<Scaling[]> {
+): Promise<{ readonly scaling: readonly Scaling[]; readonly several: readonly SeveralDevices[] }> {
   const [first] = devices;
   const all: Scaling[] = [];
+  const several: SeveralDevices[] = [];
   for (const { workload, sized } of benched) {
     if (!first || !sized) continue;
     const own = await sized([first]);
@@ -35,13 +36,10 @@ export async function tellScaling(
       `time = ${duration(Math.max(0, fit.fixed))} + work / ${rate(fit.perSecond, own.unit)}, off by ${percent(fit.off)} at most`,
     );
     if (devices.length === 1 && !own.isItem) continue;
-    await tellDevices(output, { workload, sized }, devices, {
-      unit: own.unit,
-      most: own.most,
-      perSecond: fit.perSecond,
-    });
+    const rated = { unit: own.unit, most: own.most, perSecond: fit.perSecond };
+    several.push(await tellDevices(output, { workload, sized }, first, devices, rated));
   }
-  return all;
+  return { scaling: all, several };
 }
 
 /** Virtual devices are this much slower than the one behind them together, so that it does not hold them up. */
@@ -51,11 +49,10 @@ const VIRTUAL = 4;
 async function tellDevices(
   output: Output,
   { workload, sized }: Required<Pick<Benched, 'sized'>> & Pick<Benched, 'workload'>,
+  first: Device,
   devices: readonly Device[],
   { unit, most, perSecond }: { readonly unit: string; readonly most: number; readonly perSecond: number },
-): Promise<void> {
-  const [first] = devices;
-  if (!first) return;
+): Promise<SeveralDevices> {
   const isVirtual = devices.length === 1;
   const nature = { speed: perSecond * SHARE };
   const several = isVirtual ? virtualDevices(first, Array(VIRTUAL).fill(nature)) : devices;
@@ -73,4 +70,5 @@ async function tellDevices(
     `${(reached / (alone?.perSecond ?? Number.NaN)).toFixed(2)}×`,
   ]);
   for (const line of table(rows, { right: [1, 2] })) output.line(line);
+  return { workload, isVirtual, unit, found };
 }

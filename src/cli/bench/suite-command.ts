@@ -1,20 +1,15 @@
 import { writeFileSync } from 'node:fs';
+import { basename } from 'node:path';
 import { Argument, Command } from 'commander';
-import { readBaseline, type Verdict, verdictsOf } from '../../bench/baseline.js';
-import type { Benched, CaseOptions } from '../../bench/case.js';
-import { type Machine, machine, machineLine } from '../../bench/machine.js';
-import { compare, LEAST_RUNS } from '../../bench/measure.js';
+import { committedBaselines, type Verdict, verdictsOf } from '../../bench/baseline.js';
+import type { Benched } from '../../bench/case.js';
+import { machine, machineLine } from '../../bench/machine.js';
+import { LEAST_RUNS } from '../../bench/measure.js';
 import { plotOf } from '../../bench/plot.js';
-import {
-  comparisonTable,
-  figureFields,
-  figureRow,
-  markdownOf,
-  measurementFields,
-  SUITE_HEADING,
-  SUITE_RIGHT,
-} from '../../bench/report.js';
+import { figureFields, figureRow, markdownOf, SUITE_HEADING, SUITE_RIGHT } from '../../bench/report.js';
+import { readSaved, type SavedReport } from '../../bench/saved.js';
 import { type Figure, isFigure, type NoFigure, runSuite } from '../../bench/suite.js';
+import { stretchOf, type Timeline } from '../../bench/timeline.js';
 import { action, type Call } from '../../console/action.js';
 import { withExamples } from '../../console/conventions.js';
 import { Exit, type ExitCode } from '../../console/exit.js';
@@ -23,11 +18,12 @@ import { type OpeningOptions, startOpening, withOpeningOptions } from '../../con
 import { flag, options, valued, wholeNumber } from '../../console/options.js';
 import type { Ending, Output } from '../../console/output.js';
 import { table } from '../../console/table.js';
-import { version } from '../../console/version.js';
+import { buildOf, version } from '../../console/version.js';
 import type { Device } from '../../device/device.js';
-import { openDevice, openDevices } from '../../device/registry.js';
+import { openDevices } from '../../device/registry.js';
 import { MillraceError } from '../../kernel/error.js';
 import { benched } from '../../workload/cases.js';
+import { tellPeers } from './peers.js';
 import { tellScaling } from './scaling.js';
 
 /** `millrace bench`, by its whole name `millrace bench all` */
@@ -42,21 +38,27 @@ export function suiteCommand(): Command {
         .default(LEAST_RUNS),
     )
     .addOption(flag('--full', 'also what takes minutes'))
-    .addOption(flag('--peers', 'then others who do the same work, those installed, in turn with ours on the CPU'))
+    .addOption(flag('--peers', 'then others who do the same work, those installed, in turn with ours'))
     .addOption(flag('--scaling', 'then cost against work over four decades, and one device against several'))
     .addOption(valued('--save <file>', 'all figures as JSON, to compare with later'))
     .addOption(valued('--markdown <file>', 'the table as Markdown, with the machine and the date'))
     .addOption(valued('--plot <file>', 'a picture of it, SVG'))
-    .addOption(valued('--compare <file>', 'saved figures: exit status 1 where one has lost more than a tenth'));
+    .addOption(
+      valued('--compare [file]', 'saved figures: exit status 1 where one has lost more than a tenth').preset(COMMITTED),
+    );
   withOpeningOptions(command).action(action(suite));
   return withExamples(
     command,
     ['millrace bench', 'the best device, all workloads, within two minutes'],
-    ['millrace bench all block words --device cuda,cpu', 'two of them, side by side'],
-    ['millrace bench --peers', 'OpenSSL, mp64, crunch, GMP and others beside'],
+    ['millrace bench block words --device cuda,cpu', 'two of them, side by side'],
+    ['millrace bench --peers', 'OpenSSL, mp64, crunch, GMP, NumPy and others beside'],
     ['millrace bench --save then.json; millrace bench --compare then.json', 'has anything become slower?'],
+    ['millrace bench --compare', 'against the figures that come with the package, where such a device is among them'],
   );
 }
+
+/** No file is named: the reports of the package. */
+const COMMITTED = 'those of the package';
 
 interface SuiteCommandOptions extends OpeningOptions {
   readonly device: string;
@@ -76,7 +78,8 @@ const RUN_SECONDS = 0.4;
 async function suite({ output, options: given, args, signal }: Call<SuiteCommandOptions>): Promise<Ending> {
   const asked = (args[0] ?? []) as unknown as readonly string[];
   const wanted = benched.filter(({ workload }) => asked.length === 0 || asked.includes(workload));
-  const baseline = given.compare === undefined ? undefined : readBaseline(given.compare);
+  const { compare } = given;
+  const baselines = compare === undefined ? [] : compare === COMMITTED ? committedBaselines() : [readSaved(compare)];
   const begun = performance.now();
   const opening = startOpening(given, output, { completion: 'poll' });
   const devices = await openDevices(given.device, opening.options);
@@ -97,15 +100,24 @@ async function suite({ output, options: given, args, signal }: Call<SuiteCommand
     output.line();
     for (const line of table([SUITE_HEADING, ...figures.map(figureRow)], { right: SUITE_RIGHT })) output.line(line);
     output.line(`\n${plural(figures.length, 'figure')} in ${duration((performance.now() - begun) / 1000)}`);
-    keep(given, host, all);
-    if (given.peers) await sideBySide(output, wanted, devices, how);
-    const scaling = given.scaling ? await tellScaling(output, wanted, devices) : [];
-    if (given.plot !== undefined) {
-      const title = `Millrace ${version()}, ${today()}, ${machineLine(host)}`;
-      write(given.plot, plotOf({ title, figures, scaling }), '--plot');
-    }
-    const verdicts = baseline ? verdictsOf(figures, nameIn(devices), baseline) : [];
-    if (baseline) tellVerdicts(output, verdicts);
+    const missing = all.filter((one): one is NoFigure => !isFigure(one));
+    let report: SavedReport = {
+      ...about(),
+      machine: host,
+      figures,
+      missing,
+      peers: [],
+      scaling: [],
+      several: [],
+      timelines: [],
+    };
+    keep(given, report);
+    if (given.plot !== undefined) report = { ...report, timelines: await timelinesOf(wanted, devices) };
+    if (given.peers) report = { ...report, peers: await tellPeers(output, wanted, devices, how) };
+    if (given.scaling) report = { ...report, ...(await tellScaling(output, wanted, devices)) };
+    keep(given, report);
+    const verdicts = verdictsOf(figures, host.devices, baselines);
+    if (compare !== undefined) tellVerdicts(output, verdicts);
     for (const device of devices) await opening.tell(device);
     return { exit: exitOf(all, verdicts), answer: { figures: figures.length } };
   } finally {
@@ -113,40 +125,17 @@ async function suite({ output, options: given, args, signal }: Call<SuiteCommand
   }
 }
 
-/** On a CPU's device: what others run on. */
-async function sideBySide(
-  output: Output,
-  wanted: readonly Benched[],
-  devices: readonly Device[],
-  options: CaseOptions,
-): Promise<void> {
-  const own = devices.find(({ info }) => info.kind === 'native' || info.kind === 'wasm');
-  const device = own ?? (await openDevice('cpu'));
-  try {
-    for (const { workload, peers } of wanted) {
-      if (!peers) continue;
-      const { title, candidates, absent, close } = await peers(device, options);
-      try {
-        const comparison = await compare(candidates);
-        output.line(`\n${output.style.bold(`${workload}: ${title}`)}`);
-        for (const line of comparisonTable(comparison)) output.line(line);
-        for (const [at, one] of comparison.measurements.entries()) {
-          output.event('measurement', { ...measurementFields(one), ratio: comparison.ratios[at] });
-        }
-        if (absent.length > 0) output.line(`not installed: ${absent.join(', ')}`);
-      } finally {
-        await close();
-      }
+/** Some chunks of a job on each device, of the workloads that tell them. */
+async function timelinesOf(wanted: readonly Benched[], devices: readonly Device[]): Promise<Timeline[]> {
+  const all: Timeline[] = [];
+  for (const { workload, timeline } of wanted) {
+    for (const device of timeline ? devices : []) {
+      const chunks = stretchOf((await timeline?.(device)) ?? []);
+      if (chunks.length > 0) all.push({ workload, device: device.info.id, chunks });
     }
-  } finally {
-    if (!own) await device.close();
   }
+  return all;
 }
-
-const nameIn =
-  (devices: readonly Device[]) =>
-  (id: string): string | undefined =>
-    devices.find(({ info }) => info.id === id)?.info.name;
 
 function exitOf(all: readonly (Figure | NoFigure)[], verdicts: readonly Verdict[]): ExitCode {
   if (all.some((one) => !isFigure(one) && one.isWrong)) return Exit.deviceWrong;
@@ -181,14 +170,20 @@ function tellVerdicts(output: Output, verdicts: readonly Verdict[]): void {
   if (lost > 0) output.line(`${plural(lost, 'figure')} lost more than ${percent(0.1)}, beyond both spreads`);
 }
 
-function keep({ save, markdown }: SuiteCommandOptions, host: Machine, all: readonly (Figure | NoFigure)[]): void {
-  const date = today();
-  const figures = all.filter(isFigure);
-  if (save !== undefined) write(save, `${JSON.stringify({ date, machine: host, figures }, null, 2)}\n`, '--save');
-  if (markdown !== undefined) write(markdown, `${markdownOf(date, host, all)}\n`, '--markdown');
+/** Before what takes long, and after it: an end by force leaves the figures. */
+function keep({ save, markdown, plot }: SuiteCommandOptions, report: SavedReport): void {
+  const { date, machine: host, figures, missing, scaling, timelines } = report;
+  if (save !== undefined) write(save, `${JSON.stringify(report, null, 2)}\n`, '--save');
+  if (markdown !== undefined) write(markdown, `${markdownOf(date, host, [...figures, ...missing])}\n`, '--markdown');
+  const title = `Millrace ${version()}, ${date}, ${machineLine(host)}`;
+  if (plot !== undefined) write(plot, plotOf({ title, figures, scaling, timelines }), '--plot');
 }
 
-const today = (): string => new Date().toISOString().slice(0, 10);
+/** What made the report. Of files only the names: where they are is nobody's business. */
+function about(): Pick<SavedReport, 'version' | 'date' | 'command'> {
+  const args = process.argv.slice(2).map((arg) => (arg.includes('/') ? basename(arg) : arg));
+  return { version: buildOf(), date: new Date().toISOString().slice(0, 10), command: ['millrace', ...args].join(' ') };
+}
 
 function write(path: string, text: string, asked: string): void {
   try {

@@ -2,8 +2,7 @@ import { Exit } from '../../console/exit.js';
 import { age, count, duration, percent, plural } from '../../console/format.js';
 import { type Ending, jsonLine } from '../../console/output.js';
 import { table } from '../../console/table.js';
-import { endOf } from '../../engine/index.js';
-import { shareOf } from '../../engine/space.js';
+import { endOf, shareOf } from '../../engine/space.js';
 import { type JobSummary, OVER, unspell } from '../../store/index.js';
 import type { StoreCall, StoreOptions } from './command.js';
 

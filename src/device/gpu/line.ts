@@ -48,6 +48,10 @@ export interface Looking {
   lateUs: number;
   /** It was cancelled: it ends soon, whatever such work takes. */
   isHurried: boolean;
+  /** Lines that were busy when it became the oldest of its own. */
+  busy: number;
+  /** One of them has nothing more since: it may end sooner than such work did. */
+  isEased: boolean;
   /** It has passed, though its callback has not come. */
   found: { readonly result: MarkResult; readonly atUs: number } | undefined;
 }
@@ -236,6 +240,8 @@ export class WorkerLine {
       lookUs: issuedUs,
       lateUs: issuedUs,
       isHurried: false,
+      busy: 1,
+      isEased: false,
       found: undefined,
     });
     this.#begun = false;

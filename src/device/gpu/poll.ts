@@ -33,6 +33,16 @@ export function restUs(elapsedUs: number, expectedUs: number | undefined, looks:
   return elapsedUs < (1 + NEAR) * expectedUs ? SHORT_STEP_US : stepUs(expectedUs);
 }
 
+/**
+ * How long to leave work alone that has had the device to share and now has more of it: from half the expected time on it
+ * is looked at some ten times.
+ */
+export function easedUs(elapsedUs: number, expectedUs: number | undefined): number {
+  if (expectedUs === undefined) return Number.POSITIVE_INFINITY;
+  const asleep = (ASLEEP * expectedUs) / 2 - elapsedUs;
+  return asleep > 0 ? asleep : Math.max(STEP_US, expectedUs / 20);
+}
+
 /** Doubles from 20 µs to 2 ms: looks at what nothing is known about, and for callbacks that do not come. */
 export function backOffUs(k: number): number {
   return Math.min(20 * 2 ** k, 2000);
@@ -83,3 +93,7 @@ export class Expectations {
 export function kindWith(kind: number, what: number, size: number): number {
   return (Math.imul(kind ^ what, 0x9e37_79b1) + Math.ceil(Math.log2(size + 1))) | 0;
 }
+
+/** The same work while so many lines are busy, to the power of two: they share the device, and each takes longer. */
+export const besides = (kind: number, busy: number): number => kindWith(kind, BESIDES, busy);
+const BESIDES = 0x6265;

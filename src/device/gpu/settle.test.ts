@@ -74,6 +74,39 @@ describe('polling', () => {
     expect(blockedNs).toBeGreaterThan(50_000_000);
   });
 
+  test('what has the device for itself from some moment on is not slept over', async () => {
+    const rig = new Rig();
+    const x = await rig.alloc(64);
+    const [early, late] = [rig.stream(), rig.stream()];
+    const started = (...streams: (typeof early)[]): Promise<unknown> => {
+      const marks = streams.map((stream) => {
+        rig.launch(stream, x, 1200);
+        return stream.mark().done;
+      });
+      rig.turn(0);
+      return Promise.all(marks);
+    };
+    const oversleep = async (marks: Promise<unknown>): Promise<number> => {
+      const last = Math.max(...[...rig.driver.inFlight].map(({ end }) => end));
+      rig.settle();
+      await marks;
+      return rig.us - last;
+    };
+    const overslept: number[] = [];
+    for (let round = 0; round < 12; round++) {
+      await oversleep(started(early, late)); // as long as it takes while they share it
+      const alone = started(early, late, late);
+      [...rig.driver.inFlight].at(-1)!.end -= 600; // from its beginning
+      const first = await oversleep(alone);
+      const left = started(early, late);
+      for (const [at, mark] of [...rig.driver.inFlight].entries()) mark.end -= at === 0 ? 900 : 450; // from a quarter of it
+      if (round >= 4) overslept.push(first, await oversleep(left));
+      else await oversleep(left);
+    }
+    expect(Math.max(...overslept)).toBeLessThan(100);
+    expect(rig.loop.telemetry().polls).toBeLessThan(12 * 7 * 30);
+  });
+
   test('many marks that have passed meanwhile are found in one go', async () => {
     const rig = new Rig();
     await inALoop(rig, new Array(3).fill(20_000));

@@ -1,10 +1,19 @@
 import { describe, expect, it } from 'vitest';
-import { Pace, Run, TARGET_MS } from './slice.js';
+import { FIRST_GROUPS, Pace, Run, TARGET_MS } from './slice.js';
+
+interface Simulated {
+  readonly total: number;
+  readonly perMs: number;
+  readonly startMs?: number;
+  /** What a workgroup takes, alone or with all others that the device has room for. */
+  readonly groupMs?: number;
+  readonly atOnce?: number;
+}
 
 /** Runs a launch on a device that does `perMs` groups a millisecond, so many slices at a time; what each slice took. */
 function simulate(
   run: Run,
-  { total, perMs, startMs = 0.05, atOnce = 3 }: { total: number; perMs: number; startMs?: number; atOnce?: number },
+  { total, perMs, startMs = 0.05, groupMs = 0, atOnce = 3 }: Simulated,
 ): { covered: boolean; times: number[] } {
   const times: number[] = [];
   const flying: { groups: number; ended(ms: number): void }[] = [];
@@ -19,7 +28,7 @@ function simulate(
     }
     const first = flying.shift();
     if (!first) return { covered: next === total && run.done, times };
-    const ms = startMs + first.groups / perMs;
+    const ms = startMs + Math.max(groupMs, first.groups / perMs);
     times.push(ms);
     first.ended(ms);
   }
@@ -56,6 +65,36 @@ describe('a launch in slices', () => {
     expect(run.next()).toBeUndefined();
     ended(1);
     expect(run.next()?.first).toBe(64);
+  });
+
+  it.each([1, 4, 9, 12, 20, 60, 300])('is not cut to pieces that take as long as all of it: %i ms', (groupMs) => {
+    const pace = new Pace(FIRST_GROUPS.gpu);
+    const launch = (total: number) =>
+      simulate(new Run(total, pace, false), { total, perMs: 208 / groupMs, groupMs }).times.length;
+    // A launch of one workgroup says nothing of what there is room for.
+    const slices = [1, 1, ...Array<number>(20).fill(208)].map(launch);
+    expect(slices.slice(-10)).toEqual(Array(10).fill(1));
+    expect(slices.reduce((sum, n) => sum + n)).toBeLessThan(60);
+  });
+
+  it.each([3, 10, 30])('soon notices work that is %i times as heavy', (times) => {
+    const pace = new Pace(FIRST_GROUPS.gpu);
+    const total = 1e6;
+    simulate(new Run(total, pace, false), { total, perMs: 1000 });
+    const { covered, times: taken } = simulate(new Run(total, pace, false), { total, perMs: 1000 / times });
+    expect(covered).toBe(true);
+    // Three were on their way before the first had ended.
+    expect(taken.filter((ms) => ms > 2 * TARGET_MS).length).toBeLessThanOrEqual(3);
+  });
+
+  it('gets over work whose groups were slow one by one', () => {
+    const pace = new Pace(FIRST_GROUPS.gpu);
+    for (let launch = 0; launch < 10; launch++) {
+      simulate(new Run(300, pace, false), { total: 300, perMs: 1, groupMs: 100 });
+    }
+    const total = 1e5;
+    const last = Array.from({ length: 10 }, () => simulate(new Run(total, pace, false), { total, perMs: 100 })).at(-1);
+    expect(Math.max(...(last?.times ?? []))).toBeLessThanOrEqual(2 * TARGET_MS);
   });
 
   it('slows down at once and speeds up step by step', () => {

@@ -21,6 +21,10 @@ export const UNKNOWN_MS = 5;
 const LEAST_MS = 0.02;
 /** A pace rises by this much at a time, and falls at once. */
 const RISE = 4;
+/** A slice that takes more than this much of its share was too small for the device, or its work is heavier than before. */
+const DOUBT = 2;
+/** Times within this of each other are the same. */
+const SAME = 1.5;
 
 export interface Slice {
   readonly groups: number;
@@ -28,42 +32,72 @@ export interface Slice {
   readonly expectedMs: number | undefined;
 }
 
-/** How fast a program's workgroups go, from the slices that have ended. */
+/**
+ * How fast a program's workgroups go, from the slices that have ended. A GPU has room for many side by side, so that a
+ * small slice may take as long as one of ten times as many: its time is then no reason to make the next one smaller still.
+ */
 export class Pace {
   readonly #firstGroups: number;
-  #perMs: number | undefined;
+  /** The slice that the pace is known from. */
+  #seen: { readonly groups: number; readonly ms: number } | undefined;
+  /** What even a small slice takes. */
+  #leastMs = 0;
+  /** Groups of the last slice, where it took far more than its share: by its size, or because its work is heavier. */
+  #doubtful: number | undefined;
 
   constructor(firstGroups: number, perMs?: number) {
     this.#firstGroups = firstGroups;
-    this.#perMs = perMs;
+    this.#seen = perMs === undefined ? undefined : { groups: perMs, ms: 1 };
   }
 
   get known(): boolean {
-    return this.#perMs !== undefined;
+    return this.#seen !== undefined;
   }
 
   /** The next slice of a launch with `left` workgroups to go; `begun`: it is not the launch's first. */
   slice(left: number, begun: boolean): Slice {
-    const rate = this.#perMs;
-    if (rate === undefined) return { groups: Math.min(left, this.#firstGroups), expectedMs: undefined };
-    const whole = left / rate <= WHOLE_MS;
-    const groups = whole ? left : Math.max(1, Math.floor(rate * (begun ? TARGET_MS : TRIAL_MS)));
+    const first = Math.min(left, this.#firstGroups);
+    if (this.#seen === undefined) return { groups: first, expectedMs: undefined };
+    // Less than what is done side by side was seen: all of that takes no longer.
+    if (this.#seen.groups < first) return { groups: first, expectedMs: this.#seen.ms };
+    const rate = this.#seen.groups / this.#seen.ms;
+    const most = this.#doubtful === undefined ? Number.POSITIVE_INFINITY : DOUBT * this.#doubtful;
+    const goal = Math.max(TARGET_MS, DOUBT * this.#leastMs);
+    if (left / rate <= Math.max(WHOLE_MS, goal) && left <= most) return { groups: left, expectedMs: left / rate };
+    // Half of it, so that a device which could do with less shows that.
+    const size = rate * (begun ? goal : Math.max(TRIAL_MS, this.#leastMs / DOUBT));
+    const groups = Math.min(left, Math.max(1, Math.floor(Math.min(size, most))));
     return { groups, expectedMs: groups / rate };
   }
 
-  learn(groups: number, ms: number): void {
-    const rate = groups / Math.max(ms, LEAST_MS);
-    this.#perMs = Math.min(rate, (this.#perMs ?? Number.POSITIVE_INFINITY) * RISE);
+  learn(groups: number, measuredMs: number): void {
+    const ms = Math.max(measuredMs, LEAST_MS);
+    const seen = this.#seen;
+    if (seen === undefined || seen.groups < Math.min(groups, this.#firstGroups)) {
+      this.#seen = { groups, ms };
+      return;
+    }
+    const rate = seen.groups / seen.ms;
+    const isDoubtful = ms > (DOUBT * groups) / rate && groups < seen.groups && ms <= SAME * seen.ms;
+    this.#doubtful = isDoubtful ? groups : undefined;
+    if (isDoubtful || ms < this.#leastMs) this.#leastMs = ms;
+    // A smaller one that took no longer says nothing of how many could be done in that time.
+    const saysNothing = groups < seen.groups && groups / ms < rate && ms <= SAME * seen.ms;
+    if (!saysNothing) this.#seen = { groups, ms: Math.max(ms, groups / (RISE * rate)) };
   }
 
   /** What was seen is slower than what is known: the only thing to learn from work that may not have been there at all. */
   learnSlower(groups: number, ms: number): void {
-    if (groups / Math.max(ms, LEAST_MS) < (this.#perMs ?? 0)) this.learn(groups, ms);
+    const { groups: known, ms: knownMs } = this.#seen ?? { groups: 0, ms: 1 };
+    if (groups / Math.max(ms, LEAST_MS) < known / knownMs) this.learn(groups, ms);
   }
 
   /** For one launch: learns on its own. */
   copy(): Pace {
-    return new Pace(this.#firstGroups, this.#perMs);
+    const copy = new Pace(this.#firstGroups);
+    copy.#seen = this.#seen;
+    copy.#leastMs = this.#leastMs;
+    return copy;
   }
 }
 

@@ -9,10 +9,16 @@ export interface HostTimes {
 
 const STAMP_BYTES = STAMPS * 8;
 
+/** When the queue's last pass ended, on the device's clock. */
+export interface LastPass {
+  endedNs: bigint;
+}
+
 /** Commands that go to the queue together, and what is to be done when they have ended. */
 export class Submission {
   readonly encoder: Encoder;
   readonly page: Page;
+  readonly #last: LastPass;
   readonly #toHost: (ns: bigint) => bigint;
   /** What its commands should take on the device. */
   expectedMs = 0;
@@ -30,9 +36,10 @@ export class Submission {
   #ticketUsed = STAMP_BYTES;
 
   /** `toHost`: from the device's clock, or from milliseconds of the host, to the clock of all devices. */
-  constructor(device: Device, page: Page, toHost: (ns: bigint) => bigint = (ns) => ns) {
+  constructor(device: Device, page: Page, last: LastPass, toHost: (ns: bigint) => bigint = (ns) => ns) {
     this.encoder = device.createCommandEncoder();
     this.page = page;
+    this.#last = last;
     this.#toHost = toHost;
   }
 
@@ -56,7 +63,10 @@ export class Submission {
     this.encoder.beginComputePass({ timestampWrites: { querySet: queries.set, ...at } }).end();
   }
 
-  /** A pass, and how long it took: on the device's clock, or from the host's, which sees the whole submission. */
+  /**
+   * A pass, and how long it took: on the device's clock, or from the host's, which sees the whole submission. A device may
+   * note the beginning when it reads the command, while the pass before still runs: that time is not this one's.
+   */
   timedPass(use: (ms: number) => void): Pass {
     this.isUsed = true;
     const { queries } = this.page;
@@ -70,7 +80,11 @@ export class Submission {
       beginningOfPassWriteIndex: this.#query((ns) => {
         began = ns;
       }),
-      endOfPassWriteIndex: this.#query((ns) => use(Number(ns - began) / 1e6)),
+      endOfPassWriteIndex: this.#query((ns) => {
+        const since = began > this.#last.endedNs ? began : this.#last.endedNs;
+        this.#last.endedNs = ns;
+        use(Math.max(0, Number(ns - since) / 1e6));
+      }),
     };
     return this.encoder.beginComputePass({ timestampWrites });
   }

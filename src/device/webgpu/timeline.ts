@@ -1,7 +1,7 @@
 import { clockNs } from '../clock.js';
 import type { Device } from './api.js';
 import { Pages } from './pages.js';
-import { Submission } from './submission.js';
+import { type LastPass, Submission } from './submission.js';
 
 export interface TimelineOptions {
   /** The device can take the time. */
@@ -31,6 +31,7 @@ export class Timeline {
   readonly #options: TimelineOptions;
   readonly #pages: Pages;
   readonly #flying: Submission[] = [];
+  readonly #last: LastPass = { endedNs: 0n };
   #open: Submission | undefined;
   /** When the last one that ended did so. */
   #endedMs = 0;
@@ -76,7 +77,7 @@ export class Timeline {
   /** The submission that is being recorded, with room for so many times and bytes of status words. */
   recording(stamps = 0, bytes = 0): Submission {
     if (this.#open && !this.#open.has(stamps, bytes)) this.flush();
-    this.#open ??= new Submission(this.#device, this.#pages.take(), this.#toHost);
+    this.#open ??= new Submission(this.#device, this.#pages.take(), this.#last, this.#toHost);
     return this.#open;
   }
 

@@ -150,7 +150,6 @@ async function work(
     if (solutions) await replaceFile(outName, formatOutput(solutions.map((solution) => solution?.nonce ?? 0)));
     await solver.close();
     await telemetry.end();
-    for (const device of devices) await tell(device);
     // Start-up is what went before the first search: the process's own start, devices, compilers.
     const figures = { blocks: blocks.length, tried: total, seconds, startup: start / 1000 };
     if (!solutions) return await stopped(call, booking, { ...figures, solved: done });
@@ -163,6 +162,7 @@ async function work(
     return { exit, answer: { ...figures, unsolved } };
   } finally {
     await telemetry.end();
+    for (const device of devices) await tell(device);
     await Promise.all(devices.map((device) => device.close()));
   }
 }

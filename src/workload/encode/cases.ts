@@ -37,7 +37,10 @@ const fromHost = (from: 'pinned' | 'plain', precision: 'f64' | 'f32'): BenchCase
   unitBytes: (precision === 'f64' ? 8 : 4) * 2 ** QUBITS,
   bound: { limit: 'to device', perUnit: (precision === 'f64' ? 8 : 4) * 2 ** QUBITS },
   ...(precision === 'f64' && { lacks: noDoubles }),
-  open: (device, { runs }) => hostRate(device, from, amplitude(precision, 64, isGpu(device) ? 200 : 4, runs)),
+  open: (device, { runs }) =>
+    isGpu(device)
+      ? hostRate(device, from, { ...amplitude(precision, 64, 200, runs), inFlight: 16 })
+      : hostRate(device, from, amplitude(precision, 64, 4, runs)),
 });
 
 /** The specification's own size: 500 batches, 20 trials. */

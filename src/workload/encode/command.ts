@@ -112,7 +112,6 @@ async function encode({ output, options: asked, args, signal }: Call<EncodeComma
       await sink?.finish();
       isWritten = true;
       const seconds = (performance.now() - begun) / 1000;
-      for (const device of devices) await opening.tell(device);
       const total = samples * stateBytes(shape.qubits, precision);
       const where = devices.map(({ info }) => info.id).join(' and ');
       output.say(
@@ -132,6 +131,7 @@ async function encode({ output, options: asked, args, signal }: Call<EncodeComma
       if (!isWritten) await sink?.discard();
       await engine.close();
       await telemetry.end();
+      for (const device of devices) await opening.tell(device);
       await Promise.all(devices.map((device) => device.close()));
     }
   } finally {

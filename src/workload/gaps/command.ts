@@ -9,9 +9,9 @@ import { flag, options, valued, wholeNumber } from '../../console/options.js';
 import { withTelemetryOptions } from '../../console/telemetry/options.js';
 import { difficultyCommand, verifyCommand } from './check-command.js';
 import { difficultyGiven, natural } from './given.js';
-import { DEFAULT_DEPTH, DEFAULT_PRIMES, LEAST_PRIMES, MOST_PRIMES, MOST_WINDOW } from './plan.js';
+import { addMineCommand } from './mining/command.js';
+import { withPlanOptions } from './plan-options.js';
 import { find } from './search-command.js';
-import { MOST_DEPTH } from './sieve-kernels.js';
 
 /** `millrace gaps …` */
 export function gapsCommand(): Command {
@@ -33,7 +33,7 @@ export function gapsCommand(): Command {
       valued('--list <name>', 'gaps as lines of the prime-gap lists, found by that name').argParser(discoverer),
     )
     .addOption(options.devices().default('auto', 'the best there is'));
-  withMonitorOptions(withOpeningOptions(withFeedingOptions(withPlan(searching))));
+  withMonitorOptions(withOpeningOptions(withFeedingOptions(withPlanOptions(searching))));
   withBookingOptions(withTelemetryOptions(searching)).action(action(find, { hasCheckpoints: true }));
   withExamples(
     searching,
@@ -41,35 +41,8 @@ export function gapsCommand(): Command {
     ['millrace gaps search --header 0200… --shift 32 --device cuda', 'proofs of work'],
     ['millrace gaps search --header 0200… --shift 64 --crt crt-22m-64s.txt --list Me'],
   );
+  addMineCommand(gaps);
   return gaps.addCommand(verifyCommand()).addCommand(difficultyCommand());
-}
-
-/** How it is searched; the miners' names do as well. */
-function withPlan(command: Command): Command {
-  const size = wholeNumber(64, MOST_WINDOW);
-  const primes = wholeNumber(LEAST_PRIMES, MOST_PRIMES);
-  return command
-    .addOption(valued('--window <n>', 'integers sieved at a time (default: what suits the device)').argParser(size))
-    .addOption(valued('--primes <n>', `primes to sieve with (default: ${DEFAULT_PRIMES})`).argParser(primes))
-    .addOption(
-      valued('--batch-depth <n>', `windows of one piece at most (default: ${DEFAULT_DEPTH})`).argParser(
-        wholeNumber(1, MOST_DEPTH),
-      ),
-    )
-    .addOption(valued('-s, --sieve-size <n>', '--window').argParser(size).hideHelp())
-    .addOption(valued('-i, --sieve-primes <n>', '--primes').argParser(primes).hideHelp())
-    .addOption(
-      valued('-w, --work-items <n>', 'chains in flight, in groups of 512')
-        .argParser(wholeNumber(1, 2 ** 20))
-        .hideHelp(),
-    )
-    .addOption(valued('-z, --queue-size <n>', '--slots').argParser(wholeNumber(1, 32)).hideHelp())
-    .addOption(
-      valued('-n, --num-gpu-tests <n>', 'how long chains are: 64 candidates for each')
-        .argParser(wholeNumber(1, 2 ** 16))
-        .hideHelp(),
-    )
-    .addOption(flag('--cuda-sieve-proto', "insist on a GPU's sieve: warn where there is none").hideHelp());
 }
 
 function positive(text: string): number {

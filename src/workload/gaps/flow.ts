@@ -25,6 +25,8 @@ export interface FoundGap {
 }
 
 export interface GapFlowOptions extends PlanOptions {
+  /** A piece is on its way to a device. */
+  readonly onSubmit?: (piece: Piece) => void;
   /** Told what each piece took, whether it counts in the end or not. */
   readonly onPiece?: (work: PieceWork) => void;
   readonly onPlan?: (device: Device, plan: Plan) => void;
@@ -54,32 +56,38 @@ export interface PieceWork {
  * count that stays on the device. What the host sends is the piece's base, what comes back are the hits.
  */
 export function gapFlow(numbers: Numbers, options: GapFlowOptions = {}): Flow<readonly FoundGap[]> {
-  const { onPiece, onPlan, planted, ...asked } = options;
+  const { onSubmit, onPiece, onPlan, planted, ...asked } = options;
   const special = planted && specialOf(planted);
   const made: Flow<readonly FoundGap[]> = {
     name: 'gaps',
     open: (device, how) => {
       const plan = planFor(device, asked);
       onPlan?.(device, plan);
-      const told = (work: Omit<PieceWork, 'device'>): void => onPiece?.({ device, ...work });
-      return flowOf(numbers, plan, sieving(numbers, plan, { special }), told, special).open(device, how);
+      const heard: Heard = { submitted: onSubmit, told: (work) => onPiece?.({ device, ...work }) };
+      return flowOf(numbers, plan, sieving(numbers, plan, { special }), heard, special).open(device, how);
     },
   };
   return special ? withPlanted(made, special.piece) : made;
 }
 
 /** Short chains: a device has so many threads, and one that tested all of it would take as long as a whole piece. */
-const specialOf = ({ count, leastGap }: PlantedGaps): Special => ({
+const specialOf = ({ start, count, leastGap }: PlantedGaps): Special => ({
+  start,
   piece: { start: 0n, count },
   leastGap,
   perChain: 8,
 });
 
+interface Heard {
+  readonly submitted: GapFlowOptions['onSubmit'];
+  readonly told: (work: Omit<PieceWork, 'device'>) => void;
+}
+
 function flowOf(
   numbers: Numbers,
   plan: Plan,
   sieve: Sieving,
-  told: (work: Omit<PieceWork, 'device'>) => void,
+  { submitted, told }: Heard,
   special: Special | undefined,
 ) {
   const { start, length, leastGap } = numbers;
@@ -97,6 +105,7 @@ function flowOf(
     host: { tally: TALLY_WORDS * 4 },
     ...sieve.shape,
     steps: (piece, host) => {
+      if (piece !== special?.piece) submitted?.(piece);
       const { base, owned } = sieve.windowsOf(piece);
       const own = piece === special?.piece ? special : { leastGap, perChain };
       const number = limbs(base, limb === 'u32' ? 32 : 64, limbsOf(shape));
@@ -120,9 +129,10 @@ function flowOf(
       const ring = slot.ring('ring');
       const hits = hitsIn<typeof hit>({ start: 0n, count: most(piece) }, ring);
       if (!Array.isArray(hits)) return hits as Overflow;
+      const first = piece === special?.piece ? special.start : start;
       const starts = [...windows.map(({ from }) => from), owned];
       const found = (hits as readonly { readonly place: number }[])
-        .map(({ place }) => ({ index: base + BigInt(2 * place + 1) - start, window: windowAt(starts, place) }))
+        .map(({ place }) => ({ index: base + BigInt(2 * place + 1) - first, window: windowAt(starts, place) }))
         .sort((a, b) => (a.index < b.index ? -1 : 1));
       const work = {
         piece,

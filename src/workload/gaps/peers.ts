@@ -1,3 +1,5 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import koffi from 'koffi';
 import type { Candidate } from '../../bench/measure.js';
 import { digestOf } from './rate.js';
@@ -28,6 +30,31 @@ export function gmpPower(base: bigint, count: number, runs: number): Candidate |
 }
 
 const MPZ_BYTES = 16;
+
+/** The same tests by PARI/GP, one process a run, timed inside of it. Undefined where there is no `gp`. */
+export async function pariPower(base: bigint, count: number, runs: number): Promise<Candidate | undefined> {
+  const execute = promisify(execFile);
+  const version = await execute('gp', ['--version-short']).then(
+    ({ stdout }) => stdout.trim(),
+    () => undefined,
+  );
+  if (version === undefined) return undefined;
+  const program = [
+    `v = vector(${count}, i, ${base} + 2 * i - 1);`,
+    't = getwalltime();',
+    'w = vector(#v, i, Mod(2, v[i])^(v[i] - 1) == 1);',
+    't = getwalltime() - t;',
+    'print(t, " ", strjoin(apply(x -> Str(x), w)));',
+  ];
+  const run = async () => {
+    const child = execute('gp', ['--quiet', '--fast', '--default', 'nbthreads=1']);
+    child.child.stdin?.end(`${program.join('\n')}\n`);
+    const [milliseconds = '', bits = ''] = (await child).stdout.trim().split(' ');
+    const passed = Uint32Array.from(bits, Number);
+    return { seconds: Number(milliseconds) / 1000, work: passed.length, digest: digestOf(passed) };
+  };
+  return { name: `PARI/GP ${version}, 1 thread`, unit: 'tests', runs, run };
+}
 
 interface Gmp {
   set(to: Uint8Array, digits: string, base: number): number;

@@ -81,9 +81,18 @@ export interface PrimeTable {
   readonly density: number;
 }
 
-/** The first `count` primes, 2 among them. */
+/** The first `count` primes, 2 among them. The last table is kept: miners search header after header with the same. */
 export function primeTable(count: number, tileBits: number): PrimeTable {
   if (!Number.isInteger(count) || count < LEAST_PRIMES || count > MOST_PRIMES) throw wrongCount(count);
+  if (last?.count !== count || last.tileBits !== tileBits)
+    last = { count, tileBits, table: newPrimeTable(count, tileBits) };
+  return last.table;
+}
+
+/** 900,000 primes take 65 ms of the thread that feeds the devices. */
+let last: { readonly count: number; readonly tileBits: number; readonly table: PrimeTable } | undefined;
+
+function newPrimeTable(count: number, tileBits: number): PrimeTable {
   const primes = firstPrimes(count).subarray(1);
   const isFar = primes.findIndex((p) => p > tileBits);
   const firstFar = isFar < 0 ? primes.length : isFar;

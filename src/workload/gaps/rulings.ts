@@ -38,11 +38,12 @@ const primesAround = (even: bigint): Surroundings => ({
 
 /** Numbers whose gaps are known: a device is tried on them. */
 export interface PlantedGaps {
-  /** Integers from the job's start on. */
+  /** The first of them: the job's own, or that of another with numbers of as many bits. */
+  readonly start: bigint;
   readonly count: number;
   /** The shortest gap that counts among them: shorter than the job's, so that there are some. */
   readonly leastGap: number;
-  /** Where they begin, from the job's start, ascending. */
+  /** Where they begin, from their start, ascending. */
   readonly hits: readonly bigint[];
 }
 
@@ -54,7 +55,7 @@ function plantGaps({ start, length, leastGap, primes }: Numbers, most: number): 
   const least = Math.min(leastGap, 2 * Math.ceil((logarithm * Math.LN2) / 2));
   const passing = passingIn(start, count + least, primes);
   const hits = passing.filter((at, i) => at < count && (passing[i + 1] ?? Number.POSITIVE_INFINITY) - at >= least);
-  return { count, leastGap: least, hits: hits.map(BigInt) };
+  return { start, count, leastGap: least, hits: hits.map(BigInt) };
 }
 /** Of 288 bits they take 20 ms to find, of 1,280 bits two seconds. */
 const PLANTED_PRIMES = 12;

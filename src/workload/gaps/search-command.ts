@@ -19,6 +19,7 @@ import type { FoundGap, GapFlowOptions, PieceWork } from './flow.js';
 import { type GivenNumbers, type Wanted, wantedOf } from './given.js';
 import { emptyChance, knownIntervals, searchIntervals } from './interval-search.js';
 import type { Plan } from './plan.js';
+import { feedingGiven, type PlanGiven, planGiven, warnWithoutGpu } from './plan-options.js';
 import { bitsOf } from './reference.js';
 import { type Gap, knownGaps, type Running, searchGaps } from './search.js';
 import { diagnosePiece, diagnosePlan, diagnoseStreams, tellGap } from './tell.js';
@@ -29,21 +30,13 @@ export interface SearchOptions
     FeedingOptions,
     MonitorOptions,
     TelemetryOptions,
-    BookingOptions {
+    BookingOptions,
+    PlanGiven {
   readonly device: string;
   readonly crt?: string;
   readonly first?: boolean;
   readonly list?: string;
   readonly offset?: bigint;
-  readonly window?: number;
-  readonly primes?: number;
-  readonly batchDepth?: number;
-  readonly sieveSize?: number;
-  readonly sievePrimes?: number;
-  readonly workItems?: number;
-  readonly queueSize?: number;
-  readonly numGpuTests?: number;
-  readonly cudaSieveProto?: boolean;
 }
 
 /** What is searched: everything in a range, or the intervals of a set. */
@@ -129,14 +122,12 @@ async function recall(
 
 async function work(call: Call<SearchOptions>, task: Task, booking: Booking<FoundGap>): Promise<Ending> {
   const { output, options: given } = call;
-  const slots = given.slots ?? given.queueSize;
-  const { engine: feeding, driver } = feedingOf({ ...given, ...(slots !== undefined && { slots }) });
+  const { engine: feeding, driver } = feedingOf(feedingGiven(given));
   const { options: opened, tell } = startOpening(given, output, driver);
   const telemetry = await startTelemetry(given, output, { name: 'gaps search', unit: 'int' });
   const devices = await openDevices(given.device, { ...opened, ...telemetry.opening });
   try {
-    if (given.cudaSieveProto && devices.every(({ info }) => info.processor === 'cpu'))
-      output.warn('there is no GPU: the processor sieves, with the same results');
+    warnWithoutGpu(given, output, devices);
     for (const { info } of devices) output.event('device', { id: info.id, name: info.name });
     const records = telemetry.engine.records instanceof Recorder ? telemetry.engine.records : new Recorder(1);
     const engine = new Engine(devices, { ...feeding, records });
@@ -226,27 +217,14 @@ function gapsOf(
   running: Running,
   heard: Required<Pick<GapFlowOptions, 'onPiece' | 'onPlan'>>,
 ): AsyncGenerator<Gap> {
-  const primes = given.primes ?? given.sievePrimes;
   const { start } = wanted;
-  if (crt)
-    return searchIntervals(
-      { ...crt, space, start, onPiece: heard.onPiece, ...(primes !== undefined && { primes }) },
-      running,
-    );
-  const window = given.window ?? given.sieveSize;
-  const { batchDepth: depth, workItems, numGpuTests } = given;
-  const plan = {
-    ...(window !== undefined && { window }),
-    ...(primes !== undefined && { primes }),
-    ...(depth !== undefined && { depth }),
-    ...(workItems !== undefined && { threads: workItems * GROUP }),
-    ...(numGpuTests !== undefined && { perChain: numGpuTests * TESTED }),
-  };
-  return searchGaps({ ...wanted, space, ...plan, ...heard }, running);
+  if (crt) {
+    const { primes } = planGiven(given);
+    const request = { ...crt, space, start, onPiece: heard.onPiece, ...(primes !== undefined && { primes }) };
+    return searchIntervals(request, running);
+  }
+  return searchGaps({ ...wanted, space, ...planGiven(given), ...heard }, running);
 }
-/** Miners count work items in groups of so many, and take 8 tests of a part at a time, where ours has 512 candidates. */
-const GROUP = 512;
-const TESTED = 64;
 
 function conclude(
   call: Call<SearchOptions>,

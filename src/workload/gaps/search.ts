@@ -5,7 +5,8 @@ import { DEFAULT_PRIMES, LEAST_PRIMES, planFor } from './plan.js';
 import { plantedCanary } from './planted.js';
 import { firstPrimes } from './prime-table.js';
 import { Referee } from './referee.js';
-import type { GapRuling } from './rulings.js';
+import type { GapRuling, PlantedGaps } from './rulings.js';
+import type { Numbers } from './sieving.js';
 
 /** Which gaps are looked for. */
 export interface GapRequest extends GapFlowOptions {
@@ -36,15 +37,16 @@ export interface Gap {
  */
 export async function* searchGaps(request: GapRequest, running: Running): AsyncGenerator<Gap> {
   const { start, length, leastGap, primes = DEFAULT_PRIMES, space = length, ...options } = request;
-  const { engine, signal, onProgress, source } = running;
+  const { engine, signal, onProgress, source, onGap, referee = new Referee(), plant } = running;
   const numbers = { start, length, leastGap, primes: usablePrimes(start, primes) };
   check(request);
-  const referee = new Referee();
   /** What the check has found out, until the gap is told. */
   const known = new Map<bigint, GapRuling>();
+  /** A piece may be done twice, and what a device did may count only when others have done it again. */
+  const told = new Set<bigint>();
   try {
     const window = Math.min(...engine.devices.map((device) => planFor(device, options).window));
-    const planted = await referee.ask('plantGaps', numbers, window);
+    const planted = await (plant?.(numbers, window) ?? referee.ask('plantGaps', numbers, window));
     const found = search(gapFlow(numbers, { ...options, planted }), {
       engine,
       space,
@@ -53,7 +55,12 @@ export async function* searchGaps(request: GapRequest, running: Running): AsyncG
         const ruling = await referee.ask('gapAt', start + index);
         known.set(index, ruling);
         if (!ruling.passes) return `but ${start + index} is composite`;
-        return ruling.end - start - index >= BigInt(leastGap) || `but ${ruling.end} is prime`;
+        if (ruling.end - start - index < BigInt(leastGap)) return `but ${ruling.end} is prime`;
+        if (onGap && ruling.isPrime && !told.has(index)) {
+          told.add(index);
+          await onGap({ index, offset: index, start: start + index, end: ruling.end });
+        }
+        return true;
       },
       ...(signal && { signal }),
       ...(onProgress && { onProgress }),
@@ -67,7 +74,7 @@ export async function* searchGaps(request: GapRequest, running: Running): AsyncG
       if (isPrime) yield { index, offset: index, start: start + index, end };
     }
   } finally {
-    referee.close();
+    if (!running.referee) referee.close();
   }
 }
 
@@ -90,6 +97,15 @@ export interface Running {
   readonly onProgress?: (progress: Progress) => void;
   /** Where work comes from and is written down, instead of memory. */
   readonly source?: ChunkSource<readonly FoundGap[]>;
+  /**
+   * Told each gap as soon as it is checked, in any order: it is one, also when its device should turn out to miss others.
+   * The search waits for what is returned.
+   */
+  readonly onGap?: (gap: Gap) => void | Promise<void>;
+  /** Whoever checks, where several searches share it; it is not closed with them. */
+  readonly referee?: Referee;
+  /** Gaps that are known, of numbers with as many bits: devices are tried on them. Default: the request's first. */
+  readonly plant?: (numbers: Numbers, most: number) => Promise<PlantedGaps>;
 }
 
 /** A prime of the sieve would strike itself out: all must be below the numbers. */

@@ -50,6 +50,8 @@ export interface Windows {
 
 /** What of a piece may differ from the job's: a piece whose gaps are known has shorter ones, and many short chains. */
 export interface Special {
+  /** From where its places count: numbers of as many bits as the job's. */
+  readonly start: bigint;
   readonly piece: Piece;
   readonly leastGap: number;
   readonly perChain: number;
@@ -72,7 +74,9 @@ export function sieving(numbers: Numbers, plan: Plan, { brings, special }: Sievi
   const room = Math.ceil(places * density * SLACK) + SPARE;
   const mapTiles = Math.ceil((windowPlaces + 1 + half) / tileBits);
   const split = (piece: Piece): Windows =>
-    windowsOf(piece, start, windowPlaces, piece === special?.piece ? special.leastGap / 2 : half);
+    piece === special?.piece
+      ? windowsOf(piece, special.start, windowPlaces, special.leastGap / 2)
+      : windowsOf(piece, start, windowPlaces, half);
 
   const origin = (base: bigint): Step<SieveKernel>[] => {
     if (brings && 'bitmap' in brings) return [];
@@ -180,10 +184,11 @@ const known = new Map<string, Sieving['kernels']>();
 
 function kernelsFor(tileBits: number, limbCount: number, withCount: boolean): Sieving['kernels'] {
   const key = `${tileBits} ${limbCount} ${withCount}`;
+  const before = known.get(key);
+  if (before) return before;
   const shape = { tileBits };
   const made = { place: place(limbCount), far, sieve: sieve(shape), rank, list: list(shape) };
-  const kernels =
-    known.get(key) ?? ({ ...made, ...(withCount && { count: count(shape) }) } as unknown as Sieving['kernels']);
+  const kernels = { ...made, ...(withCount && { count: count(shape) }) } as unknown as Sieving['kernels'];
   known.set(key, kernels);
   return kernels;
 }

@@ -56,20 +56,32 @@ export function listLine({ start, end }: Pick<Gap, 'start' | 'end'>, discoverer:
 /** What a miner would submit, whether it is good enough or not. */
 function diagnoseGap(
   output: Output,
-  { target, work }: Wanted,
+  { target = 0n, work }: Wanted,
   { offset }: Gap,
   reached: bigint,
   isValid: boolean,
 ): void {
+  output.diagnose?.(candidateLine({ offset, target, reached, hash: work?.hash, isValid }));
+}
+
+/** A line of the log, with the names that known miners have for these figures. */
+export function candidateLine(candidate: Candidate): string {
+  const { offset, target, reached, hash, isValid } = candidate;
   const ratio = (Number(reached) / Number(target)).toFixed(6);
-  const hash = work === undefined ? '' : ` mpz_hash=0x${work.hash.toString(16)}`;
-  output.diagnose?.(
-    `submit-candidate: offset=${offset} target=${target} pow_valid=${isValid} ratio=${ratio} share_difficulty=${reached}${hash} mpz_adder=0x${offset.toString(16)}`,
-  );
+  const ofHash = hash === undefined ? '' : ` mpz_hash=0x${hash.toString(16)}`;
+  return `submit-candidate: offset=${offset} target=${target} pow_valid=${isValid} ratio=${ratio} share_difficulty=${reached}${ofHash} mpz_adder=0x${offset.toString(16)}`;
+}
+
+export interface Candidate {
+  readonly offset: bigint;
+  readonly target: bigint;
+  readonly reached: bigint;
+  readonly hash: bigint | undefined;
+  readonly isValid: boolean;
 }
 
 /** A line for each window of a piece, and one for the piece. */
-export function diagnosePiece(output: Output, { start }: Wanted, work: PieceWork): void {
+export function diagnosePiece(output: Output, { start }: Pick<Wanted, 'start'>, work: PieceWork): void {
   if (output.diagnose === undefined) return;
   const { device, piece, windows, counts, candidates, tests, limbs, found } = work;
   const size = Math.ceil(piece.count / windows);

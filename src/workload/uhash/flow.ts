@@ -1,7 +1,8 @@
 import type { BoundJob, Device, DeviceProgram } from '../../device/device.js';
 import type { Flow, OpenFlow } from '../../engine/index.js';
 import type { Kernel } from '../../kernel/index.js';
-import { digests, fill, judge, mix, seeds, tell, tellAll, type Variant } from './kernel.js';
+import { fill } from './fill.js';
+import { digests, judge, mix, seeds, tell, tellAll, type Variant } from './kernel.js';
 import type { Plan, PlanOptions } from './plan.js';
 import { type Room, Scratch } from './scratch.js';
 import { openBatchSlot } from './slot.js';
@@ -94,14 +95,14 @@ async function open(
   free: () => void,
 ): Promise<OpenFlow<readonly Found[]>> {
   const { device, plan } = room;
-  const { chainsPerItem, copies, tables, rolled = false, pads } = plan;
-  const variant: Variant = { chainsPerItem, copies, tables, rolled, pads };
+  const { chainsPerItem, copies, tables, rolled = false, early = false, pads, tile = false } = plan;
+  const variant: Variant = { chainsPerItem, copies, tables, rolled, early, pads, tile };
   const lanes = plan.lanes === undefined ? {} : { lanes: plan.lanes };
   const shape = JSON.stringify([variant, plan.lanes]);
   const last = { first: tell, all: tellAll, digests }[wanted] as unknown as Kernel;
   const compile = (key: string, make: () => unknown, asked = {}) => programOf(device, key, make, asked);
   const [filling, mixing, judging, telling] = await Promise.all([
-    compile(`fill ${shape}`, () => fill(variant), lanes),
+    compile(`fill ${shape}`, () => fill(variant), tile ? { lanes: tile.chains } : lanes),
     compile(`mix ${shape}`, () => mix(variant), lanes),
     wanted === 'first' ? compile('judge', () => judge) : undefined,
     compile(`last ${wanted}`, () => last),

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { armWithAes, missing, runForeign, x86WithAesNi } from '../../../test/foreign.js';
 import { type Kernel, kernelText, lowerGpu } from '../../kernel/index.js';
-import { digests, fill, judge, mix, seeds, tell, tellAll, type Variant } from './kernel.js';
+import { fill } from './fill.js';
+import { digests, judge, mix, seeds, tell, tellAll, type Variant } from './kernel.js';
 import { PAD_BYTES } from './pads.js';
 import { fillPad, mixPad, phaseOf, seedOf } from './reference.js';
 

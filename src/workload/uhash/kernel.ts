@@ -3,7 +3,6 @@ import {
   aes,
   atomic,
   blake3,
-  type Cell,
   cell,
   cells,
   choose,
@@ -21,11 +20,12 @@ import {
 } from '../../kernel/index.js';
 import { BLOCKS, padBuffers, padOf } from './pads.js';
 import { rolledAes, rolledBlake3, rolledSha256 } from './rolled.js';
+import { halves, put, setState, stateAt } from './state.js';
 
 /**
  * UniversalHash in five launches over a batch of nonces, which meet in memory only: the seeds of all chains, their
- * scratchpads, the rounds (in one launch or in several, so that none is long), the digests, and the proof. Chain c of the
- * batch's nonce number n is slot 4n + c; `state` has 8 words of each slot, the scratchpads are `pads`.
+ * scratchpads (fill.ts), the rounds (in one launch or in several, so that none is long), the digests, and the proof. Chain
+ * c of the batch's nonce number n is slot 4n + c; `state` has 8 words of each slot, the scratchpads are `pads`.
  */
 
 type Word = Expr<'u32'>;
@@ -43,10 +43,25 @@ export interface Variant {
   /** How often the AES table stands in workgroup memory, and how many of its rotations do (`aes.rounds`). */
   readonly copies: number;
   readonly tables: 1 | 2 | 4;
+  /** With three chains an item: all three blocks are read before the first compression, where nothing can be fetched ahead. */
+  readonly early?: boolean;
   /** Compressions as loops (rolled.ts): a third of the instructions' bytes, some instructions more. */
   readonly rolled?: boolean;
   /** Buffers that the scratchpads are spread over, where one binding cannot hold them. */
   readonly pads: number;
+  /** Scratchpads are filled by workgroups together (fill.ts); otherwise each item fills one. */
+  readonly tile?: FillTile | false;
+}
+
+/** How a workgroup fills scratchpads together. */
+export interface FillTile {
+  /** Scratchpads, one for each thread. */
+  readonly chains: number;
+  /** Blocks of each that are written at a time, a power of two: 64 bytes each in a row. */
+  readonly blocks: number;
+  /** As of `Variant`. */
+  readonly copies: number;
+  readonly tables: 1 | 2 | 4;
 }
 
 /** The first state of each chain: BLAKE3 of header and nonce. What depends on the header alone, the host does once. */
@@ -67,33 +82,6 @@ export const seeds = (spec: { readonly headerBytes: number }) =>
       const header = job.header.slice(0, Math.ceil(spec.headerBytes / 4));
       const seed = blake3.hash(followedBy(header, spec.headerBytes, low, high), spec.headerBytes + 8);
       setState(buffers.state, item, seed);
-    },
-  );
-
-/**
- * Blocks `from` to `from + blocks` of every scratchpad: two states of a chain of AES rounds, twice; the second is the next
- * block's first, and so a later launch finds where the one before it has ended.
- */
-export const fill = ({ copies, tables, pads: count }: Variant) =>
-  items(
-    'uhash-fill',
-    { chunk: { from: u32, blocks: u32, perPad: u32 }, buffers: { state: rw(u32), ...padBuffers(count) } },
-    ({ chunk, item, buffers }) => {
-      const seed = stateAt(buffers.state, item);
-      const key = seed.slice(0, 4);
-      const four = (state: readonly Word[]) =>
-        aes.rounds(state, [key, key, key, key], { copies, tables, lane: item.and(copies - 1) });
-      const pad = padOf(buffers, count, item, chunk.perPad);
-      const state = cells('u32', seed.slice(4));
-      when(chunk.from.eq(0), () => put(state, four(seed.slice(4)))).otherwise(() =>
-        put(state, pad.read(chunk.from.sub(1).mul(4)).slice(4, 8)),
-      );
-      loop(chunk.blocks, (i) => {
-        const now = state.map((word) => word.get());
-        const next = four(now);
-        pad.write(chunk.from.add(i).mul(4), [now, next, now, next]);
-        put(state, next);
-      });
     },
   );
 
@@ -130,7 +118,7 @@ const mixOne = ({ copies, tables, rolled = false, pads: count }: Variant) =>
       when(nonce.lt(chunk.nonces), () => {
         const slot = nonce.mul(CHAINS).add(chain);
         const state = cells('u32', stateAt(buffers.state, slot));
-        const pad = padOf(buffers, count, slot, chunk.perPad);
+        const pad = padOf({ buffers, count, perPad: chunk.perPad }, slot);
         const turn = cell('u32', phase);
         const look = { copies, tables, lane: item.and(copies - 1) };
         loop(chunk.rounds, (i) => {
@@ -154,7 +142,7 @@ const mixOne = ({ copies, tables, rolled = false, pads: count }: Variant) =>
  * Three chains of one item, in phases 2, 0 and 1 at first: the one that is to do AES, the one with SHA-256, the one with
  * BLAKE3. After each round they change places instead of branches.
  */
-const mixThree = ({ copies, tables, rolled = false, pads: count }: Variant) =>
+const mixThree = ({ copies, tables, rolled = false, early = false, pads: count }: Variant) =>
   items(
     'uhash-mix',
     { chunk: mixChunk, buffers: { state: rw(u32), ...padBuffers(count) } },
@@ -172,12 +160,17 @@ const mixThree = ({ copies, tables, rolled = false, pads: count }: Variant) =>
       const steps = stepsOf(look, rolled);
       loop(chunk.rounds, (i) => {
         const round = chunk.from.add(i);
-        const done = places.map(({ slot, state }, place) => {
+        const begin = ({ slot, state }: (typeof places)[number]) => {
           const now = state.map((word) => word.get());
           const own = slot.get();
-          const pad = padOf(buffers, count, own, chunk.perPad);
+          const pad = padOf({ buffers, count, perPad: chunk.perPad }, own);
           const block = blockOf(now, round);
-          const after = steps[place]?.(now, pad.read(block)) ?? now;
+          return { now, own, pad, block, message: pad.read(block) };
+        };
+        const begun = early ? places.map(begin) : [];
+        const done = places.map((one, place) => {
+          const { now, own, pad, block, message } = begun[place] ?? begin(one);
+          const after = steps[place]?.(now, message) ?? now;
           pad.write(block, halves(after));
           pad.fetch(blockOf(after, round.add(1)));
           return { own, after };
@@ -290,23 +283,4 @@ function followedBy(header: readonly Word[], bytes: number, low: Word, high: Wor
   const last = header.at(-1) as Word;
   const middle = u64Of(low, high).shr(32 - shift).lo;
   return [...header.slice(0, -1), last.or(low.shl(shift)), middle, high.shr(32 - shift)];
-}
-
-const stateAt = (state: RwBuffer<'u32'>, slot: Word): Word[] => [
-  ...state.at4(slot.mul(2)),
-  ...state.at4(slot.mul(2).add(1)),
-];
-
-function setState(state: RwBuffer<'u32'>, slot: Word, words: readonly Word[]): void {
-  halves(words).forEach((half, at) => {
-    state.set4(slot.mul(2).add(at), half);
-  });
-}
-
-const halves = (words: readonly Word[]): Word[][] => [words.slice(0, 4), words.slice(4, 8)];
-
-function put(into: readonly Cell<'u32'>[], words: readonly Word[]): void {
-  into.forEach((cell, i) => {
-    cell.set(words[i] as Word);
-  });
 }

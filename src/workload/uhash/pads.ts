@@ -1,4 +1,4 @@
-import { cells, choose, type Expr, lit, type RwBuffer, rw, select } from '../../kernel/index.js';
+import { cells, type Expr, lit, type RwBuffer, rw, select, when } from '../../kernel/index.js';
 
 type Word = Expr<'u32'>;
 
@@ -28,23 +28,39 @@ export interface Pad {
   fetch(block: Word): void;
 }
 
-/** `perPad` slots are in each buffer, in their order. */
-export function padOf(
-  buffers: Readonly<Record<`pad${number}`, RwBuffer<'u32'>>>,
-  count: number,
-  slot: Word,
-  perPad: Word,
-): Pad {
-  const parts = Array.from({ length: count }, (_, at) => buffers[`pad${at}`] as RwBuffer<'u32'>);
+/** Where scratchpads are: `perPad` slots in each of `count` buffers, in their order. */
+export interface Pads {
+  readonly buffers: Readonly<Record<`pad${number}`, RwBuffer<'u32'>>>;
+  readonly count: number;
+  readonly perPad: Word;
+}
+
+/** A slot's scratchpad. */
+export const padOf = (pads: Pads, slot: Word): Pad => {
+  const part = partOf(pads, slot);
+  return padIn(pads, part, firstOf(pads, slot, part));
+};
+
+/** The number of the buffer that a slot's scratchpad is in. */
+export function partOf({ count, perPad }: Pads, slot: Word): Word {
   let part = lit('u32', 0);
   for (let at = 1; at < count; at++) part = select(slot.lt(perPad.mul(at)), part, lit('u32', at));
-  const first = slot.sub(part.mul(perPad)).mul(PAD_QUADS);
-  // No target can choose a buffer by a number, so an access is a branch; neighbours mostly take the same one.
-  const reach = (act: (buffer: RwBuffer<'u32'>) => void): void =>
-    choose(
-      part,
-      parts.map((buffer) => () => act(buffer)),
-    );
+  return part;
+}
+
+/** Its first quad there. */
+export const firstOf = ({ perPad }: Pads, slot: Word, part: Word): Word => slot.sub(part.mul(perPad)).mul(PAD_QUADS);
+
+/** The scratchpad that begins with quad `first` of buffer `part`. */
+export function padIn({ buffers, count }: Pads, part: Word, first: Word): Pad {
+  const parts = Array.from({ length: count }, (_, at) => buffers[`pad${at}`] as RwBuffer<'u32'>);
+  // No target can choose a buffer by a number, so an access is branches, by halves; neighbours mostly take the same ones.
+  const reach = (act: (buffer: RwBuffer<'u32'>) => void, from = 0, to = count): void => {
+    const [only, middle] = [parts[from], (from + to + 1) >> 1];
+    if (only === undefined) return;
+    if (to - from === 1) act(only);
+    else when(part.lt(middle), () => reach(act, from, middle)).otherwise(() => reach(act, middle, to));
+  };
   const wordsAt = (buffer: RwBuffer<'u32'>, at: Word): Word[] =>
     [0, 1, 2, 3].flatMap((quad) => buffer.at4(at.add(quad)));
   return {

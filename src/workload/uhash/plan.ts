@@ -1,6 +1,6 @@
 import type { DeviceInfo } from '../../device/device.js';
 import type { EngineOptions } from '../../engine/index.js';
-import { CHAINS, ROUNDS, type Variant } from './kernel.js';
+import { CHAINS, type FillTile, ROUNDS, type Variant } from './kernel.js';
 import { BLOCKS, MOST_PADS, PAD_BYTES } from './pads.js';
 
 /** How batches run on a device: what is compiled, how many nonces there are at a time, in how many launches. */
@@ -29,60 +29,68 @@ export const IN_FLIGHT: Required<Pick<EngineOptions, 'streams' | 'slots'>> = { s
  */
 export function planFor(info: DeviceInfo, options: PlanOptions = {}): Plan {
   const plan = { ...usualPlan(info), ...options };
-  const pads = options.pads ?? padsFor(info, plan.batch, plan.pads);
-  return { ...plan, pads, batch: Math.max(1, Math.min(plan.batch, mostNonces(info, pads))) };
+  const pads = options.pads ?? padsFor(info, plan);
+  return { ...plan, pads, batch: Math.max(1, Math.min(plan.batch, mostNonces(info, { ...plan, pads }))) };
 }
 
 /** Chains that a GPU's multiprocessor works on at once: 32 warps of 32. */
 const GPU_CHAINS = 1024;
 
-function usualPlan({ kind, processor, units, limits }: DeviceInfo): Plan {
+function usualPlan({ kind, processor, units, limits, details }: DeviceInfo): Plan {
   const plain = { copies: 1, tables: 1, pads: 1, launches: 1, fillLaunches: 1, slots: 2 } as const;
   if (processor === 'gpu') {
-    const own = { ...plain, chainsPerItem: 1, ...tablesFor(kind, limits) } as const;
-    if (kind !== 'webgpu') return { ...own, batch: inThrees((units * GPU_CHAINS) / CHAINS), launches: 4 };
-    // It tells nothing of its size: all that kernels can bind. Its launches have to be short (`webgpuLaunches`).
+    const own = { ...plain, copies: 8, chainsPerItem: 1, tile: tileFor(limits) } as const;
+    const batch = inThrees((units * GPU_CHAINS) / CHAINS);
+    if (kind !== 'webgpu') return { ...own, batch, rolled: true, launches: 16, fillLaunches: 4 };
+    // It tells nothing of its size: all that kernels can bind.
     const pads = (limits.buffers ?? 6) - 1;
-    return { ...own, ...webgpuLaunches, chainsPerItem: 3, pads, batch: Number.POSITIVE_INFINITY, slots: 1 };
+    const lanes = Math.min(details?.vendor === 'nvidia' ? 32 : 64, limits.lanes);
+    const three = { chainsPerItem: 3, early: true, lanes } as const;
+    return { ...own, ...webgpuLaunches, ...three, pads, batch: Number.POSITIVE_INFINITY, slots: 1 };
   }
   // PoCL runs one item after the other, SwiftShader four at once; its dispatches cannot be stopped. Their compilers take
   // many seconds for what is unrolled.
   if (kind === 'opencl') return { ...plain, chainsPerItem: 3, rolled: true, batch: 3 * units };
-  if (kind === 'webgpu') return { ...plain, ...webgpuLaunches, chainsPerItem: 3, rolled: true, batch: 3 };
+  if (kind === 'webgpu') return { ...plain, launches: 32, fillLaunches: 16, chainsPerItem: 3, rolled: true, batch: 3 };
   const lanes = kind === 'interpreter' ? 1 : limits.lanes;
   return { ...plain, chainsPerItem: 3, batch: inThrees((units * lanes * 3) / CHAINS) };
 }
 
 /**
- * A few milliseconds each, by estimate. The device cuts what takes over 15 ms into fewer workgroups at a time; where a GPU
- * has room for all of them at once, a part takes as long as the whole and is cut again. Not measured yet.
+ * As few as go in one piece: the device cuts what takes longer than 15 ms, since WebGPU cannot stop a dispatch, and each
+ * launch costs about a millisecond there. On an H200 four times as many gave 80 kH/s instead of 109.
  */
-const webgpuLaunches = { launches: 32, fillLaunches: 16 } as const;
-
-/**
- * Workgroup memory, by what an H200 did best. Four tables with a copy for each bank, 128 KiB, leave a multiprocessor room
- * for one workgroup; of 512 threads that was faster than any smaller table with twice as many. Where there is less, eight
- * copies are better than 32, which save less in conflicts than the room is worth.
- */
-function tablesFor(kind: string, { nearBytes = 0, lanes }: DeviceInfo['limits']) {
-  const isRoomy = kind === 'cuda' && nearBytes >= 4 * WHOLE_TABLE && lanes >= 512;
-  return isRoomy ? ({ copies: 32, tables: 4, lanes: 512 } as const) : { copies: 8 };
-}
+const webgpuLaunches = { launches: 8, fillLaunches: 4 } as const;
 
 /** Bytes of a table that stands once in each of 32 banks. */
 const WHOLE_TABLE = 32 * 1024;
 
-/** As few buffers as hold the batch. */
-function padsFor({ limits }: DeviceInfo, batch: number, most: number): number {
-  const perPad = padsOfBuffer(limits.bufferBytes);
-  return Math.max(1, Math.min(most, Math.ceil((inThrees(batch) * CHAINS) / perPad)));
+/**
+ * Lines of 256 bytes are written at a time; at least two workgroups fit a multiprocessor, so that one computes meanwhile.
+ * For the rounds, 8 copies of one table are as good as any: they wait for memory.
+ */
+function tileFor({ nearBytes = 0 }: DeviceInfo['limits']): FillTile {
+  const isRoomy = nearBytes >= 3 * WHOLE_TABLE;
+  return isRoomy ? { chains: 256, blocks: 4, copies: 32, tables: 2 } : { chains: 128, blocks: 4, copies: 8, tables: 1 };
 }
 
-function mostNonces({ limits }: DeviceInfo, pads: number): number {
-  return Math.floor((padsOfBuffer(limits.bufferBytes) * pads) / CHAINS / 3) * 3;
+/** As few buffers as hold the batch: `pads` is the most. */
+function padsFor({ limits }: DeviceInfo, plan: Plan): number {
+  const wanted = inThrees(plan.batch) * CHAINS;
+  if (wanted <= padsOfBuffer(limits.bufferBytes, { ...plan, pads: 1 })) return 1;
+  return Math.max(1, Math.min(plan.pads, Math.ceil(wanted / padsOfBuffer(limits.bufferBytes, plan))));
 }
 
-const padsOfBuffer = (bytes: number): number => Math.min(MOST_PADS, Math.floor(bytes / PAD_BYTES));
+const mostNonces = ({ limits }: DeviceInfo, plan: Plan): number =>
+  Math.floor((padsOfBuffer(limits.bufferBytes, plan) * plan.pads) / CHAINS / 3) * 3;
+
+const padsOfBuffer = (bytes: number, plan: Plan): number =>
+  wholeTiles(Math.min(MOST_PADS, Math.floor(bytes / PAD_BYTES)), plan, Math.floor);
+
+/** Of several buffers, each ends with a tile of those that fill them. */
+function wholeTiles(slots: number, { tile, pads }: Pick<Plan, 'tile' | 'pads'>, round: (value: number) => number) {
+  return tile && pads > 1 ? Math.max(1, round(slots / tile.chains)) * tile.chains : slots;
+}
 
 /** Rounds of one launch. */
 export const roundsPerLaunch = ({ launches }: Plan): number => ROUNDS / launches;
@@ -93,4 +101,5 @@ export const blocksPerLaunch = ({ fillLaunches }: Plan): number => BLOCKS / fill
 export const inThrees = (nonces: number): number => Math.ceil(nonces / 3) * 3;
 
 /** Scratchpads in each of a batch's buffers. */
-export const perPadOf = ({ batch, pads }: Plan): number => Math.ceil((inThrees(batch) * CHAINS) / pads);
+export const perPadOf = (plan: Plan): number =>
+  wholeTiles(Math.ceil((inThrees(plan.batch) * CHAINS) / plan.pads), plan, Math.ceil);

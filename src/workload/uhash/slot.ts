@@ -101,8 +101,12 @@ class BatchSlot implements FlowSlot<readonly Found[]> {
     const nonce = [Number(start & 0xffff_ffffn), Number((start >> 32n) & 0xffff_ffffn)];
     const stream = this.#stream;
     stream.launch({ job: jobs.seeding, count: slots, chunk: { nonce }, buffers: { state } });
+    const filled = plan.tile
+      ? { count: Math.ceil(slots / plan.tile.chains), more: { slots } }
+      : { count: slots, more: {} };
     for (let from = 0; from < BLOCKS; from += blocks) {
-      stream.launch({ job: jobs.filling, count: slots, chunk: { from, blocks, perPad }, buffers: { state, ...pads } });
+      const chunk = { from, blocks, perPad, ...filled.more };
+      stream.launch({ job: jobs.filling, count: filled.count, chunk, buffers: { state, ...pads } });
     }
     for (let launch = 0; launch < plan.launches; launch++) {
       stream.launch({

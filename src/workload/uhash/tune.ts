@@ -4,8 +4,9 @@ import { Engine, search } from '../../engine/index.js';
 import { type Axis, nameOf, type Setting, type Trial, type Tunable } from '../../engine/tune.js';
 import { MillraceError } from '../../kernel/error.js';
 import type { Kernel } from '../../kernel/index.js';
+import { fill } from './fill.js';
 import { type Found, proofs } from './flow.js';
-import { fill, mix } from './kernel.js';
+import { mix } from './kernel.js';
 import { IN_FLIGHT, inThrees, type Plan, type PlanOptions, planFor } from './plan.js';
 import { hashNonce } from './reference.js';
 import { Scratch } from './scratch.js';
@@ -32,8 +33,8 @@ export const uhashTunable: Tunable<UhashSetting> = {
 const usual = new Map<string, readonly Kernel[]>();
 
 function kernels(info: DeviceInfo): readonly Kernel[] {
-  const { chainsPerItem, copies, tables, rolled = false, pads } = planFor(info);
-  const variant = { chainsPerItem, copies, tables, rolled, pads };
+  const { chainsPerItem, copies, tables, rolled = false, early = false, pads, tile = false } = planFor(info);
+  const variant = { chainsPerItem, copies, tables, rolled, early, pads, tile };
   const key = JSON.stringify(variant);
   const known = usual.get(key) ?? ([mix(variant), fill(variant)] as unknown as readonly Kernel[]);
   usual.set(key, known);
@@ -66,9 +67,10 @@ function axes(info: DeviceInfo): readonly Axis<UhashSetting>[] {
       changes: [narrow, ...others('copies', [1, 8, 32]), ...wide],
     };
     const code: Axis<UhashSetting> = { name: 'loops', changes: others('rolled', [plan.rolled !== true]) };
+    const filling: Axis<UhashSetting> = { name: 'filling', changes: [{ tile: false }] };
     const workgroup: Axis<UhashSetting> = { name: 'workgroup', changes: lanes([64, 128, 256, 512]) };
     const sizes = info.kind === 'webgpu' ? batch(1 / 2) : batch(1 / 4, 1 / 2, 2);
-    return [chains, table, code, workgroup, launches(1, 4, 32), sizes, inFlight];
+    return [chains, table, filling, code, workgroup, launches(1, 4, 32), sizes, inFlight];
   }
   if (info.kind === 'opencl') return [chains, batch(2, 4), inFlight];
   if (info.kind === 'webgpu') return [launches(8), batch(2)];

@@ -206,7 +206,6 @@ async function make(call: Call<WordsOptions>, request: Request, booking: Booking
     await booking.end({ isComplete: true });
     const seconds = (performance.now() - begun) / 1000;
     monitor.end();
-    for (const device of devices) await opening.tell(device);
     if (digest) {
       const sha256 = digest.digest();
       output.line(sha256);
@@ -226,6 +225,7 @@ async function make(call: Call<WordsOptions>, request: Request, booking: Booking
     monitor.end();
     await engine?.close();
     await telemetry.end();
+    for (const device of devices) await opening.tell(device);
     await Promise.all(devices.map((device) => device.close()));
   }
 }

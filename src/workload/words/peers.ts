@@ -49,7 +49,8 @@ const others = (mask: string, isFull: boolean): [program: string, ...args: strin
     '-t',
     mask.replaceAll('?l', '@').replaceAll('?d', '%'),
   ];
-  return [['mp64', mask], ['hashcat', '--stdout', '-a', '3', mask], ...(isFull ? [crunch] : [])];
+  const hashcat: [string, ...string[]] = ['hashcat', '--stdout', '-a', '3', mask];
+  return [['mp64', mask], ...(isFull ? [hashcat, crunch] : [])];
 };
 
 /** Words through a pipe into `wc -c`, as whole commands: what a user waits for, start included. */

@@ -1,5 +1,6 @@
 import type { Engine } from '../../../engine/index.js';
 import { search } from '../../../engine/index.js';
+import type { ScanOptions } from '../../mining/source.js';
 import { midstate } from '../midstate.js';
 import { isTopWordZero } from '../nonce-flow.js';
 import { headerWords, targetWords } from '../scan.js';
@@ -12,27 +13,15 @@ export interface Share extends Try, Weighed {
   readonly work: Work;
 }
 
-export interface ScanOptions {
-  readonly signal: AbortSignal;
-  /** The extranonce to begin with, so that a work that is sent twice is not mined twice. */
-  readonly firstExtranonce?: bigint;
-  /** Headers tried so far. */
-  readonly onProgress?: (tried: bigint) => void;
-  /** The first chunk is on its way to a device. */
-  readonly onStart?: () => void;
-  /** So many extranonces have been begun. */
-  readonly onTurn?: (turns: bigint) => void;
-}
-
 /**
  * Mines a work on all devices of an engine: its whole space is one search, of which every device takes other pieces, so
  * that no two ever try the same header. Shares are told as they are found, each recomputed on the CPU; what a device has
  * reported wrongly counts against it. It ends with the signal, or after the last header.
  */
 export async function* scanWork(engine: Engine, work: Work, options: ScanOptions): AsyncGenerator<Share> {
-  const { signal, firstExtranonce = 0n, onProgress, onStart, onTurn } = options;
+  const { signal, firstTurn = 0n, onProgress, onStart, onTurn } = options;
   const perItem = versionsPerItem(engine, {}, versionsOf(work.mask));
-  const order = new Order(work, perItem, firstExtranonce);
+  const order = new Order(work, perItem, firstTurn);
   // The kernel's hits are strictly below; all ones is the one hash that no limit is above.
   const limit = work.target + 1n < MOST ? work.target + 1n : MOST;
   const values = remembered((row: bigint) => headerValues(work, order, row << 32n));

@@ -1,8 +1,8 @@
-import { type Fields, fieldsOf, shownText } from '../../../network/fields.js';
+import { type Fields, fieldsOf } from '../../../network/fields.js';
 import type { Reply } from '../../../network/json-lines.js';
+import { errorText } from '../../mining/stratum.js';
 import { targetFromBits } from '../reference.js';
 import { targetOfDifficulty } from './difficulty.js';
-import type { Verdict } from './source.js';
 import type { Work } from './work.js';
 
 /** The part of every coinbase that is this connection's, and how many bytes of it are the miner's. */
@@ -103,23 +103,6 @@ export function workOfNotice(notice: Notice, extranonce: Extranonce, target: big
     blockTarget: targetFromBits(notice.bits),
   };
 }
-
-/** What a pool says of a share. */
-export function verdictOfReply({ result, error }: Reply): Verdict {
-  if (result === true && error === null) return { state: 'accepted' };
-  const reason = error === null ? 'rejected without a reason' : errorText(error);
-  const code = Array.isArray(error) ? error[0] : codeOf(error);
-  return { state: code === 21 || /stale|job not found/i.test(reason) ? 'stale' : 'rejected', reason };
-}
-
-/** `[code, text, …]`, `{ code, message }` or a text. */
-export function errorText(error: unknown): string {
-  const given = Array.isArray(error) ? error[1] : (messageOf(error) ?? error);
-  return typeof given === 'string' && given !== '' ? shownText(given) : 'no reason given';
-}
-
-const codeOf = (error: unknown): unknown => (error as { readonly code?: unknown } | null)?.code;
-const messageOf = (error: unknown): unknown => (error as { readonly message?: unknown } | null)?.message;
 
 /** Seconds past a job's time that are tried: pools take shares up to two hours ahead of the real one. */
 const ROLLED_SECONDS = 600;

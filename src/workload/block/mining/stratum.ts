@@ -1,49 +1,53 @@
-import type { Endpoint } from '../../../network/endpoint.js';
-import type { Session } from '../../../network/failover.js';
-import { shownText } from '../../../network/fields.js';
-import { JsonLines, type Message, Unanswered } from '../../../network/json-lines.js';
+import { type Message, Unanswered } from '../../../network/json-lines.js';
+import type { OpenSession, PoolCall, PoolSession } from '../../mining/pools.js';
+import type { Verdict } from '../../mining/source.js';
+import { errorText, StratumLines, sessionOf } from '../../mining/stratum.js';
 import type { Share } from './scan-work.js';
-import type { Verdict } from './source.js';
 import {
   agreedMask,
   type Extranonce,
-  errorText,
   type Notice,
   parseDifficulty,
   parseExtranonce,
   parseMask,
   parseNotice,
   parseSubscription,
-  verdictOfReply,
   workOfNotice,
 } from './stratum-messages.js';
 import { extranonceText, type Work } from './work.js';
 
+/** What is the same for all pools. */
 export interface StratumOptions {
-  readonly user: string;
-  readonly password: string;
   readonly agent: string;
   /** Version bits that are asked for; 0: none, and nothing is said of them. */
   readonly mask: number;
   readonly suggested?: number | undefined;
-  readonly authority?: string | undefined;
-  readonly signal: AbortSignal;
-  readonly log?: ((text: string) => void) | undefined;
-  /** Milliseconds to wait for an answer. */
-  readonly answerMs?: number;
-  onWork(work: Work, isClean: boolean): void;
-  onDifficulty(difficulty: number): void;
-  onMessage(text: string): void;
 }
 
+/** Opens sessions; pools that close the connection on `mining.configure` are mined for without it. */
+export function stratumOpener(options: StratumOptions): OpenSession<Share> {
+  const unconfigurable = new Set<string>();
+  return async (call) => {
+    const { name } = call.endpoint;
+    try {
+      return await StratumSession.open({ ...call, ...options, ...(unconfigurable.has(name) && { mask: 0 }) });
+    } catch (error) {
+      if (!(error instanceof Unconfigured)) throw error;
+      const session = await StratumSession.open({ ...call, ...options, mask: 0 });
+      // It was that.
+      unconfigurable.add(name);
+      call.onMessage('it closes the connection on mining.configure: going on without version rolling');
+      return session;
+    }
+  };
+}
+
+type StratumCall = PoolCall<Work> & StratumOptions;
+
 /** A session with a pool by Stratum V1: opened when there is work, until the connection ends. */
-export class StratumSession implements Session {
-  readonly closed: Promise<string>;
-  /** Where the pool has asked to be called again. */
-  reconnect: { readonly port: number; readonly waitMs: number } | undefined;
-  readonly #endpoint: Endpoint;
-  readonly #options: StratumOptions;
-  readonly #lines: JsonLines;
+class StratumSession {
+  readonly #call: StratumCall;
+  readonly #lines: StratumLines;
   #extranonce: Extranonce | undefined;
   #target = DIFFICULTY_1;
   #mask = 0;
@@ -53,58 +57,37 @@ export class StratumSession implements Session {
   #work: Work | undefined;
   #hasWork: () => void = () => undefined;
 
-  static async open(endpoint: Endpoint, options: StratumOptions): Promise<StratumSession> {
-    let session: StratumSession | undefined;
-    const early: Message[] = [];
-    const lines = await JsonLines.open(endpoint, {
-      signal: options.signal,
-      secret: options.password,
-      ...(options.log && { log: options.log }),
-      ...(options.authority !== undefined && { authority: options.authority }),
-      ...(options.answerMs !== undefined && { answerMs: options.answerMs }),
-      onMessage: (message) => (session ? session.#hear(message) : early.push(message)),
-    });
-    session = new StratumSession(endpoint, options, lines);
-    for (const message of early) session.#hear(message);
+  static async open(call: StratumCall): Promise<PoolSession<Share>> {
+    const lines = await StratumLines.open(call, { agent: call.agent, staleCode: STALE });
     try {
+      const session = new StratumSession(call, lines);
       await session.#begin();
+      return sessionOf<Share>(lines, (share) => session.#submit(share));
     } catch (error) {
       lines.close('no session');
       throw error;
     }
-    return session;
   }
 
-  private constructor(endpoint: Endpoint, options: StratumOptions, lines: JsonLines) {
-    this.#endpoint = endpoint;
-    this.#options = options;
+  private constructor(call: StratumCall, lines: StratumLines) {
+    this.#call = call;
     this.#lines = lines;
-    this.closed = lines.closed;
+    lines.listen((message) => this.#hear(message));
   }
 
-  close(why?: string): void {
-    this.#lines.close(why);
-  }
-
-  async submit({ work, extranonce, time, nonce, version }: Share): Promise<Verdict> {
-    const params = [
-      this.#options.user,
+  #submit({ work, extranonce, time, nonce, version }: Share): Promise<Verdict> {
+    return this.#lines.submit([
+      this.#call.user,
       work.id,
       extranonceText(extranonce, work.extranonceBytes),
       hex32(time),
       hex32(nonce),
       ...(this.#hasMask ? [hex32((version & work.mask) >>> 0)] : []),
-    ];
-    try {
-      return verdictOfReply(await this.#lines.request('mining.submit', params));
-    } catch (error) {
-      if (!(error instanceof Unanswered)) throw error;
-      return { state: 'lost', reason: error.isLost ? 'the connection was lost before an answer came' : error.message };
-    }
+    ]);
   }
 
   async #begin(): Promise<void> {
-    const { mask, user, password, agent, suggested } = this.#options;
+    const { mask, user, password, agent, suggested } = this.#call;
     if (mask !== 0) await this.#configure(mask);
     this.#extranonce = parseSubscription(await this.#lines.request('mining.subscribe', [agent]));
     // Pools that do not know these may refuse them, or say nothing.
@@ -119,9 +102,7 @@ export class StratumSession implements Session {
       this.#hasWork = resolve;
     });
     this.#tell();
-    const gone = this.closed.then((why) => Promise.reject(new Error(why)));
-    const timer = setTimeout(() => this.close('no job came'), FIRST_JOB_MS);
-    await Promise.race([first, gone]).finally(() => clearTimeout(timer));
+    await this.#lines.until(first);
   }
 
   /** Must be the first message. Pools that do not know it may refuse it, or say nothing: then nothing is rolled. */
@@ -137,43 +118,28 @@ export class StratumSession implements Session {
     }
   }
 
-  #hear(message: Message): void {
-    const { method, params, id } = message;
+  #hear({ method, params }: Message): boolean {
     switch (method) {
       case 'mining.notify':
         this.#notice = parseNotice(params);
         this.#work = undefined;
         this.#tell();
-        break;
+        return true;
       case 'mining.set_difficulty': {
         // It is about the jobs that follow.
         const { difficulty, target } = parseDifficulty(params);
         this.#target = target;
-        this.#options.onDifficulty(difficulty);
-        break;
+        this.#call.onDifficulty(String(difficulty));
+        return true;
       }
       case 'mining.set_extranonce':
         this.#extranonce = parseExtranonce(params);
-        break;
+        return true;
       case 'mining.set_version_mask':
-        this.#setMask((parseMask(params) & this.#options.mask) >>> 0);
-        break;
-      case 'client.get_version':
-        this.#lines.answer(id, this.#options.agent);
-        break;
-      case 'client.show_message': {
-        const [text] = Array.isArray(params) ? (params as unknown[]) : [];
-        if (typeof text === 'string') this.#options.onMessage(shownText(text));
-        break;
-      }
-      case 'client.reconnect':
-        this.#reconnect(params);
-        break;
-      case 'mining.ping':
-        this.#lines.answer(id, 'pong');
-        break;
+        this.#setMask((parseMask(params) & this.#call.mask) >>> 0);
+        return true;
       default:
-        this.#lines.answer(id, null, [20, 'unknown method', null]);
+        return false;
     }
   }
 
@@ -183,38 +149,23 @@ export class StratumSession implements Session {
     this.#mask = mask;
     if (!this.#work) return;
     this.#work = { ...this.#work, mask };
-    this.#options.onWork(this.#work, true);
-  }
-
-  /** To the same host only: what the pool knows of us is not for others. */
-  #reconnect(params: unknown): void {
-    const [host, port, wait] = Array.isArray(params) ? (params as unknown[]) : [];
-    const isHere = host === undefined || host === null || host === '' || host === this.#endpoint.host;
-    if (!isHere) {
-      this.#options.onMessage(`it wants to be called at ${shownText(String(host))}, another host: not followed`);
-      return;
-    }
-    const given = Number(port ?? this.#endpoint.port);
-    const isPort = Number.isInteger(given) && given > 0 && given < 65_536;
-    const seconds = typeof wait === 'number' && wait > 0 ? Math.min(wait, MOST_WAIT_S) : 0;
-    this.reconnect = { port: isPort ? given : this.#endpoint.port, waitMs: seconds * 1000 };
-    this.close('the pool asked to be called again');
+    this.#call.onWork(this.#work, true);
   }
 
   #tell(): void {
     if (!this.#isAuthorized || !this.#notice || !this.#extranonce || this.#work) return;
     this.#work = workOfNotice(this.#notice, this.#extranonce, this.#target, this.#mask);
-    this.#options.onWork(this.#work, this.#notice.isClean);
+    this.#call.onWork(this.#work, this.#notice.isClean);
     this.#hasWork();
   }
 }
 
 /** The connection was closed on `mining.configure`: there are pools that do not bear it. */
-export class Unconfigured extends Error {}
+class Unconfigured extends Error {}
 
 const DIFFICULTY_1 = 0xffffn << 208n;
+/** Of the errors that pools number. */
+const STALE = 21;
 const CONFIGURE_MS = 10_000;
-const FIRST_JOB_MS = 60_000;
-const MOST_WAIT_S = 60;
 
 const hex32 = (value: number): string => value.toString(16).padStart(8, '0');

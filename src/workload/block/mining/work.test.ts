@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { heightPush } from './coinbase.js';
+import { heightPush } from '../../mining/coinbase.js';
+import { branchOf } from '../../mining/template.js';
 import { parseNotice, parseSubscription, workOfNotice } from './stratum-messages.js';
-import { branchOf } from './template.js';
 import { coinbaseWith, extranonceText, Order, prefixOf, type Work, weigh } from './work.js';
 
 /** A block of testnet3 that was solved by Stratum and is in the chain. */

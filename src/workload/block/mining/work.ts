@@ -1,6 +1,6 @@
+import { rootOf } from '../../mining/template.js';
 import { displayOf, hashHeader, numberOf } from '../reference.js';
 import { rolledVersion } from '../versions.js';
-import { doubleHash } from './coinbase.js';
 
 /** What is mined: a header in which version bits, the coinbase's extranonce, the time and the nonce are free. */
 export interface Work {
@@ -44,11 +44,6 @@ export function coinbaseWith({ coinbaseStart, coinbaseEnd, extranonceBytes }: Wo
 /** An extranonce as the hex that stands in the coinbase, most significant first. */
 export const extranonceText = (extranonce: bigint, bytes: number): string =>
   bytes === 0 ? '' : extranonce.toString(16).padStart(2 * bytes, '0');
-
-/** The merkle root of a coinbase and the hashes beside its way. */
-export function rootOf(coinbase: Uint8Array, branch: readonly Uint8Array[]): Uint8Array {
-  return branch.reduce((below, beside) => doubleHash(Buffer.concat([below, beside])), doubleHash(coinbase));
-}
 
 /** The first 76 bytes of the header. */
 export function prefixOf(work: Work, { version, extranonce, time }: Omit<Try, 'nonce'>): Uint8Array {

@@ -3,7 +3,7 @@
  * A block is a row of sequences: literals, then a match that repeats what came before. Input that is none throws.
  */
 export function lz4Block(input: Uint8Array, bytes: number): Uint8Array {
-  const output = new Output(bytes);
+  const output = new Output(Math.min(bytes, MOST_GAIN * input.length));
   decode(input, output);
   return output.taken();
 }
@@ -20,7 +20,8 @@ export function lz4Frame(input: Uint8Array): Uint8Array {
   if (input.length < 7 || view.getUint32(0, true) !== MAGIC) throw new Error('this is no frame of LZ4');
   const flags = view.getUint8(4);
   if (flags & Flag.dictionary) throw new Error('a frame of LZ4 asks for a dictionary');
-  const output = new Output(flags & Flag.contentSize ? Number(view.getBigUint64(6, true)) : 4 * input.length);
+  const said = flags & Flag.contentSize ? Number(view.getBigUint64(6, true)) : 4 * input.length;
+  const output = new Output(Math.min(said, MOST_GAIN * input.length));
   let at = 7 + (flags & Flag.contentSize ? 8 : 0);
   for (let size = view.getUint32(at, true); size !== 0; size = view.getUint32(at, true)) {
     const length = size % STORED;
@@ -32,6 +33,9 @@ export function lz4Frame(input: Uint8Array): Uint8Array {
   }
   return output.taken();
 }
+
+/** A byte of a length stands for 255 bytes at most: what says more of itself gets no more memory for it. */
+const MOST_GAIN = 255;
 
 /** Grows as it is written to. */
 class Output {

@@ -1,105 +1,167 @@
-import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects, parquetSchema } from 'hyparquet';
-import { type Cell, RowLayout } from './column.js';
-import { decompressors } from './decompress.js';
-import { badFile, badType, type Source, type SourceOptions } from './source.js';
+import { open } from 'node:fs/promises';
+import { asyncBufferFromFile, parquetMetadataAsync, type RowGroup } from 'hyparquet';
+import { MillraceError } from '../../../kernel/error.js';
+import { MOST_QUBITS, type Precision, realBytes } from '../encoding.js';
+import type { Room } from '../room.js';
+import { RowChecks } from './column.js';
+import { type Unpack, unpackBy } from './decompress.js';
+import { type Chunk, pagesOf } from './parquet/chunk.js';
+import type { Page } from './parquet/page.js';
+import { Rows } from './parquet/rows.js';
+import { columnOf } from './parquet/schema.js';
+import type { Reals } from './parquet/values.js';
+import { ownRoom } from './raw.js';
+import { badFile, type Source, type SourceOptions, samplesAtATime } from './source.js';
 
-/** Rows that are given at a time where nobody says. */
-const ROWS = 2048;
-
-/** One column: lists of floats, or a float a row. A row group is read at a time. */
+/** One column: lists of floats, or a float a row. What its pages hold goes straight to the arrays that are given. */
 export async function openParquet(path: string, options: SourceOptions): Promise<Source> {
-  const file = await asyncBufferFromFile(path);
-  const metadata = await parquetMetadataAsync(file);
-  const columns = parquetSchema(metadata).children;
-  const [column] = columns;
-  if (column === undefined || columns.length !== 1) {
-    throw badFile(path, `it has ${columns.length} columns`, 'write a file with one: a list of floats in each row');
-  }
-  const name = column.element.name;
-  const [leaf, ...others] = leavesOf(column);
-  const type = leaf?.column.element.type;
-  // A list repeats once; a group that does not repeat is a struct.
-  const isList = leaf !== undefined && leaf.repeated <= 1 && (leaf.repeated === 1 || column.children.length === 0);
-  if (others.length > 0 || !isList || (type !== 'DOUBLE' && type !== 'FLOAT')) {
-    const inner = [leaf, ...others].map((one) => one?.column.element.type ?? 'nothing').join(', ');
-    const of = isList || leaf === undefined ? inner : leaf.repeated > 1 ? `lists of lists of ${inner}` : `structs`;
-    throw badType(path, `column ${name} is of ${of}`, 'write lists of float64 or float32');
-  }
-  const atATime = options.batch ?? ROWS;
-  const layout = new RowLayout(path, options);
-  const read = async (rowStart: number, rowEnd: number): Promise<Float64Array> => {
-    const asked = { file, metadata, rowStart, rowEnd, compressors: decompressors };
-    const rows = await parquetReadObjects(asked).catch((error: Error) => {
-      const where = `rows ${rowStart} to ${rowEnd - 1}: ${error.message}`;
-      throw badFile(path, where, 'see that it is whole, and how it is compressed', error);
+  const metadata = await parquetMetadataAsync(await asyncBufferFromFile(path));
+  const { depth, precision } = columnOf(path, metadata);
+  const file = await open(path, 'r');
+  try {
+    const { size } = await file.stat();
+    const checks = new RowChecks(path, options);
+    const places = metadata.row_groups.map((group, at) => placeOf(path, group, at, size));
+    const codecs = new Map(places.map(({ codec }) => [codec, unpackBy(codec)]));
+    const groups = places.map(({ codec, ...place }) => {
+      const unpack = codecs.get(codec) as Unpack;
+      return { ...place, path, file, depth, precision, unpack };
     });
-    return layout.lay(rows.map((row) => row[name] as Cell));
-  };
-  const groups = groupsOf(
-    metadata.row_groups.map(({ num_rows }) => Number(num_rows)),
-    atATime,
-  );
-  // The first rows say how long a sample is.
-  let first = new Float64Array(0);
-  let next = 0;
-  for (; next < groups.length && first.length === 0; next++) {
-    first = (await read(...(groups[next] as Group))) as Float64Array<ArrayBuffer>;
+    const { length, items } = await firstRowIn(path, groups, new Rows(depth, checks));
+    const samples = groups.reduce((sum, { rows }) => sum + rows, 0);
+    const atATime = samplesAtATime(length, realBytes(precision), options);
+    return {
+      length,
+      samples,
+      precision,
+      batches(room = ownRoom) {
+        const rows = new Rows(depth, checks, length);
+        return told(path, rows, batchesOf({ items, samples, length, atATime, precision }, rows, room));
+      },
+      close: () => file.close(),
+    };
+  } catch (error) {
+    await file.close();
+    throw error;
   }
-  const { length } = layout;
-  if (length === undefined || length === 0) {
-    throw badFile(path, 'it has no values', 'write at least one row that is not null');
+}
+
+interface Group extends Chunk {
+  /** Its number in the file, and how many rows it has. */
+  readonly at: number;
+  readonly rows: number;
+}
+
+function placeOf(path: string, { columns, num_rows }: RowGroup, at: number, size: number) {
+  const [column] = columns;
+  const meta = column?.meta_data;
+  const rows = Number(num_rows);
+  const from = Number(meta?.dictionary_page_offset || meta?.data_page_offset);
+  const end = from + Number(meta?.total_compressed_size);
+  // What is no number is in no order.
+  if (meta === undefined || column?.file_path || !(rows >= 0 && from >= 0 && end >= from && end <= size)) {
+    throw badFile(path, `row group ${at} is not in it`, 'see that the file is whole');
   }
-  return {
-    length,
-    samples: undefined,
-    precision: type === 'DOUBLE' ? 'f64' : 'f32',
-    async *batches() {
-      const size = atATime * length;
-      let rows: Float64Array = first;
-      for (;;) {
-        let at = 0;
-        for (; at + size <= rows.length; at += size) yield rows.subarray(at, at + size);
-        const left = rows.subarray(at);
-        const group = groups[next++];
-        if (group === undefined) {
-          if (left.length > 0) yield left;
-          return;
+  return { at, rows, from, end, codec: meta.codec };
+}
+
+/** Pages, and what comes after the last of each row group. */
+type Item = Page | Group;
+
+async function* itemsIn(groups: readonly Group[]): AsyncGenerator<Item> {
+  for (const group of groups) {
+    yield* pagesOf(group);
+    yield group;
+  }
+}
+
+interface Found {
+  readonly length: number;
+  /** All of the column, from its beginning. */
+  readonly items: AsyncIterable<Item>;
+}
+
+/** The first row that is not null says how long all are. It mostly ends in the first page, which is not read again then. */
+async function firstRowIn(path: string, groups: readonly Group[], rows: Rows): Promise<Found> {
+  const items = itemsIn(groups);
+  let first: Item | undefined;
+  for (let read = 0; rows.length === undefined; read++) {
+    const { value: item, done } = await items.next();
+    if (done) break;
+    first = read === 0 ? item : undefined;
+    if ('rows' in item) rows.end();
+    else for (const _ of rows.page(item)) if (rows.length !== undefined) break;
+  }
+  const { length = 0 } = rows;
+  if (length === 0) throw badFile(path, 'it has no values', 'write at least one row that is not null');
+  if (length > 2 ** MOST_QUBITS) throw badFile(path, `a row has ${length} values`, `2^${MOST_QUBITS} are the most`);
+  return { length, items: first ? after(first, items) : itemsIn(groups) };
+}
+
+async function* after<T>(first: T, rest: AsyncIterable<T>): AsyncGenerator<T> {
+  yield first;
+  yield* rest;
+}
+
+interface Batches {
+  readonly items: AsyncIterable<Item>;
+  readonly samples: number;
+  readonly length: number;
+  readonly atATime: number;
+  readonly precision: Precision;
+}
+
+/** Rows need not end with pages, nor batches with either. */
+async function* batchesOf(asked: Batches, rows: Rows, room: Room): AsyncGenerator<Reals> {
+  const { items, samples, length, atATime, precision } = asked;
+  let left = samples;
+  let filled = 0;
+  let batch: Reals | undefined;
+  let before = 0;
+  for await (const item of items) {
+    if ('rows' in item) {
+      rows.end();
+      checkRows(item, rows.begun - before);
+      before = rows.begun;
+      continue;
+    }
+    for (const { count, isZero } of rows.page(item)) {
+      for (let done = 0; done < count; ) {
+        // A batch is given when something comes after it, since only then its last row is known to have ended.
+        if (batch && filled === batch.length) {
+          yield batch;
+          batch = undefined;
         }
-        rows = joined(left, await read(...group));
+        if (batch === undefined) {
+          const own = Math.min(atATime, left);
+          if (own === 0) throw new Error(`it has more rows than the ${samples} of its footer`);
+          batch = await room(own * length, precision);
+          left -= own;
+          filled = 0;
+        }
+        const some = Math.min(count - done, batch.length - filled);
+        if (isZero) batch.fill(0, filled, filled + some);
+        else item.values.read(batch, filled, some);
+        filled += some;
+        done += some;
       }
-    },
-    close: async () => undefined,
-  };
-}
-
-type Group = readonly [begin: number, end: number];
-
-/** Row groups are what is compressed together, and the reader decodes all of one to get at any of its rows. */
-function groupsOf(counts: readonly number[], atLeast: number): Group[] {
-  const groups: Group[] = [];
-  let [begin, end] = [0, 0];
-  for (const count of counts) {
-    end += count;
-    if (end - begin < atLeast) continue;
-    groups.push([begin, end]);
-    begin = end;
+    }
   }
-  return end > begin ? [...groups, [begin, end]] : groups;
+  if (batch) yield batch;
 }
 
-function joined(left: Float64Array, more: Float64Array): Float64Array {
-  if (left.length === 0) return more;
-  const both = new Float64Array(left.length + more.length);
-  both.set(left);
-  both.set(more, left.length);
-  return both;
+function checkRows({ at, rows }: Group, found: number): void {
+  if (found !== rows) throw new Error(`row group ${at} has ${found} rows, its footer says ${rows}`);
 }
 
-type Column = ReturnType<typeof parquetSchema>['children'][number];
-
-/** What a column is made of, and how often lists are inside each other on the way there. */
-function leavesOf(column: Column, above = 0): { readonly column: Column; readonly repeated: number }[] {
-  const repeated = above + (column.element.repetition_type === 'REPEATED' ? 1 : 0);
-  if (column.children.length === 0) return [{ column, repeated }];
-  return column.children.flatMap((child) => leavesOf(child, repeated));
+/** The same, where what is wrong with a page is said of the file. */
+async function* told<T>(path: string, rows: Rows, inner: AsyncIterable<T>): AsyncGenerator<T> {
+  try {
+    yield* inner;
+  } catch (error) {
+    const isSystem = error instanceof Error && 'syscall' in error;
+    if (error instanceof MillraceError || isSystem) throw error;
+    const where = `about row ${Math.max(0, rows.begun - 1)}: ${(error as Error).message}`;
+    throw badFile(path, where, 'see that it is whole, and how it is compressed', error);
+  }
 }

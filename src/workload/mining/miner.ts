@@ -1,51 +1,48 @@
-import type { Engine } from '../../../engine/index.js';
-import { backOff, realClock } from '../../../network/failover.js';
-import { type Share, scanWork } from './scan-work.js';
-import type { SourceListener, Told, Verdict, WorkSource } from './source.js';
+import { backOff, realClock } from '../../network/failover.js';
+import type { Mined, Scan, SourceListener, Told, Verdict, WorkSource } from './source.js';
 import { Tally } from './tally.js';
-import type { Work } from './work.js';
 
-export interface MinerOptions {
+export interface MinerOptions<Share extends Mined> {
   readonly signal: AbortSignal;
   /** End after so many accepted blocks or shares. */
   readonly enough?: number | undefined;
   readonly onTold?: (told: Told) => void;
   /** Devices are free of the old work and have the new: how long after its message, in milliseconds. */
-  readonly onSwitch?: (work: Work, isClean: boolean, switchMs: number) => void;
+  readonly onSwitch?: (work: Share['work'], isClean: boolean, switchMs: number) => void;
   readonly onVerdict?: (share: Share, verdict: Verdict) => void;
 }
 
 /**
- * Mines what a source gives, on an engine's devices. New work takes the place of the old at once: what is in flight is
+ * Mines what a source gives. New work takes the place of the old at once: what is in flight is
  * cancelled, and after a clean one no share of an old one is sent.
  */
-export class Miner {
+export class Miner<Share extends Mined> {
   readonly tally = new Tally();
-  readonly #engine: Engine;
-  readonly #source: WorkSource;
-  readonly #options: MinerOptions;
+  readonly #source: WorkSource<Share>;
+  readonly #scanWork: Scan<Share>;
+  readonly #options: MinerOptions<Share>;
   readonly #over = new AbortController();
-  readonly #scans = new Set<Current>();
+  readonly #scans = new Set<Current<Share['work']>>();
   readonly #submissions = new Set<Promise<void>>();
-  #current: Current | undefined;
+  #current: Current<Share['work']> | undefined;
   /** The current work has not begun: since when it is known. */
   #next: { readonly heardMs: number; readonly isClean: boolean } | undefined;
   /** What was mined before it. */
-  #before: Current | undefined;
+  #before: Current<Share['work']> | undefined;
   /** Raised by each clean work: a share is sent under the number it was mined under, or not at all. */
   #generation = 0;
-  #nextExtranonce = 0n;
+  #nextTurn = 0n;
   /** Blocks in a row that were not taken. */
   #refusals = 0;
   #failure: { readonly error: unknown } | undefined;
 
-  constructor(engine: Engine, source: WorkSource, options: MinerOptions) {
-    this.#engine = engine;
+  constructor(source: WorkSource<Share>, scan: Scan<Share>, options: MinerOptions<Share>) {
     this.#source = source;
+    this.#scanWork = scan;
     this.#options = options;
   }
 
-  get work(): Work | undefined {
+  get work(): Share['work'] | undefined {
     return this.#current?.work;
   }
 
@@ -55,7 +52,7 @@ export class Miner {
     const stop = (): void => this.#over.abort();
     signal.addEventListener('abort', stop, { once: true });
     if (signal.aborted) stop();
-    const listener: SourceListener = {
+    const listener: SourceListener<Share['work']> = {
       work: (work, isClean) => this.#switch(work, isClean),
       idle: () => this.#drop(),
       told: (told) => this.#options.onTold?.(told),
@@ -88,7 +85,7 @@ export class Miner {
     this.#before = undefined;
   }
 
-  #switch(work: Work, isClean: boolean): void {
+  #switch(work: Share['work'], isClean: boolean): void {
     const heardMs = performance.now();
     if (this.#over.signal.aborted) return;
     if (isClean) this.#generation += 1;
@@ -126,16 +123,16 @@ export class Miner {
     });
   }
 
-  async #scan(current: Current, begun: () => void): Promise<void> {
+  async #scan(current: Current<Share['work']>, begun: () => void): Promise<void> {
     let tried = 0n;
-    const first = this.#nextExtranonce;
-    const shares = scanWork(this.#engine, current.work, {
+    const first = this.#nextTurn;
+    const shares = this.#scanWork(current.work, {
       signal: current.stop.signal,
-      firstExtranonce: first,
+      firstTurn: first,
       onStart: begun,
-      // Work that comes twice is not mined twice: extranonces go on where they were, whatever the work.
+      // Work that comes twice is not mined twice: turns go on where they were, whatever the work.
       onTurn: (turns) => {
-        if (first + turns > this.#nextExtranonce) this.#nextExtranonce = first + turns;
+        if (first + turns > this.#nextTurn) this.#nextTurn = first + turns;
       },
       onProgress: (now) => {
         this.tally.tried(now - tried);
@@ -152,7 +149,7 @@ export class Miner {
     }
   }
 
-  #submit(share: Share, current: Current): void {
+  #submit(share: Share, current: Current<Share['work']>): void {
     const submission = this.#source.submit(share).then(async (verdict) => {
       this.tally.judged(share, verdict);
       this.#options.onVerdict?.(share, verdict);
@@ -165,7 +162,7 @@ export class Miner {
   }
 
   /** After a block that was not taken, where there is nothing new to mine: the old, but not as fast as it is refused. */
-  async #goOn(current: Current, { state }: Verdict): Promise<void> {
+  async #goOn(current: Current<Share['work']>, { state }: Verdict): Promise<void> {
     this.#refusals = state === 'accepted' ? 0 : this.#refusals + 1;
     if (state === 'accepted') return;
     await realClock.wait(backOff(this.#refusals - 1), current.stop.signal);
@@ -173,7 +170,7 @@ export class Miner {
   }
 }
 
-interface Current {
+interface Current<Work> {
   readonly work: Work;
   readonly stop: AbortController;
   readonly generation: number;

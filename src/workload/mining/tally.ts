@@ -1,22 +1,21 @@
-import type { Share } from './scan-work.js';
-import type { Verdict } from './source.js';
+import type { Mined, Verdict } from './source.js';
 
 /** What has come of mining so far. */
 export class Tally {
   readonly counts = { accepted: 0, rejected: 0, stale: 0, lost: 0, blocks: 0 };
-  /** Headers tried. */
-  hashes = 0n;
+  /** Tries, in the coin's unit: hashes, or integers. */
+  tries = 0n;
   /** By their reasons, the commonest first to come; a server that makes up new ones fills `other`. */
   readonly reasons = new Map<string, number>();
   /** Milliseconds from a new work's arrival to its first chunk: the last, and the longest. */
   switchMs: number | undefined;
   longestSwitchMs: number | undefined;
 
-  tried(hashes: bigint): void {
-    this.hashes += hashes;
+  tried(tries: bigint): void {
+    this.tries += tries;
   }
 
-  judged({ isBlock }: Share, { state, reason = 'no reason given' }: Verdict): void {
+  judged({ isBlock }: Mined, { state, reason = 'no reason given' }: Verdict): void {
     this.counts[state] += 1;
     if (state === 'accepted') {
       if (isBlock) this.counts.blocks += 1;

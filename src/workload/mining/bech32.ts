@@ -6,7 +6,7 @@ export interface Segwit {
 }
 
 /** Undefined where the text is none: mixed case, wrong check digits, the other encoding for its version, wrong length. */
-export function decodeSegwit(text: string): Segwit | undefined {
+export function decodeSegwit(text: string, isAlwaysBech32m = false): Segwit | undefined {
   const lower = text.toLowerCase();
   if (text.length > 90 || (text !== lower && text !== text.toUpperCase())) return undefined;
   const at = lower.lastIndexOf('1');
@@ -14,7 +14,7 @@ export function decodeSegwit(text: string): Segwit | undefined {
   const values = [...lower.slice(at + 1)].map((digit) => DIGITS.indexOf(digit));
   if (at < 1 || values.length < 7 || values.includes(-1) || !/^[\x21-\x7e]+$/.test(hrp)) return undefined;
   const [version = 0] = values;
-  if (remainder([...expanded(hrp), ...values]) !== (version === 0 ? 1 : BECH32M)) return undefined;
+  if (remainder([...expanded(hrp), ...values]) !== (version === 0 && !isAlwaysBech32m ? 1 : BECH32M)) return undefined;
   const program = eightBits(values.slice(1, -6));
   if (!program || version > 16 || program.length < 2 || program.length > 40) return undefined;
   if (version === 0 && program.length !== 20 && program.length !== 32) return undefined;

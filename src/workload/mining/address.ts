@@ -1,30 +1,31 @@
-import { MillraceError } from '../../../kernel/error.js';
+import { MillraceError } from '../../kernel/error.js';
 import { decodeBase58Check } from './base58.js';
 import { decodeSegwit } from './bech32.js';
 
-/** Chains that have addresses of their own; testnet's are signet's too. */
-export type Chain = 'main' | 'test' | 'signet' | 'regtest';
+/** What a chain's addresses begin with: versions of Base58 for a key's and a script's hash, and Bech32's prefix. */
+export interface AddressKinds {
+  readonly keys: readonly number[];
+  readonly scripts: readonly number[];
+  readonly hrp: string;
+  /** Programs of version 0 are in Bech32m as well, which BIP 350 has for later ones only. */
+  readonly isAlwaysBech32m?: boolean;
+}
 
-/** What an address begins with, by chain: versions of Base58 for a key's and a script's hash, and Bech32's prefix. */
-const PREFIXES: Readonly<Record<Chain, { readonly key: number; readonly script: number; readonly hrp: string }>> = {
-  main: { key: 0x00, script: 0x05, hrp: 'bc' },
-  test: { key: 0x6f, script: 0xc4, hrp: 'tb' },
-  signet: { key: 0x6f, script: 0xc4, hrp: 'tb' },
-  regtest: { key: 0x6f, script: 0xc4, hrp: 'bcrt' },
-};
+/** The chains of a coin, by the names that its nodes have for them. */
+export type Chains = Readonly<Record<string, AddressKinds>>;
 
 /** The script that an address stands for on a chain; `script:HEX` is one already. */
-export function payoutScript(payout: string, chain: Chain): Uint8Array {
+export function payoutScript(payout: string, chain: string, kinds: AddressKinds): Uint8Array {
   if (/^script:/i.test(payout)) return rawScript(payout.slice('script:'.length));
-  const { key, script, hrp } = PREFIXES[chain];
+  const { keys, scripts, hrp, isAlwaysBech32m } = kinds;
   const base58 = decodeBase58Check(payout);
   if (base58?.length === 21) {
-    const hash = base58.subarray(1);
-    if (base58[0] === key) return Buffer.concat([bytes(0x76, 0xa9, 20), hash, bytes(0x88, 0xac)]);
-    if (base58[0] === script) return Buffer.concat([bytes(0xa9, 20), hash, bytes(0x87)]);
+    const [kind = -1, hash] = [base58[0], base58.subarray(1)];
+    if (keys.includes(kind)) return Buffer.concat([bytes(0x76, 0xa9, 20), hash, bytes(0x88, 0xac)]);
+    if (scripts.includes(kind)) return Buffer.concat([bytes(0xa9, 20), hash, bytes(0x87)]);
     throw refused(payout, chain, `it is an address of another chain than ${chain}`);
   }
-  const segwit = decodeSegwit(payout);
+  const segwit = decodeSegwit(payout, isAlwaysBech32m);
   if (segwit === undefined) throw refused(payout, chain, 'its check digits are wrong, or it is no address at all');
   if (segwit.hrp !== hrp) throw refused(payout, chain, `it is an address of another chain than ${chain}`);
   const { version, program } = segwit;
@@ -32,10 +33,10 @@ export function payoutScript(payout: string, chain: Chain): Uint8Array {
 }
 
 /** What can be said of a payout before the chain is known. */
-export function checkPayout(payout: string): void {
-  const faults = (Object.keys(PREFIXES) as Chain[]).map((chain) => {
+export function checkPayout(payout: string, chains: Chains): void {
+  const faults = Object.entries(chains).map(([chain, kinds]) => {
     try {
-      payoutScript(payout, chain);
+      payoutScript(payout, chain, kinds);
       return undefined;
     } catch (error) {
       return error;
@@ -59,11 +60,11 @@ function rawScript(hex: string): Uint8Array {
 
 const bytes = (...values: number[]): Uint8Array => Uint8Array.from(values);
 
-function refused(payout: string, chain: Chain, why: string): MillraceError {
+function refused(payout: string, chain: string, why: string): MillraceError {
   return new MillraceError({
     code: 'usage',
     message: `${payout} cannot be paid: ${why}`,
     asked: `--payout ${payout} on ${chain}`,
-    advice: 'copy the address from your wallet once more (`bitcoin-cli getnewaddress`), or give script:HEX',
+    advice: 'copy the address from your wallet once more (`getnewaddress`), or give script:HEX',
   });
 }

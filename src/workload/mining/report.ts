@@ -1,31 +1,56 @@
-import { duration, plural } from '../../../console/format.js';
-import type { Output } from '../../../console/output.js';
-import type { Note, Watched } from '../../../console/status.js';
-import type { Engine } from '../../../engine/index.js';
-import { targetText } from '../reference.js';
-import { difficultyOf, hashesFor } from './difficulty.js';
+import { duration, plural } from '../../console/format.js';
+import type { Output } from '../../console/output.js';
+import type { Note, Watched } from '../../console/status.js';
+import type { Engine } from '../../engine/index.js';
 import type { Miner, MinerOptions } from './miner.js';
-import type { Share } from './scan-work.js';
-import type { Told, Verdict, WorkSource } from './source.js';
+import type { Mined, MinedWork, Told, Verdict, WorkSource } from './source.js';
 import type { Tally } from './tally.js';
-import { extranonceText, type Work } from './work.js';
+
+/** In which words a coin's mining is told. */
+export interface Terms<Share extends Mined> {
+  /** The command. */
+  readonly name: string;
+  /** What is tried: H, or int. */
+  readonly unit: string;
+  difficulties(work: Share['work']): OfBoth;
+  /** How many tries it takes on average. */
+  tries(work: Share['work']): OfBoth;
+  told(share: Share): ToldShare;
+}
+
+export interface OfBoth {
+  readonly share: number;
+  readonly block: number;
+}
+
+export interface ToldShare {
+  /** Of the block, as explorers show it. */
+  readonly hash: string;
+  readonly difficulty: number;
+  /** Of `mined`, what is the coin's own. */
+  readonly fields: Readonly<Record<string, unknown>>;
+  /** For the log. */
+  readonly figures: string;
+}
 
 /** Tells people and programs how mining goes. */
-export class Reporter {
+export class Reporter<Share extends Mined> {
   readonly #output: Output;
-  readonly #source: WorkSource;
+  readonly #source: WorkSource<Share>;
   readonly #engine: Engine;
+  readonly #terms: Terms<Share>;
   readonly #startedMs = performance.now();
   #server = '';
   #messages = 0;
 
-  constructor(output: Output, source: WorkSource, engine: Engine) {
+  constructor(output: Output, source: WorkSource<Share>, engine: Engine, terms: Terms<Share>) {
+    this.#terms = terms;
     this.#output = output;
     this.#source = source;
     this.#engine = engine;
   }
 
-  get hooks(): Pick<MinerOptions, 'onTold' | 'onSwitch' | 'onVerdict'> {
+  get hooks(): Pick<MinerOptions<Share>, 'onTold' | 'onSwitch' | 'onVerdict'> {
     return {
       onTold: (told) => this.#told(told),
       onSwitch: (work, isClean, ms) => this.#switched(work, isClean, ms),
@@ -34,39 +59,41 @@ export class Reporter {
   }
 
   /** For the monitor. Odds are about blocks: what a pool pays for is a share of those. */
-  watch(miner: Miner): Watched {
+  watch(miner: Miner<Share>): Watched {
+    const { name, unit, tries } = this.#terms;
     return {
-      name: 'block mine',
-      unit: 'H',
-      progress: () => ({ done: miner.tally.hashes }),
+      name,
+      unit,
+      progress: () => ({ done: miner.tally.tries }),
       devices: () => {
-        // An item may try several versions, not the same number in every work: its part of all headers is what counts.
+        // An item may be several tries, not the same number in every work: its part of all items is what counts.
         const all = this.#engine.devices;
         const items = all.reduce((sum, device) => sum + device.items, 0n);
-        const hashesOf = (own: bigint): bigint => (items === 0n ? 0n : (miner.tally.hashes * own) / items);
-        return all.map((device) => ({ ...device, items: hashesOf(device.items) }));
+        const triesOf = (own: bigint): bigint => (items === 0n ? 0n : (miner.tally.tries * own) / items);
+        return all.map((device) => ({ ...device, items: triesOf(device.items) }));
       },
       hits: () => miner.tally.counts.blocks,
       get chance() {
-        return miner.work === undefined ? 0 : 1 / hashesFor(miner.work.blockTarget);
+        return miner.work && 1 / tries(miner.work).block;
       },
       notes: () => this.#notes(miner),
     };
   }
 
-  #notes({ tally, work }: Miner): Note[] {
+  #notes({ tally, work }: Miner<Share>): Note[] {
+    const { difficulties, tries } = this.#terms;
     const wrong = this.#engine.devices.reduce((sum, device) => sum + device.wrong + device.missed, 0);
     const { switchMs, longestSwitchMs = 0 } = tally;
-    const mined = work?.height === undefined ? work && `job ${work.id}` : `height ${work.height}`;
-    const perSecond = Number(tally.hashes) / ((performance.now() - this.#startedMs) / 1000);
-    const due = work && perSecond > 0 ? `, one in about ${duration(hashesFor(work.target) / perSecond)}` : '';
+    const mined = work && nameOf(work);
+    const perSecond = Number(tally.tries) / ((performance.now() - this.#startedMs) / 1000);
+    const due = work && perSecond > 0 ? `, one in about ${duration(tries(work).share / perSecond)}` : '';
     return [
       { label: 'server', text: this.#server === '' ? `${this.#source.name}, not connected` : this.#server },
       ...(work && mined !== undefined
         ? [
             {
               label: 'work',
-              text: `${mined}, ${this.#source.unit}s of difficulty ${shown(difficultyOf(work.target))}${due}`,
+              text: `${mined}, ${this.#source.unit}s of difficulty ${shown(difficulties(work).share)}${due}`,
             },
           ]
         : []),
@@ -98,43 +125,31 @@ export class Reporter {
     else output.warn(`${server}: ${message}`);
   }
 
-  #switched(work: Work, isClean: boolean, ms: number): void {
-    const { id, height, target, blockTarget } = work;
+  #switched(work: Share['work'], isClean: boolean, ms: number): void {
+    const { id, height } = work;
+    const { share, block } = this.#terms.difficulties(work);
     this.#output.event('work', {
       id,
       height,
       clean: isClean,
-      difficulty: difficultyOf(target),
-      blockDifficulty: difficultyOf(blockTarget),
+      difficulty: share,
+      blockDifficulty: block,
       switchSeconds: ms / 1000,
     });
-    this.#output.explain(`${height === undefined ? `job ${id}` : `height ${height}`}: begun in ${duration(ms / 1000)}`);
+    this.#output.explain(`${nameOf(work)}: begun in ${duration(ms / 1000)}`);
   }
 
   #judged(share: Share, { state, reason }: Verdict): void {
     const output = this.#output;
-    const { work, hash, isBlock, nonce, version, time, extranonce } = share;
-    const { id, height, extranonceBytes } = work;
-    output.event('mined', {
-      state,
-      reason,
-      block: isBlock,
-      work: id,
-      height,
-      hash,
-      nonce,
-      version,
-      time,
-      extranonce: extranonceText(extranonce, extranonceBytes),
-    });
-    const worth = difficultyOf(BigInt(`0x${hash}`));
-    const ratio = (worth / difficultyOf(work.target)).toFixed(6);
-    const figures = `hash ${hash} target ${targetText(work.target)} difficulty ${worth} ratio ${ratio}`;
+    const { work, isBlock } = share;
+    const { id, height } = work;
+    const { hash, difficulty, fields, figures } = this.#terms.told(share);
+    output.event('mined', { state, reason, block: isBlock, work: id, height, hash, ...fields });
     output.diagnose?.(`share of ${id}: ${state}${reason === undefined ? '' : ` (${reason})`} ${figures}`);
     const what = isBlock ? `block${height === undefined ? '' : ` ${height}`}` : 'share';
     if (state !== 'accepted') output.warn(`${what} ${state}: ${reason ?? 'no reason given'}`);
     else if (isBlock) output.line(`${what}  ${hash}  ${output.style.good('accepted')}`);
-    else output.explain(`share accepted: difficulty ${shown(worth)}`);
+    else output.explain(`share accepted: difficulty ${shown(difficulty)}`);
   }
 }
 
@@ -156,3 +171,5 @@ export function minedLine({ counts, reasons }: Tally, hardwareErrors: number): s
 
 const shown = (difficulty: number): string =>
   difficulty >= 1000 ? difficulty.toExponential(3) : difficulty.toPrecision(4);
+
+const nameOf = ({ id, height }: MinedWork): string => (height === undefined ? `job ${id}` : `height ${height}`);

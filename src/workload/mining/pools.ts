@@ -1,11 +1,8 @@
-import { MillraceError } from '../../../kernel/error.js';
-import type { Endpoint } from '../../../network/endpoint.js';
-import { type Clock, keepConnected, realClock } from '../../../network/failover.js';
-import { reasonOf } from '../../../network/line-client.js';
-import type { Share } from './scan-work.js';
-import type { SourceListener, Verdict, WorkSource } from './source.js';
-import { StratumSession, Unconfigured } from './stratum.js';
-import type { Work } from './work.js';
+import { MillraceError } from '../../kernel/error.js';
+import type { Endpoint } from '../../network/endpoint.js';
+import { type Clock, keepConnected, realClock, type Session } from '../../network/failover.js';
+import { reasonOf } from '../../network/line-client.js';
+import type { Mined, SourceListener, Verdict, WorkSource } from './source.js';
 
 /** A pool, and whom it sees. */
 export interface Pool {
@@ -17,10 +14,6 @@ export interface Pool {
 export interface PoolsOptions {
   /** The first is the one that is wanted most. */
   readonly pools: readonly Pool[];
-  readonly agent: string;
-  /** Version bits that are asked for; 0: none. */
-  readonly mask: number;
-  readonly suggested?: number | undefined;
   readonly authority?: string | undefined;
   readonly log?: ((text: string) => void) | undefined;
   readonly clock?: Clock;
@@ -28,37 +21,59 @@ export interface PoolsOptions {
   readonly answerMs?: number;
 }
 
+/** What a session with a pool is opened with, whatever its protocol. */
+export interface PoolCall<Work> extends Pool {
+  readonly authority?: string | undefined;
+  readonly signal: AbortSignal;
+  readonly log?: ((text: string) => void) | undefined;
+  /** Milliseconds to wait for an answer. */
+  readonly answerMs?: number;
+  onWork(work: Work, isClean: boolean): void;
+  onDifficulty(difficulty: string): void;
+  onMessage(text: string): void;
+}
+
+/** A session that has work, until its connection ends. */
+export interface PoolSession<Share extends Mined> extends Session {
+  /** Where the pool has asked to be called again. */
+  readonly reconnect?: { readonly port: number; readonly waitMs: number } | undefined;
+  submit(share: Share): Promise<Verdict>;
+}
+
+export type OpenSession<Share extends Mined> = (call: PoolCall<Share['work']>) => Promise<PoolSession<Share>>;
+
 /** Mines for pools: for the first of them that answers, and back to the first as soon as it does. */
-export class Pools implements WorkSource {
+export class Pools<Share extends Mined> implements WorkSource<Share> {
   readonly unit = 'share';
   readonly name: string;
   readonly #options: PoolsOptions;
+  readonly #openSession: OpenSession<Share>;
   /** Which session a work came from: its shares go there or nowhere. */
-  readonly #origins = new WeakMap<Work, StratumSession>();
-  readonly #unconfigurable = new Set<number>();
+  readonly #origins = new WeakMap<Share['work'], PoolSession<Share>>();
   /** Where a pool has asked to be called again. */
-  readonly #asked = new Map<number, NonNullable<StratumSession['reconnect']>>();
-  #session: StratumSession | undefined;
+  readonly #asked = new Map<number, NonNullable<PoolSession<Share>['reconnect']>>();
+  #session: PoolSession<Share> | undefined;
 
-  constructor(options: PoolsOptions) {
+  constructor(options: PoolsOptions, open: OpenSession<Share>) {
     this.#options = options;
+    this.#openSession = open;
     this.name = options.pools.map(({ endpoint }) => endpoint.name).join(', ');
   }
 
-  async run(listener: SourceListener, signal: AbortSignal): Promise<void> {
+  async run(listener: SourceListener<Share['work']>, signal: AbortSignal): Promise<void> {
     const { pools, clock = realClock, returnMs } = this.#options;
     const nameOf = (server: number): string => pools[server]?.endpoint.name ?? '';
     /** Sessions that are tried while another is in use hold their work back. */
-    const waiting = new Map<StratumSession, Work>();
-    await keepConnected<StratumSession>({
+    const waiting = new Map<PoolSession<Share>, Share['work']>();
+    await keepConnected<PoolSession<Share>>({
       servers: pools.length,
       signal,
       clock,
       ...(returnMs !== undefined && { returnMs }),
       open: async (server) => {
-        let session: StratumSession | undefined;
-        let first: Work | undefined;
-        const onWork = (work: Work, isClean: boolean): void => {
+        let session: PoolSession<Share> | undefined;
+        let first: Share['work'] | undefined;
+        const onWork = (work: Share['work'], isClean: boolean): void => {
           if (session) this.#origins.set(work, session);
           if (session && session === this.#session) listener.work(work, isClean);
           else if (session) waiting.set(session, work);
@@ -104,45 +119,28 @@ export class Pools implements WorkSource {
 
   async #open(
     server: number,
-    listener: SourceListener,
-    onWork: (work: Work, isClean: boolean) => void,
+    listener: SourceListener<Share['work']>,
+    onWork: (work: Share['work'], isClean: boolean) => void,
     signal: AbortSignal,
-  ): Promise<StratumSession> {
-    const { pools, mask, agent, suggested, authority, log, answerMs, clock = realClock } = this.#options;
+  ): Promise<PoolSession<Share>> {
+    const { pools, authority, log, answerMs, clock = realClock } = this.#options;
     const pool = pools[server];
     if (pool === undefined) throw new MillraceError({ code: 'usage', message: 'no such pool' });
     const { port = pool.endpoint.port, waitMs = 0 } = this.#asked.get(server) ?? {};
     const endpoint = { ...pool.endpoint, port };
     if (waitMs > 0) await clock.wait(waitMs, signal);
-    const tell = (message: string): void => listener.told({ state: 'message', server: endpoint.name, message });
-    try {
-      return await StratumSession.open(endpoint, {
-        user: pool.user,
-        password: pool.password,
-        agent,
-        mask: this.#unconfigurable.has(server) ? 0 : mask,
-        suggested,
-        authority,
-        signal,
-        ...(log && { log: (text: string) => log(`${endpoint.name} ${text}`) }),
-        ...(answerMs !== undefined && { answerMs }),
-        onWork,
-        onDifficulty: (difficulty) =>
-          listener.told({ state: 'difficulty', server: endpoint.name, message: String(difficulty) }),
-        onMessage: tell,
-      });
-    } catch (error) {
-      if (!(error instanceof Unconfigured)) throw error;
-      this.#unconfigurable.add(server);
-      try {
-        const session = await this.#open(server, listener, onWork, signal);
-        tell('it closes the connection on mining.configure: going on without version rolling');
-        return session;
-      } catch (again) {
-        // It was not that.
-        this.#unconfigurable.delete(server);
-        throw again;
-      }
-    }
+    const tell = (state: 'message' | 'difficulty') => (message: string) =>
+      listener.told({ state, server: endpoint.name, message });
+    return this.#openSession({
+      ...pool,
+      endpoint,
+      authority,
+      signal,
+      ...(log && { log: (text: string) => log(`${endpoint.name} ${text}`) }),
+      ...(answerMs !== undefined && { answerMs }),
+      onWork,
+      onDifficulty: tell('difficulty'),
+      onMessage: tell('message'),
+    });
   }
 }

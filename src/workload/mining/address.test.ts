@@ -1,9 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Chain, checkPayout, payoutScript } from './address.js';
+import { BITCOIN_CHAINS, type BitcoinChain } from '../block/mining/chains.js';
+import { GAPCOIN_CHAINS } from '../gaps/mining/chains.js';
+import { type AddressKinds, checkPayout, payoutScript } from './address.js';
 import { decodeSegwit } from './bech32.js';
 
-const script = (address: string, chain: Chain = 'main') => Buffer.from(payoutScript(address, chain)).toString('hex');
+const script = (address: string, chain: BitcoinChain = 'main') =>
+  Buffer.from(payoutScript(address, chain, BITCOIN_CHAINS[chain])).toString('hex');
 
 describe('addresses', () => {
   // The valid ones of BIP 173 and 350, and addresses that everybody knows.
@@ -68,7 +71,7 @@ describe('addresses', () => {
     'script:6',
     'script:zz',
   ])('%j is none, on any chain', (address) => {
-    expect(() => checkPayout(address)).toThrow(/cannot be paid|no script/);
+    expect(() => checkPayout(address, BITCOIN_CHAINS)).toThrow(/cannot be paid|no script/);
   });
 
   it('of another chain are refused by name', () => {
@@ -85,5 +88,37 @@ describe('addresses', () => {
         expect(decodeSegwit(address.slice(0, at) + wrong + address.slice(at + 1))).toBeUndefined();
       }),
     );
+  });
+});
+
+// Made by the reference's arithmetic of BIP 350 and by Base58 of Python's, from the key's hash of BIP 173.
+describe("Gapcoin's addresses", () => {
+  const KEY = '751e76e8199196d454941c45d1b3a323f1433bd6';
+  const scriptOn = (chain: string, address: string): string =>
+    Buffer.from(payoutScript(address, chain, GAPCOIN_CHAINS[chain] as AddressKinds)).toString('hex');
+
+  it.each([
+    ['main', 'gap1qw508d6qejxtdg4y5r3zarvary0c5xw7k6qpqn2', `0014${KEY}`],
+    ['test', 'tgap1qw508d6qejxtdg4y5r3zarvary0c5xw7kdjzfqq', `0014${KEY}`],
+    ['regtest', 'rric1qw508d6qejxtdg4y5r3zarvary0c5xw7kpt4dsz', `0014${KEY}`],
+    [
+      'main',
+      'gap1p0xlxvlhemja6c4dqv22uapctqupfhlxm9h8z3k2e72q4k9hcz7vqa4c066',
+      '512079be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798',
+    ],
+    ['main', 'GUXByHDZLvU4DnVH9imSFckt3HEQ5cFgE5', `76a914${KEY}88ac`],
+    ['test', 'GUXByHDZLvU4DnVH9imSFckt3HEQ5cFgE5', `76a914${KEY}88ac`],
+    ['test', 'mrCDrCybB6J1vRfbwM5hemdJz73FwDBC8r', `76a914${KEY}88ac`],
+    ['main', '3CNHUhP3uyB9EUtRLsmvFUmvGdjGdkTxJw', `a914${KEY}87`],
+  ])('%s %s', (chain, address, wanted) => {
+    expect(scriptOn(chain, address)).toBe(wanted);
+  });
+
+  it.each([
+    'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4',
+    'gap1qw508d6qejxtdg4y5r3zarvary0c5xw7k0u3vkg', // in Bech32, which is not for it
+    'BgGZ9tcN4rm9KBzDn7KprQz87SZ26SAMH',
+  ])('%s is none', (address) => {
+    expect(() => checkPayout(address, GAPCOIN_CHAINS)).toThrow(/cannot be paid/);
   });
 });

@@ -1,0 +1,44 @@
+import type { Benched, CaseOptions } from '../../bench/case.js';
+import { compare } from '../../bench/measure.js';
+import { comparisonTable, measurementFields } from '../../bench/report.js';
+import { type SavedPeers, savedPeers } from '../../bench/saved.js';
+import type { Output } from '../../console/output.js';
+import type { Device } from '../../device/device.js';
+import { openDevice } from '../../device/registry.js';
+import { MillraceError } from '../../kernel/error.js';
+
+/** Others beside ours, on each of the devices that they know; on a CPU's in any case: that is where most of them run. */
+export async function tellPeers(
+  output: Output,
+  wanted: readonly Benched[],
+  devices: readonly Device[],
+  options: CaseOptions,
+): Promise<SavedPeers[]> {
+  const isOnCpu = devices.some(({ info }) => info.kind === 'native' || info.kind === 'wasm');
+  const cpu = isOnCpu ? undefined : await openDevice('cpu');
+  const all: SavedPeers[] = [];
+  try {
+    for (const { workload, peers } of wanted) {
+      for (const device of cpu ? [...devices, cpu] : devices) {
+        for await (const { title, candidates, absent } of peers?.(device, options) ?? []) {
+          output.line(`\n${output.style.bold(`${workload}: ${title}`)}`);
+          const comparison = await compare(candidates).catch((error: unknown) => {
+            // A peer that fails, or does something else, is no reason to lose the figures.
+            if (!(error instanceof MillraceError)) throw error;
+            output.warn(`no comparison: ${error.message}`);
+          });
+          if (!comparison) continue;
+          all.push(savedPeers(workload, title, comparison, absent));
+          for (const line of comparisonTable(comparison)) output.line(line);
+          for (const [at, one] of comparison.measurements.entries()) {
+            output.event('measurement', { ...measurementFields(one), ratio: comparison.ratios[at] });
+          }
+          if (absent.length > 0) output.line(`not there: ${absent.join(', ')}`);
+        }
+      }
+    }
+    return all;
+  } finally {
+    await cpu?.close();
+  }
+}

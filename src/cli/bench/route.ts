@@ -1,0 +1,14 @@
+/**
+ * `bench block` is that workload's own command. Where several are named, or an option that only all of them together
+ * have, `bench all` is meant: `bench block words`, `bench block --full`. Imports nothing, since every command goes through.
+ */
+export function routed(argv: readonly string[]): string[] {
+  const [node = '', main = '', command, ...rest] = argv;
+  const own = command === 'bench' ? rest.findIndex((word) => !workloads.has(word)) : 0;
+  const named = own < 0 ? rest.length : own;
+  const isSuite = named > 1 || (named === 1 && rest.some((word) => suiteOptions.has(word.replace(/=.*/, ''))));
+  return isSuite ? [node, main, 'bench', 'all', ...rest] : [...argv];
+}
+
+const workloads = new Set(['block', 'words', 'uhash', 'encode', 'gaps']);
+const suiteOptions = new Set(['--full', '--peers', '--scaling', '--save', '--markdown', '--plot', '--compare']);

@@ -1,0 +1,14 @@
+import type { AddressKinds, Chains } from '../../mining/address.js';
+
+const test: AddressKinds = { keys: [0x6f], scripts: [0xc4], hrp: 'tb' };
+
+/** Bitcoin's chains; testnet's addresses are signet's too. */
+export const BITCOIN_CHAINS = {
+  main: { keys: [0x00], scripts: [0x05], hrp: 'bc' },
+  test,
+  testnet4: test,
+  signet: test,
+  regtest: { keys: [0x6f], scripts: [0xc4], hrp: 'bcrt' },
+} as const satisfies Chains;
+
+export type BitcoinChain = keyof typeof BITCOIN_CHAINS;

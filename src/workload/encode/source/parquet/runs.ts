@@ -1,0 +1,167 @@
+/**
+ * Small whole numbers as Parquet writes levels and places in a dictionary: runs of one number, and groups of eight packed
+ * into as many bits as the largest needs. Nothing is unpacked before it is asked for, so a run of 65,535 costs as one.
+ */
+export class Runs {
+  readonly #bytes: Uint8Array;
+  readonly #view: DataView;
+  readonly #width: number;
+  #at = 0;
+  /** Of a run of one number: how many are left, and which. */
+  #same = 0;
+  #number = 0;
+  /** Of packed ones: how many are left, where their group of eight begins, and which of it is next. */
+  #packed = 0;
+  #group = 0;
+  #next = 0;
+  /** The number that comes next, and how many of it there are at least, after `look`. */
+  value = 0;
+  count = 0;
+
+  constructor(bytes: Uint8Array, width: number) {
+    if (width > MOST_WIDTH) throw new Error(`numbers of ${width} bits are in no page`);
+    this.#bytes = bytes;
+    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+    this.#width = width;
+  }
+
+  /** Sees what comes next, at most so many of it, and takes nothing. */
+  look(most: number): void {
+    while (this.#same === 0 && this.#packed === 0) this.#begin();
+    if (this.#same > 0) {
+      this.value = this.#number;
+      this.count = Math.min(this.#same, most);
+      return;
+    }
+    const end = Math.min(this.#packed, most, BLOCK);
+    const value = this.#unpack(this.#next);
+    let count = 1;
+    while (count < end && this.#unpack(this.#next + count) === value) count++;
+    this.value = value;
+    this.count = count;
+  }
+
+  /** Goes on by some of what `look` saw. */
+  take(count: number): void {
+    if (this.#same > 0) this.#same -= count;
+    else this.#drop(count);
+    this.count -= count;
+  }
+
+  /** Puts the values that the next numbers stand for in a table. */
+  gather(table: Reals, into: Reals, from: number, count: number): void {
+    for (let at = from; at < from + count; ) {
+      while (this.#same === 0 && this.#packed === 0) this.#begin();
+      const left = from + count - at;
+      if (this.#same > 0) {
+        const some = Math.min(this.#same, left);
+        if (this.#number >= table.length) throw outside(this.#number, table);
+        into.fill(table[this.#number] as number, at, at + some);
+        this.#same -= some;
+        at += some;
+      } else {
+        const some = Math.min(this.#packed, left, BLOCK);
+        this.#gatherPacked(table, into, at, some);
+        this.#drop(some);
+        at += some;
+      }
+    }
+  }
+
+  /** In words of four bytes, as long as these are there and hold a number wherever it begins: 25 bits at most. */
+  #gatherPacked(table: Reals, into: Reals, from: number, count: number): void {
+    const width = this.#width;
+    const { length } = table;
+    const end = from + count;
+    let at = from;
+    if (width <= 25) {
+      const view = this.#view;
+      const group = this.#group;
+      const mask = 2 ** width - 1;
+      const last = 8 * (view.byteLength - 4 - group);
+      for (let bit = this.#next * width; at < end && bit < last; bit += width) {
+        const number = (view.getUint32(group + (bit >>> 3), true) >>> (bit & 7)) & mask;
+        if (number >= length) throw outside(number, table);
+        into[at++] = table[number] as number;
+      }
+    }
+    for (const shift = from - this.#next; at < end; at++) {
+      const number = this.#unpack(at - shift);
+      if (number >= length) throw outside(number, table);
+      into[at] = table[number] as number;
+    }
+  }
+
+  #drop(count: number): void {
+    const next = this.#next + count;
+    this.#packed -= count;
+    this.#group += (next >>> 3) * this.#width;
+    this.#next = next & 7;
+  }
+
+  /** The next run's header. Each takes a byte, so runs of nothing end with the bytes. */
+  #begin(): void {
+    const header = this.#varint();
+    const count = Math.floor(header / 2);
+    if (header % 2 === 0) {
+      let number = 0;
+      for (let i = 0; i < Math.ceil(this.#width / 8); i++) number += this.#byte() * 256 ** i;
+      this.#same = count;
+      this.#number = number;
+      return;
+    }
+    // Some writers leave out the bytes of the last group that nobody reads.
+    const bytes = Math.min(count * this.#width, this.#bytes.length - this.#at);
+    this.#packed = this.#width === 0 ? 8 * count : Math.floor((8 * bytes) / this.#width);
+    this.#group = this.#at;
+    this.#next = 0;
+    this.#at += bytes;
+    if (this.#packed === 0 && count > 0) throw cutShort();
+  }
+
+  /** The number that is so many after the first of this group. Bytes past the end count as 0. */
+  #unpack(index: number): number {
+    const bytes = this.#bytes;
+    const width = this.#width;
+    const bit = index * width;
+    const at = this.#group + (bit >>> 3);
+    const shift = bit & 7;
+    if (shift + width <= 32) {
+      const word =
+        (bytes[at] as number) |
+        ((bytes[at + 1] as number) << 8) |
+        ((bytes[at + 2] as number) << 16) |
+        ((bytes[at + 3] as number) << 24);
+      return ((word >>> shift) & (width === 32 ? -1 : (1 << width) - 1)) >>> 0;
+    }
+    let number = 0;
+    for (let i = 4; i >= 0; i--) number = number * 256 + (bytes[at + i] ?? 0);
+    return Math.floor(number / 2 ** shift) % 2 ** width;
+  }
+
+  #varint(): number {
+    let value = 0;
+    for (let scale = 1; scale < 2 ** 35; scale *= 128) {
+      const byte = this.#byte();
+      value += (byte & 127) * scale;
+      if (byte < 128) return value;
+    }
+    throw new Error('a page has a run of more than 2^32');
+  }
+
+  #byte(): number {
+    const byte = this.#bytes[this.#at++];
+    if (byte === undefined) throw cutShort();
+    return byte;
+  }
+}
+
+type Reals = Float64Array | Float32Array;
+
+const MOST_WIDTH = 32;
+/** Numbers that are unpacked at a time, so that their bits are counted in 31. */
+const BLOCK = 2 ** 20;
+
+const cutShort = (): Error => new Error('a page ends within its levels or its places in the dictionary');
+const outside = (number: number, { length }: Reals): Error =>
+  new Error(`a page asks for value ${number} of a dictionary of ${length}`);

@@ -1,0 +1,62 @@
+/**
+ * Snappy, as pages of Parquet are compressed unless their writer is told otherwise: literals, and copies of what came
+ * before. Floats that are not alike are literals of 64 KiB, which are copied as a whole.
+ */
+export function snappy(input: Uint8Array, bytes: number, room: (bytes: number) => Uint8Array): Uint8Array {
+  let at = 0;
+  const byte = (): number => {
+    const value = input[at++];
+    if (value === undefined) throw cutShort();
+    return value;
+  };
+  const little = (count: number): number => {
+    let value = 0;
+    for (let i = 0; i < count; i++) value += byte() * 256 ** i;
+    return value;
+  };
+  let size = 0;
+  for (let scale = 1, more = true; more; scale *= 128) {
+    const part = byte();
+    size += (part & 127) * scale;
+    more = part >= 128;
+    if (size >= 2 ** 32) throw new Error('Snappy says that it has more than 2^32 bytes');
+  }
+  // Three bytes make 64 at most: what says more of itself is not worth its memory.
+  if (size !== bytes || size > MOST_GAIN * input.length) throw new Error('Snappy says another length than its page');
+  const output = room(size);
+  let to = 0;
+  while (at < input.length) {
+    const tag = byte();
+    const kind = tag & 3;
+    if (kind === Kind.literal) {
+      const short = tag >>> 2;
+      const length = (short < LONG ? short : little(short - LONG + 1)) + 1;
+      if (length > input.length - at) throw cutShort();
+      if (length > size - to) throw tooLong();
+      if (length > LEAST_SET) output.set(input.subarray(at, at + length), to);
+      else for (let i = 0; i < length; i++) output[to + i] = input[at + i] as number;
+      at += length;
+      to += length;
+      continue;
+    }
+    const length = kind === Kind.near ? ((tag >>> 2) & 7) + 4 : (tag >>> 2) + 1;
+    const distance = kind === Kind.near ? (tag >>> 5) * 256 + byte() : little(kind === Kind.far ? 2 : 4);
+    if (distance === 0 || distance > to) throw new Error('Snappy refers to what is not there');
+    if (length > size - to) throw tooLong();
+    // It may run into what it writes: then that is repeated too.
+    for (const end = to + length; to < end; to++) output[to] = output[to - distance] as number;
+  }
+  if (to !== size) throw cutShort();
+  return output;
+}
+
+/** The two lowest bits of each element: a copy says its distance in 11 bits, in two bytes or in four. */
+const Kind = { literal: 0, near: 1, far: 2 } as const;
+/** From here on a literal's length is in the bytes that follow. */
+const LONG = 60;
+/** Shorter ones are copied sooner by hand. */
+const LEAST_SET = 48;
+const MOST_GAIN = 64 / 3 + 1;
+
+const cutShort = (): Error => new Error('Snappy is cut short');
+const tooLong = (): Error => new Error('Snappy has more than it says');

@@ -1,0 +1,76 @@
+import { MillraceError } from '../../../kernel/error.js';
+import { type JsonRpc, RpcError, TimedOut } from '../../../network/json-rpc.js';
+import type { Met, NodeProtocol, Offer } from '../../mining/node.js';
+import type { Verdict } from '../../mining/source.js';
+import { submission } from '../reference.js';
+import { type Given, headerOf, parseGiven, type Share, type Work, workOfGiven } from './work.js';
+
+/** What getwork gave, and where it is polled. */
+export interface GetworkOffer extends Offer, Given {}
+
+/** Nodes of 2014 to 2021, which make the block themselves and pay their own wallet: getwork, both ways. */
+export class GetworkNode implements NodeProtocol<Share, GetworkOffer> {
+  readonly name: string;
+  readonly #rpc: JsonRpc;
+
+  constructor(rpc: JsonRpc) {
+    this.#rpc = rpc;
+    this.name = rpc.endpoint.name;
+  }
+
+  async meet(signal: AbortSignal): Promise<Met> {
+    try {
+      await this.ask(undefined, signal);
+    } catch (error) {
+      if (!(error instanceof RpcError) || error.code !== METHOD_NOT_FOUND) throw error;
+      throw new MillraceError({
+        code: 'usage',
+        message: `${this.name} has no getwork`,
+        asked: 'to mine without --payout',
+        advice: 'nodes of today serve templates instead: give --payout ADDRESS',
+      });
+    }
+    return { chain: undefined, message: 'getwork, which pays the node’s wallet' };
+  }
+
+  /** Long polls have a path of their own; one that takes too long is followed by a plain question. */
+  async ask(longPollId: string | undefined, signal: AbortSignal): Promise<GetworkOffer> {
+    const timeoutMs = longPollId === undefined ? ASK_MS : LONG_POLL_MS;
+    try {
+      const asked = await this.#rpc.ask('getwork', [], { signal, timeoutMs, path: longPollId, isExact: true });
+      const given = parseGiven('getwork', asked.result);
+      return { ...given, previous: given.header.previousHash, longPollId: asked.longPollPath ?? longPollId };
+    } catch (error) {
+      const isOver = longPollId !== undefined && (error as { readonly cause?: unknown }).cause instanceof TimedOut;
+      if (!isOver) throw error;
+      return { ...(await this.ask(undefined, signal)), longPollId };
+    }
+  }
+
+  /** Every answer has another coinbase: only a new tip, another target or a much later time is something new. */
+  isSame(last: GetworkOffer, next: GetworkOffer): boolean {
+    return (
+      last.previous === next.previous &&
+      last.target === next.target &&
+      last.header.difficulty === next.header.difficulty &&
+      next.header.time - last.header.time < STALE_S
+    );
+  }
+
+  workOf(offer: GetworkOffer, id: string): Work {
+    return workOfGiven(offer, id);
+  }
+
+  async submit(_: GetworkOffer, share: Share): Promise<Verdict> {
+    const result = await this.#rpc.call('getwork', [submission(headerOf(share))], { timeoutMs: ASK_MS });
+    if (result === true) return { state: 'accepted' };
+    // What is submitted has been checked: a node says no when the tip is another by now.
+    return { state: 'stale', reason: result === false ? 'the node has a new tip' : 'an answer that is none' };
+  }
+}
+
+const METHOD_NOT_FOUND = -32601;
+const ASK_MS = 30_000;
+const LONG_POLL_MS = 60_000;
+/** As old as known miners let a work become. */
+const STALE_S = 180;

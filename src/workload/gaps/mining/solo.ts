@@ -1,0 +1,16 @@
+import type { Clock } from '../../../network/failover.js';
+import type { JsonRpc } from '../../../network/json-rpc.js';
+import { NodeSource } from '../../mining/node.js';
+import type { WorkSource } from '../../mining/source.js';
+import { TemplateNode } from '../../mining/template-node.js';
+import { GAPCOIN_CHAINS } from './chains.js';
+import { GetworkNode } from './getwork.js';
+import { blockOf, parseGapTemplate, workOf } from './template.js';
+import type { Share } from './work.js';
+
+/** Mines Gapcoin for oneself: blocks that pay an address, or without one what the node's getwork gives. */
+export function gapcoinNode(rpc: JsonRpc, payout: string | undefined, clock?: Clock): WorkSource<Share> {
+  if (payout === undefined) return new NodeSource(new GetworkNode(rpc), clock);
+  const coin = { chains: GAPCOIN_CHAINS, parse: parseGapTemplate, workOf, blockOf };
+  return new NodeSource(new TemplateNode<Share, bigint>(rpc, payout, coin), clock);
+}

@@ -1,0 +1,85 @@
+import { fieldsOf } from '../../../network/fields.js';
+import type { Message, Reply } from '../../../network/json-lines.js';
+import type { OpenSession, PoolCall, PoolSession } from '../../mining/pools.js';
+import { errorText, StratumLines, sessionOf } from '../../mining/stratum.js';
+import { decimal } from '../given.js';
+import { submission } from '../reference.js';
+import { type Given, headerOf, MOST_TARGET, parseGiven, type Share, type Work, workOfGiven } from './work.js';
+
+/** Opens sessions with pools by Gapcoin's own Stratum. */
+export const gapStratumOpener =
+  (agent: string): OpenSession<Share> =>
+  (call) =>
+    GapStratumSession.open(call, agent);
+
+/**
+ * `mining.request` for work, `mining.submit` for headers, and work that the pool sends on its own account: an object with
+ * `data` and `difficulty`, whatever its method is called.
+ */
+class GapStratumSession {
+  readonly #call: PoolCall<Work>;
+  #given: Given | undefined;
+  #count = 0;
+
+  static async open(call: PoolCall<Work>, agent: string): Promise<PoolSession<Share>> {
+    const lines = await StratumLines.open(call, { agent, firstId: 0, isExact: true });
+    try {
+      const session = new GapStratumSession(call, lines);
+      const answer = parseAnswer(await lines.request('mining.request', [call.user, call.password]), call.user);
+      // Work that the pool has sent by itself in the meantime is the newer one.
+      if (!session.#given) session.#take(answer);
+      const { user, password } = call;
+      return sessionOf<Share>(lines, (share) => lines.submit([user, password, submission(headerOf(share))]));
+    } catch (error) {
+      lines.close('no session');
+      throw error;
+    }
+  }
+
+  private constructor(call: PoolCall<Work>, lines: StratumLines) {
+    this.#call = call;
+    lines.listen((message) => this.#hear(message));
+  }
+
+  #hear({ method, params }: Message): boolean {
+    if (method === 'mining.set_difficulty' || method === 'mining.target') {
+      const target = parseTarget(method, params);
+      if (this.#given) this.#take({ ...this.#given, target });
+      return true;
+    }
+    const isWork = typeof params === 'object' && params !== null && 'data' in params;
+    if (!isWork && !WORK_METHODS.includes(method)) return false;
+    this.#take(parseGiven(method, params));
+    return true;
+  }
+
+  /** A block that is new, or a share that is worth more by now: then nothing of the old will do. */
+  #take(given: Given): void {
+    const last = this.#given;
+    this.#given = given;
+    const { header, target } = given;
+    if (target !== last?.target) this.#call.onDifficulty(decimal(target));
+    const isClean = last === undefined || header.previousHash !== last.header.previousHash || target > last.target;
+    this.#call.onWork(workOfGiven(given, String(++this.#count)), isClean);
+  }
+}
+
+/** What they bring is work, or wrong. */
+const WORK_METHODS = ['mining.notify', 'blockchain.block.new'];
+
+/** The answer to `mining.request`. */
+export function parseAnswer({ result, error }: Reply, user: string): Given {
+  if (result === null || error !== null) throw new Error(`the pool refuses the worker ${user}: ${errorText(error)}`);
+  return parseGiven('the answer to mining.request', result);
+}
+
+/**
+ * What shares are mined for: `[share]`, `[share, network]` or an object, in fixed point. A number below 2^16 is taken as the
+ * difficulty itself: in fixed point it would be one that every prime has.
+ */
+export function parseTarget(method: string, params: unknown): bigint {
+  const read = fieldsOf(method);
+  const given = Array.isArray(params) ? read.list(params, 'params', 16)[0] : read.object(params, 'params').difficulty;
+  if (typeof given !== 'number' || given >= 2 ** 16) return read.natural(given, 'the difficulty', 1n, MOST_TARGET);
+  return BigInt(Math.max(1, Math.round(read.positive(given, 'the difficulty') * 2 ** 48)));
+}

@@ -1,0 +1,42 @@
+import type { Fields } from '../../../network/fields.js';
+import { coinbaseOf } from '../../mining/coinbase.js';
+import { bodyOf, branchOf, commitmentOf, parseTemplate, rootOf, type Template } from '../../mining/template.js';
+import type { Own } from '../../mining/template-node.js';
+import { networkHeader } from '../reference.js';
+import { headerOf, MOST_TARGET, type Share, type Work } from './work.js';
+
+/** Gapcoin's templates: `bits` are the difficulty in fixed point, 64 bits in hex, with leading zeros or without. */
+export const parseGapTemplate = (given: unknown): Template<bigint> => parseTemplate(given, bitsIn);
+
+function bitsIn(read: Fields, given: unknown): bigint {
+  const text = read.text(given, 'bits', 16);
+  const bits = read.hex(text.length % 2 === 0 ? text : `0${text}`, 'bits', { least: 1, most: 8 });
+  return read.natural(BigInt(`0x${bits}`).toString(), 'bits', 1n, MOST_TARGET);
+}
+
+/** What there is to mine in a template. Nonces and seconds are enough: the coinbase is the same for all of them. */
+export function workOf(template: Template<bigint>, { id, script, mark }: Own): Work {
+  const { height, value, transactions, hasWitness, version, previous, bits, time, latestTime } = template;
+  const commitment = hasWitness ? commitmentOf(transactions) : undefined;
+  const parts = coinbaseOf({ height, value, script, commitment, extranonceBytes: EXTRANONCE_BYTES, mark });
+  const extranonce = Buffer.alloc(EXTRANONCE_BYTES);
+  extranonce.writeUInt32BE(Number(id) % 2 ** 32);
+  const coinbase = Buffer.concat([parts.start, extranonce, parts.end]);
+  const root = rootOf(coinbase, branchOf(transactions.map(({ txid }) => txid)));
+  const merkleRoot = Buffer.from(root).reverse().toString('hex');
+  return {
+    id,
+    height,
+    header: { version, previousHash: previous, merkleRoot, time, difficulty: bits },
+    latestTime,
+    target: bits,
+    coinbase,
+  };
+}
+
+/** The whole block, as `submitblock` takes it: behind the header its shift and its adder with the adder's length. */
+export const blockOf = (template: Template<bigint>, share: Share): string =>
+  networkHeader(headerOf(share)) + bodyOf(template, share.work.coinbase ?? new Uint8Array());
+
+/** A number of the work's, so that no two templates have the same coinbase. */
+const EXTRANONCE_BYTES = 4;

@@ -1,0 +1,42 @@
+import type { Terms } from '../../mining/report.js';
+import { decimal } from '../given.js';
+import { merit } from '../reference.js';
+import { candidateLine } from '../tell.js';
+import type { Share } from './work.js';
+
+/** Gapcoin's mining in words. What is tried are integers: of every ln p one is prime, and of those e^−d begin such a gap. */
+export const gapTerms = (shift: number): Terms<Share> => {
+  const logarithm = (256 + shift) * Math.LN2;
+  const tries = (target: bigint): number => logarithm * Math.exp(Math.min(real(target), MOST));
+  return {
+    name: 'gaps mine',
+    unit: 'int',
+    difficulties: ({ header, target }) => ({ share: real(target), block: real(header.difficulty) }),
+    tries: ({ header, target }) => ({ share: tries(target), block: tries(header.difficulty) }),
+    told: (share) => {
+      const { work, hash, start, end, nonce, time, adder } = share;
+      const own = { nonce, version: work.header.version, time, shift: share.shift, adder };
+      const gap = { gap: Number(end - start), merit: Number(decimal(merit(start, end))) };
+      return {
+        hash: hash.toString(16),
+        difficulty: real(share.difficulty),
+        fields: { ...own, ...gap, difficulty: share.difficulty },
+        figures: figuresOf(share),
+      };
+    },
+  };
+};
+
+/** What is submitted, or would be if it were enough, for the log. */
+export const candidateText = ({ work, hash, adder, difficulty }: Share): string =>
+  candidateLine({ offset: adder, target: work.target, reached: difficulty, hash, isValid: difficulty >= work.target });
+
+function figuresOf({ work: { target }, hash, adder, difficulty }: Share): string {
+  const ratio = (Number(difficulty) / Number(target)).toFixed(6);
+  return `hash ${hash.toString(16)} adder 0x${adder.toString(16)} target ${target} difficulty ${difficulty} ratio ${ratio}`;
+}
+
+/** e to it is a number yet. */
+const MOST = 500;
+
+const real = (fixed: bigint): number => Number(fixed) / 2 ** 48;

@@ -1,0 +1,164 @@
+import { readFileSync } from 'node:fs';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { parseExact } from '../../../network/json-exact.js';
+import type { Reply } from '../../../network/json-lines.js';
+import { headerBytes, submission } from '../reference.js';
+import { parseAnswer } from './stratum.js';
+import { candidateText } from './terms.js';
+import {
+  headerOf,
+  leastGapFor,
+  parseGiven,
+  type Turn,
+  turnOf,
+  turnsOf,
+  type Work,
+  weigh,
+  workOfGiven,
+} from './work.js';
+
+/** Blocks of the chain, and messages about one of them. */
+const data = (name: string): unknown =>
+  JSON.parse(readFileSync(new URL(`../../../../test/data/gaps/${name}`, import.meta.url), 'utf8'));
+const blocks = data('blocks.json') as Block[];
+const protocol = data('protocol.json') as Protocol;
+
+interface Block {
+  readonly name: string;
+  readonly getwork_data_hex: string;
+  readonly header84_hex: string;
+  readonly submit_hex: string;
+  readonly hash_display: string;
+  readonly nonce: number;
+  readonly shift: number;
+  readonly adder: string;
+  readonly gap: number;
+  readonly start: string;
+  readonly difficulty_fixed: string;
+  readonly ndifficulty: string;
+}
+
+interface Protocol {
+  readonly rpc_getwork_response: { readonly result: unknown };
+  readonly rpc_submit_request: { readonly params: readonly string[] };
+  readonly stratum_work_response_line: string;
+  readonly stratum_notify_line: string;
+  readonly stratum_submit_line: string;
+  readonly expected_after_parse: Readonly<Record<'network_target' | 'share_target' | 'share_difficulty', string>>;
+  readonly js_number_trap: { readonly difficulty_json_text: string; readonly exact: string };
+}
+
+const workOf = (block: Block): Work =>
+  workOfGiven(parseGiven('x', { data: block.getwork_data_hex, difficulty: block.ndifficulty }), '1');
+
+describe('blocks of the chain', () => {
+  it.each(blocks.map((block) => [block.name, block] as const))('%s is submitted byte for byte', (_, block) => {
+    const work = workOf(block);
+    const turn = turnOf(work, BigInt(block.nonce)) as Turn;
+    expect(turn.hash.toString(16)).toBe(block.hash_display);
+    const gap = { offset: BigInt(block.adder), end: BigInt(block.start) + BigInt(block.gap) };
+    const share = weigh(work, turn, block.shift, gap)!;
+    expect(share.difficulty).toBe(BigInt(block.difficulty_fixed));
+    expect(share.isBlock).toBe(BigInt(block.difficulty_fixed) >= BigInt(block.ndifficulty));
+    expect(submission(headerOf(share))).toBe(block.submit_hex);
+    expect(block.gap).toBeGreaterThanOrEqual(leastGapFor(share.start, work.target));
+  });
+
+  it('an adder with a bit more than the shift is never told', () => {
+    const block = blocks.find(({ name }) => name.includes('1385452'))!;
+    const work = workOf(block);
+    const turn = turnOf(work, BigInt(block.nonce)) as Turn;
+    const end = turn.hash << 40n;
+    expect(weigh(work, turn, 32, { offset: 2n ** 32n, end })).toBeUndefined();
+    expect(weigh(work, turn, 32, { offset: -1n, end })).toBeUndefined();
+    expect(weigh(work, turn, 32, { offset: 2n ** 32n - 1n, end })).toBeDefined();
+  });
+
+  it('is in the log with hash, adder, difficulty, target and ratio', () => {
+    const block = blocks.find(({ name }) => name.includes('1385452'))!;
+    const work = workOf(block);
+    const turn = turnOf(work, BigInt(block.nonce)) as Turn;
+    const share = weigh(work, turn, 32, { offset: 20540019n, end: BigInt(block.start) + BigInt(block.gap) })!;
+    expect(candidateText(share)).toBe(
+      `submit-candidate: offset=20540019 target=6244144922783894 pow_valid=true ratio=1.028898 share_difficulty=6424591240180635 mpz_hash=0x${block.hash_display} mpz_adder=0x1396a73`,
+    );
+  });
+});
+
+describe('messages about block 1385452', () => {
+  const block = blocks.find(({ name }) => name.includes('1385452'))!;
+  const { network_target: network, share_target: shares } = protocol.expected_after_parse;
+
+  it('of a node', () => {
+    const given = parseGiven('getwork', protocol.rpc_getwork_response.result);
+    expect([given.target, given.header.difficulty]).toEqual([BigInt(network), BigInt(network)]);
+    expect(protocol.rpc_submit_request.params).toEqual([block.submit_hex]);
+  });
+
+  it('of a pool: work that is asked for and work that is sent, and what is submitted', () => {
+    const answer = parseAnswer(parseExact(protocol.stratum_work_response_line) as Reply, 'user.worker');
+    const pushed = parseExact(protocol.stratum_notify_line) as { readonly method: string; readonly params: unknown };
+    expect(parseGiven(pushed.method, pushed.params)).toEqual(answer);
+    expect([answer.target, answer.header.difficulty]).toEqual([BigInt(shares), BigInt(network)]);
+    const work = workOfGiven(answer, '1');
+    const gap = { offset: BigInt(block.adder), end: BigInt(block.start) + BigInt(block.gap) };
+    const share = weigh(work, turnOf(work, BigInt(block.nonce)) as Turn, block.shift, gap)!;
+    expect(share.isBlock).toBe(true);
+    const submit = { id: 1, method: 'mining.submit', params: ['user.worker', 'pass', submission(headerOf(share))] };
+    expect(submit).toEqual(JSON.parse(protocol.stratum_submit_line));
+  });
+
+  it('a difficulty that doubles do not hold', () => {
+    const { difficulty_json_text: text, exact } = protocol.js_number_trap;
+    const given = parseExact(`{"data":"${block.getwork_data_hex}","difficulty":${text}}`);
+    expect(parseGiven('x', given).target).toBe(BigInt(exact));
+    expect(BigInt(JSON.parse(text) as number)).not.toBe(BigInt(exact));
+  });
+});
+
+describe('headers of a work', () => {
+  const work = workOf(blocks[3]!);
+
+  it('are all nonces, then the next second, for ten minutes', () => {
+    expect(turnsOf(work)).toBe(601n << 32n);
+    const usable = (from: bigint): Turn => {
+      for (let n = from; ; n++) {
+        const turn = turnOf(work, n);
+        if (turn) return turn;
+      }
+    };
+    expect(usable(0n).time).toBe(work.header.time);
+    expect(usable(0n).nonce).toBeLessThan(100);
+    expect(usable(600n << 32n)).toMatchObject({ time: work.header.time + 600 });
+  });
+
+  it('only those whose hash has 256 bits: half of them', () => {
+    const turns = Array.from({ length: 400 }, (_, n) => turnOf(work, BigInt(n)));
+    const usable = turns.flatMap((turn) => turn ?? []);
+    expect(usable.every(({ hash }) => hash >> 255n === 1n)).toBe(true);
+    expect(usable.length).toBeGreaterThan(100);
+    expect(usable.length).toBeLessThan(300);
+  });
+
+  it('have nothing else changed', () => {
+    fc.assert(
+      fc.property(fc.bigInt({ min: 0n, max: (601n << 32n) - 1n }), (n) => {
+        const nonce = Number(n & 0xffffffffn);
+        const time = work.header.time + Number(n >> 32n);
+        const [first, own] = [work.header.time, time].map((one) =>
+          headerBytes({ ...work.header, time: one, nonce }).toString('hex'),
+        );
+        expect(own!.slice(0, 136)).toBe(first!.slice(0, 136));
+        expect(own!.slice(144, 160)).toBe(first!.slice(144, 160));
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it('wild difficulties ask for gaps that can be looked for', () => {
+    const start = 1n << 287n;
+    expect(leastGapFor(start, 1n)).toBe(2);
+    expect(leastGapFor(start, 2n ** 64n - 1n)).toBe(2 ** 16);
+  });
+});

@@ -1,0 +1,109 @@
+import { fieldsOf } from '../../../network/fields.js';
+import type { MinedWork } from '../../mining/source.js';
+import { bitsOf, difficulty, type Header, hashOf, leastGap, parseHeader, startOf } from '../reference.js';
+
+/** What is mined: a header in which the nonce and, after all nonces, the time are free. */
+export interface Work extends MinedWork {
+  readonly header: FixedHeader;
+  /** No later time is tried. */
+  readonly latestTime: number;
+  /** A difficulty from it on is worth telling, in fixed point; the header's own is a block's. */
+  readonly target: bigint;
+  /** Of a template: what the header's merkle root begins with. */
+  readonly coinbase?: Uint8Array;
+}
+
+export type FixedHeader = Omit<Header, 'nonce' | 'shift' | 'adder'>;
+
+/** A header whose hash will do. */
+export interface Turn {
+  readonly nonce: number;
+  readonly time: number;
+  readonly hash: bigint;
+}
+
+/** A proof of work that is worth telling, checked. */
+export interface Share {
+  readonly work: Work;
+  readonly nonce: number;
+  readonly time: number;
+  readonly shift: number;
+  readonly adder: bigint;
+  readonly hash: bigint;
+  readonly start: bigint;
+  readonly end: bigint;
+  readonly difficulty: bigint;
+  readonly isBlock: boolean;
+}
+
+/** Header number `turn` of a work: all nonces, then a second later. Undefined where its hash has less than 256 bits. */
+export function turnOf(work: Work, turn: bigint): Turn | undefined {
+  const nonce = Number(turn & 0xffffffffn);
+  const time = work.header.time + Number(turn >> 32n);
+  const hash = hashOf({ ...work.header, time, nonce });
+  return bitsOf(hash) === 256 ? { nonce, time, hash } : undefined;
+}
+
+/** How many headers a work has. */
+export const turnsOf = ({ header, latestTime }: Work): bigint => BigInt(latestTime - header.time + 1) << 32n;
+
+/** The whole header of a share. */
+export const headerOf = ({ work, nonce, time, shift, adder }: Share): Header => ({
+  ...work.header,
+  nonce,
+  time,
+  shift,
+  adder,
+});
+
+/**
+ * What two consecutive primes are worth, by the chain's own arithmetic; undefined where hash, shift and adder break its
+ * rules: an adder of more than `shift` bits is refused by every node.
+ */
+export function weigh(
+  work: Work,
+  { nonce, time, hash }: Turn,
+  shift: number,
+  gap: { readonly offset: bigint; readonly end: bigint },
+): Share | undefined {
+  const { offset: adder, end } = gap;
+  const start = startOf({ hash, shift, adder });
+  if (start === undefined || end <= start) return undefined;
+  const reached = difficulty(start, end);
+  const isBlock = reached >= work.header.difficulty;
+  return { work, nonce, time, shift, adder, hash, start, end, difficulty: reached, isBlock };
+}
+
+/** The shortest gap that is looked for. No gap of any merit above 70 has ever been seen, at no size of numbers. */
+export const leastGapFor = (start: bigint, target: bigint): number =>
+  Math.min(Math.max(2, leastGap(start, target)), MOST_GAP);
+const MOST_GAP = 2 ** 16;
+
+/** `{ data, difficulty }` of getwork and of pools: the first 80 bytes of a header, and what is mined for. */
+export interface Given {
+  readonly header: FixedHeader;
+  readonly target: bigint;
+}
+
+export function parseGiven(what: string, value: unknown): Given {
+  const read = fieldsOf(what);
+  const { data, difficulty: target } = read.object(value, 'it');
+  const hex = read.hex(data, 'data', { least: HEADER_BYTES, most: LONGEST_HEADER });
+  const { nonce: _, shift: __, adder: ___, ...header } = parseHeader(hex.slice(0, 2 * HEADER_BYTES));
+  return { header, target: read.natural(target, 'difficulty', 1n, MOST_TARGET) };
+}
+
+/** What there is to mine. */
+export const workOfGiven = ({ header, target }: Given, id: string): Work => ({
+  id,
+  header,
+  target,
+  latestTime: Math.min(header.time + ROLLED_SECONDS, 0xffffffff),
+});
+
+/** Without the nonce. */
+const HEADER_BYTES = 80;
+const LONGEST_HEADER = 1024;
+export const MOST_TARGET = 2n ** 64n - 1n;
+/** Seconds past a work's time that are tried: pools and nodes take two hours past the real one. */
+const ROLLED_SECONDS = 600;

@@ -1,0 +1,168 @@
+import { readFileSync } from 'node:fs';
+import type { Command } from 'commander';
+import type { Call } from '../../console/action.js';
+import { Exit } from '../../console/exit.js';
+import { type FeedingOptions, feedingOf, withFeedingOptions } from '../../console/feeding.js';
+import { duration, rate } from '../../console/format.js';
+import { holding, type MonitorOptions, startMonitor, withMonitorOptions } from '../../console/monitor.js';
+import { type OpeningOptions, startOpening, withOpeningOptions } from '../../console/opening.js';
+import { options, valued, wholeNumber } from '../../console/options.js';
+import type { Ending, Output } from '../../console/output.js';
+import { keepSecret } from '../../console/redact.js';
+import { type TelemetryOptions, withTelemetryOptions } from '../../console/telemetry/options.js';
+import { startTelemetry } from '../../console/telemetry/start.js';
+import { buildOf } from '../../console/version.js';
+import type { Device } from '../../device/device.js';
+import { openDevices } from '../../device/registry.js';
+import { Engine } from '../../engine/index.js';
+import { MillraceError } from '../../kernel/error.js';
+import { type GivenCredentials, identityOf, rpcCredentials } from '../../network/credentials.js';
+import { HTTP_SCHEMES, LINE_SCHEMES, parseEndpoint } from '../../network/endpoint.js';
+import { JsonRpc } from '../../network/json-rpc.js';
+import { Miner } from './miner.js';
+import { type OpenSession, Pools } from './pools.js';
+import { minedLine, Reporter, type Terms } from './report.js';
+import type { Mined, Scan, WorkSource } from './source.js';
+
+/** What a `mine` command is given, whatever the coin. */
+export interface MiningOptions
+  extends GivenCredentials,
+    FeedingOptions,
+    OpeningOptions,
+    MonitorOptions,
+    TelemetryOptions {
+  readonly device: string;
+  readonly rpc?: string;
+  readonly stratum?: string;
+  readonly payout?: string;
+  readonly ca?: string;
+  readonly count?: number;
+}
+
+/** Gives a command these options. `port`: of the coin's nodes, for the help. */
+export function withMiningOptions(command: Command, port: number): Command {
+  command
+    .addOption(valued('--rpc <url>', `a node, as in http://127.0.0.1:${port}`))
+    .addOption(
+      valued('--stratum <list>', 'pools in their order, as in stratum+tcp://host:3333,stratum+ssl://other:3334'),
+    )
+    .addOption(valued('--payout <address>', 'who is paid, solo: an address of the chain, or script:HEX'))
+    .addOption(valued('--user <name>', 'name at the node, or the worker at pools whose address has none'))
+    .addOption(valued('--password <text>', 'its password; better from a file or MILLRACE_PASSWORD'))
+    .addOption(valued('--password-file <file>', 'its password, the first line of a file'))
+    .addOption(valued('--cookie <file>', "the node's .cookie file, instead of name and password"))
+    .addOption(valued('--ca <file>', 'certificates of an authority of your own, PEM'))
+    .addOption(
+      valued('--count <n>', 'end after so many accepted blocks (solo) or shares').argParser(
+        wholeNumber(1, Number.MAX_SAFE_INTEGER),
+      ),
+    )
+    .addOption(options.devices().default('auto', 'the best there is'));
+  return withTelemetryOptions(withMonitorOptions(withOpeningOptions(withFeedingOptions(command))));
+}
+
+/** What of mining is a coin's own. */
+export interface MiningCoin<Share extends Mined> {
+  readonly terms: Terms<Share>;
+  /** Mining for oneself. Throws where the payout will not do, or is missing and needed. */
+  node(rpc: JsonRpc, payout: string | undefined): WorkSource<Share>;
+  /** Mining for pools. */
+  open(agent: string): OpenSession<Share>;
+  /** Before anything is mined: what would take long when work comes. */
+  prepare?(output: Output, engine: Engine, chain: string | undefined): Promise<void>;
+  scan(engine: Engine, devices: readonly Device[]): Scan<Share>;
+  /** Where it has other names for them, too. */
+  readonly feeding?: FeedingOptions;
+}
+
+/** Mines until it is stopped, or has enough. */
+export async function mine<Share extends Mined>(call: Call<MiningOptions>, coin: MiningCoin<Share>): Promise<Ending> {
+  const { output, options: given, signal } = call;
+  const { terms } = coin;
+  const { source, close } = sourceOf(call, coin);
+  const chain = await source.check?.(signal);
+  const { engine: fed, driver } = feedingOf(coin.feeding ?? given);
+  const { options: opened, tell } = startOpening(given, output, driver);
+  const telemetry = await startTelemetry(given, output, terms);
+  const devices = await openDevices(given.device, { ...opened, ...telemetry.opening });
+  const engine = new Engine(devices, { ...fed, ...telemetry.engine });
+  try {
+    for (const { info } of devices) output.event('device', { id: info.id, name: info.name });
+    await coin.prepare?.(output, engine, chain);
+    telemetry.watch(engine, devices);
+    const start = performance.now();
+    const reporter = new Reporter(output, source, engine, terms);
+    const scan = coin.scan(engine, devices);
+    const miner = new Miner(source, scan, { signal, enough: given.count, ...reporter.hooks });
+    const monitor = startMonitor(output, given, reporter.watch(miner), {
+      ...holding(engine),
+      stop: call.stop,
+      signal,
+    });
+    await miner.run().finally(() => monitor.end());
+    const seconds = (performance.now() - start) / 1000;
+    const { counts, tries } = miner.tally;
+    const hardwareErrors = engine.devices.reduce((sum, { wrong, missed }) => sum + wrong + missed, 0);
+    await engine.close();
+    await telemetry.end();
+    for (const device of devices) await tell(device);
+    output.say(
+      `${minedLine(miner.tally, hardwareErrors)} in ${duration(seconds)}, ${rate(Number(tries) / seconds, terms.unit)}`,
+    );
+    const exit = call.stopped ?? Exit.ok;
+    return { exit, answer: { ...counts, hardwareErrors, tried: tries, seconds } };
+  } finally {
+    close();
+    await engine.close();
+    await telemetry.end();
+    await Promise.all(devices.map((device) => device.close()));
+  }
+}
+
+function sourceOf<Share extends Mined>(
+  { options: given, output }: Call<MiningOptions>,
+  coin: MiningCoin<Share>,
+): { source: WorkSource<Share>; close(): void } {
+  const { rpc: url, stratum, payout } = given;
+  const log = output.diagnose;
+  const authority = given.ca === undefined ? undefined : readAuthority(given.ca);
+  if ((url === undefined) === (stratum === undefined)) {
+    throw miningUsage(
+      'where to mine is not said, or said twice',
+      'give --rpc URL for a node, or --stratum URL[,URL…] for pools',
+    );
+  }
+  if (url !== undefined) {
+    const endpoint = parseEndpoint(url, HTTP_SCHEMES);
+    const credentials = rpcCredentials(endpoint, given, keepSecret);
+    const rpc = new JsonRpc(endpoint, { credentials, authority, log: log && ((text) => log(`rpc ${text}`)) });
+    return { source: coin.node(rpc, payout), close: () => rpc.close() };
+  }
+  const endpoints = (stratum ?? '').split(',').map((one) => parseEndpoint(one, LINE_SCHEMES));
+  const pools = endpoints.map((endpoint) => {
+    const { user, password = 'x' } = identityOf(endpoint, given);
+    if (user === undefined)
+      throw miningUsage(`${endpoint.name} has no worker`, 'give --user NAME, or NAME@ in its address');
+    keepSecret(password);
+    return { endpoint, user, password };
+  });
+  const agent = `millrace/${buildOf().split(/[ +(]/, 1)[0]}`;
+  return { source: new Pools({ pools, authority, log }, coin.open(agent)), close: () => undefined };
+}
+
+function readAuthority(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (cause) {
+    throw new MillraceError({
+      code: 'io',
+      message: `cannot read ${path}: ${(cause as Error).message}`,
+      asked: `certificates in ${path}`,
+      advice: 'name a PEM file that you may read',
+      cause,
+    });
+  }
+}
+
+export const miningUsage = (message: string, advice: string): MillraceError =>
+  new MillraceError({ code: 'usage', message, asked: 'to mine', advice });

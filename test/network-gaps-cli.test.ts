@@ -1,0 +1,73 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, onTestFinished, test } from 'vitest';
+import { interrupted, start } from './command-line.js';
+import { GapChain } from './network/gap-chain.js';
+import { GapPoolServer } from './network/gap-pool-server.js';
+import { NodeServer } from './network/node-server.js';
+
+/** `millrace gaps mine` as people run it, against servers on loopback. */
+const PAYOUT = 'rric1qw508d6qejxtdg4y5r3zarvary0c5xw7kpt4dsz';
+const SCRIPT = '0014751e76e8199196d454941c45d1b3a323f1433bd6';
+const plan = ['--device', 'wasm', '--threads', '1', '-f', '20', '--primes', '500', '--window', '8192'];
+
+const folder = mkdtempSync(join(tmpdir(), 'millrace-network-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+test('solo: mines blocks, tells each, and keeps the password out of everything', async () => {
+  const server = await new NodeServer(new GapChain(SCRIPT)).listen();
+  onTestFinished(() => server.close());
+  const [verbose, password] = [join(folder, 'tests'), join(folder, 'password')];
+  writeFileSync(password, 'sesame-1234\n');
+  const args = ['--rpc', server.url, '--user', 'miner', '--password-file', password, '--payout', PAYOUT];
+  const mining = ['gaps', 'mine', ...args, ...plan, '--count', '2', '--json', '-e', verbose];
+  const { status, stdout, stderr, events } = await start(mining).ended;
+  expect([status, stderr, server.chain.refusals]).toEqual([0, '', []]);
+  expect(events.at(-1)).toMatchObject({ event: 'done', exit: 0, accepted: 2, blocks: 2, hardwareErrors: 0 });
+  const mined = events.filter(({ event }) => event === 'mined');
+  expect(mined.map(({ hash, height, state }) => [hash, height, state])).toEqual(
+    server.chain.tips.slice(1).map((hash, at) => [hash, at + 1, 'accepted']),
+  );
+  expect(mined.every(({ shift, gap, merit }) => shift === 20 && Number(gap) > 700 && Number(merit) > 3.9)).toBe(true);
+  // What was found, what was sent and what was answered, under one number.
+  const log = readFileSync(verbose, 'utf8');
+  const { hash, adder, difficulty } = mined[0]!;
+  const candidate = `pow_valid=true ratio=\\d\\.\\d{6} share_difficulty=${difficulty} mpz_hash=0x${hash} mpz_adder=0x${Number(adder).toString(16)}`;
+  expect(log).toMatch(new RegExp(`submit-candidate: offset=${adder} target=\\d+ ${candidate}\n`));
+  const [, id, block] = /rpc → #(\d+) \{.*"submitblock","params":\["([0-9a-f]+)"\]/.exec(log)!;
+  expect(block).toBe(server.chain.blocks[0]);
+  expect(log).toContain(`rpc ← #${id} 200 {"result":null,"error":null,"id":${id}}`);
+  expect(log).toMatch(/share of 1: accepted hash [0-9a-f]{64} adder 0x[0-9a-f]+ target \d+ difficulty \d+ ratio/);
+  expect(stdout + log).not.toContain('sesame');
+});
+
+test('pools get shares until it is stopped, which is exit status 2', async () => {
+  const server = await new GapPoolServer().listen();
+  onTestFinished(() => server.close());
+  const url = server.url.replace('//', '//worker:apple-pass@');
+  const { status, stdout, events } = await interrupted(['gaps', 'mine', '--stratum', url, ...plan, '--json'], {
+    when: /"event":"mined"/,
+    act: (pid) => process.kill(pid, 'SIGINT'),
+  });
+  expect(status).toBe(2);
+  expect(events.find(({ event }) => event === 'pool')).toMatchObject({ state: 'difficulty', message: '4.000000000' });
+  expect(events.find(({ event }) => event === 'work')).toMatchObject({ difficulty: 4, blockDifficulty: 22 });
+  expect(events.some(({ event, state }) => event === 'mined' && state === 'accepted')).toBe(true);
+  expect(server.refused).toEqual([]);
+  expect(stdout).not.toMatch(/apple-pass/);
+});
+
+test('what makes no sense is said', async () => {
+  const said = async (...args: string[]): Promise<string> => {
+    const { status, stderr } = await start(['gaps', 'mine', ...args]).ended;
+    expect(status).toBe(64);
+    return stderr;
+  };
+  const [nowhere, payout] = await Promise.all([
+    said('--shift', '32'),
+    said('--rpc', 'http://127.0.0.1:1', '--payout', 'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4'),
+  ]);
+  expect(nowhere).toMatch(/where to mine is not said/);
+  expect(payout).toMatch(/cannot be paid/);
+});

@@ -1,0 +1,230 @@
+import { readFileSync } from 'node:fs';
+import type { ServerResponse } from 'node:http';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { headerOf, parseGiven, workOfGiven } from '../src/workload/gaps/mining/work.js';
+import { submission } from '../src/workload/gaps/reference.js';
+import type { Told } from '../src/workload/mining/source.js';
+import { cert, key } from './network/certificate.js';
+import { EASY, GapChain } from './network/gap-chain.js';
+import { gapNode, gapScan, mineAt, PAYOUT, SCRIPT } from './network/gap-rig.js';
+import { type Misdeed, NodeServer } from './network/node-server.js';
+
+/** Gapcoin, solo, against a node on loopback that recomputes every proof and every block with code of its own. */
+const isLong = process.env.MILLRACE_LONG === '1';
+const HARD = 60n << 48n;
+
+describe('a node with templates', () => {
+  test(`takes a chain of ${isLong ? 100 : 5} blocks, each with another number of transactions`, async () => {
+    const node = await gapNode();
+    const enough = isLong ? 100 : 5;
+    const difficulties = new Set<bigint>();
+    const { running, miner, told } = mineAt(node, PAYOUT, {
+      enough,
+      onVerdict: () => {
+        node.chain.transactions = node.chain.height % 4;
+        difficulties.add(node.chain.difficulty);
+      },
+    });
+    await running;
+    expect(node.chain.refusals).toEqual([]);
+    expect(node.chain.height).toBe(enough);
+    expect(miner.tally.counts).toEqual({ accepted: enough, rejected: 0, stale: 0, lost: 0, blocks: enough });
+    expect(difficulties.size).toBeGreaterThanOrEqual(3);
+    expect(told).toEqual([`connected ${node.url} chain regtest`]);
+    expect(node.calls).not.toContain('getwork');
+  });
+
+  test('pays an address of its chain, and none of another', async () => {
+    const node = await gapNode();
+    await mineAt(node, 'rric1qw508d6qejxtdg4y5r3zarvary0c5xw7kpt4dsz', { enough: 1 }).running;
+    expect([node.chain.height, node.chain.refusals]).toEqual([1, []]);
+    const wrong = mineAt(node, 'gap1qw508d6qejxtdg4y5r3zarvary0c5xw7k6qpqn2').running;
+    await expect(wrong).rejects.toThrow(/another chain than regtest/);
+  });
+
+  test('that breaks the protocol is asked again', async () => {
+    const node = await gapNode();
+    const answers: readonly (() => ReturnType<Misdeed>)[] = [
+      () => ({ result: { chain: 17 } }),
+      () => undefined,
+      () => ({ result: { ...node.chain.template(), bits: 'zz' } }),
+      () => undefined,
+      () => ({ result: { ...node.chain.template(), bits: '0' } }),
+      () => undefined,
+      () => ({ result: { ...node.chain.template(), bits: '1'.repeat(17) } }),
+      () => undefined,
+      () => ({ error: { code: -10, message: 'Gapcoin is downloading blocks...' }, status: 500 }),
+      () => ({ result: { ...node.chain.template(), default_witness_commitment: '6a24' } }),
+    ];
+    let count = 0;
+    node.misdeed = (method) => (method === 'submitblock' ? undefined : answers[count++]?.());
+    const { running, told } = mineAt(node, PAYOUT, { enough: 1 });
+    await running;
+    expect([node.chain.height, node.chain.refusals]).toEqual([1, []]);
+    expect(refusalsIn(told)).toEqual([
+      'chain is no text',
+      'bits is no hex',
+      'bits is no whole number from 1 to 18446744073709551615',
+      'bits has more than 16 characters',
+      'Gapcoin is downloading blocks...',
+      expect.stringMatching(/witness commitment .*, not 6a24/),
+    ]);
+  });
+});
+
+describe('a node with getwork', () => {
+  test(`takes a chain of ${isLong ? 100 : 3} blocks`, async () => {
+    const node = await gapNode();
+    node.longPolling = '/longpoll';
+    const enough = isLong ? 100 : 3;
+    const { running, log } = mineAt(node, undefined, { enough });
+    await running;
+    expect([node.chain.height, node.chain.refusals]).toEqual([enough, []]);
+    // What was sent and what was answered, under one number.
+    const [, id] = log.map((line) => /^→ #(\d+) .*"params":\["[0-9a-f]{174,}"\]/.exec(line)).find((one) => one)!;
+    expect(log).toContain(`← #${id} 200 {"result":true,"error":null,"id":${id}}`);
+    expect(log.join('\n')).not.toMatch(/sesame/);
+  });
+
+  test.each([
+    ['by long poll', '/longpoll'],
+    ['by an address of its own', 'own'],
+    ['by the clock', undefined],
+  ])('has another tip: it is mined on at once, %s', async (_, path) => {
+    const node = await gapNode();
+    node.longPolling = path === 'own' ? `${node.url}/longpoll?x=1` : path;
+    node.chain.difficulty = HARD;
+    const mining = mineAt(node, undefined, {
+      enough: 1,
+      // Nothing is ever found in the first work.
+      onSwitch: () => {
+        if (node.chain.difficulty !== HARD) return;
+        node.chain.tips.push('ab'.repeat(32));
+        node.chain.difficulty = EASY;
+        node.changed();
+      },
+    });
+    await mining.running;
+    expect(node.chain.refusals).toEqual([]);
+    expect(node.chain.tips).toHaveLength(3);
+    expect(mining.miner.tally.counts).toMatchObject({ accepted: 1, stale: 0 });
+    const polled = node.paths.filter((one) => one.startsWith('/longpoll'));
+    expect(polled.length > 0).toBe(path !== undefined);
+  });
+
+  test('whose long poll is somewhere else is not followed there', async () => {
+    const [node, other] = [await gapNode(), await gapNode()];
+    node.longPolling = `${other.url}/longpoll`;
+    const { running } = mineAt(node, undefined, { enough: 2 });
+    await running;
+    expect([node.chain.height, other.calls, other.paths]).toEqual([2, [], []]);
+  });
+
+  test('says no: the block is stale, and the next one is mined', async () => {
+    const node = await gapNode();
+    node.longPolling = '/longpoll';
+    let left = 1;
+    node.misdeed = (method, _, __, params) =>
+      method === 'getwork' && params.length > 0 && left-- > 0 ? { result: false } : undefined;
+    const { running, miner } = mineAt(node, undefined, { enough: 1 });
+    await running;
+    expect(miner.tally.counts).toMatchObject({ accepted: 1, stale: 1 });
+    expect([...miner.tally.reasons]).toEqual([['the node has a new tip', 1]]);
+    expect(node.chain.refusals).toEqual([]);
+  });
+
+  test('that breaks the protocol is asked again', async () => {
+    const node = await gapNode();
+    const given = node.chain.getwork() as Record<string, unknown>;
+    const html = (response: ServerResponse): 'done' => {
+      response.end('<html>hello</html>');
+      return 'done';
+    };
+    const odd: readonly ((response: ServerResponse) => ReturnType<Misdeed>)[] = [
+      html,
+      (response) => {
+        response.socket?.resetAndDestroy();
+        return 'done';
+      },
+      () => ({ error: { code: -9, message: 'Gapcoin is not connected!' }, status: 500 }),
+      () => ({ result: { ...given, data: '00' } }),
+      () => ({ result: { ...given, difficulty: 0 } }),
+      () => ({ result: { ...given, difficulty: -5 } }),
+      () => ({ result: { ...given, difficulty: 1.5 } }),
+      () => ({ result: { ...given, difficulty: 2n ** 64n } }),
+      () => ({ result: [given] }),
+      () => ({ result: null }),
+    ];
+    let count = 0;
+    node.misdeed = (_, __, response, params) => (params.length > 0 ? undefined : odd[count++]?.(response));
+    const { running, told } = mineAt(node, undefined, { enough: 1 });
+    await running;
+    expect([node.chain.height, node.chain.refusals]).toEqual([1, []]);
+    const noTarget = 'difficulty is no whole number from 1 to 18446744073709551615';
+    expect(refusalsIn(told)).toEqual([
+      'the answer to getwork is no JSON-RPC (HTTP 200)',
+      'the server reset the connection (ECONNRESET)',
+      'Gapcoin is not connected!',
+      'data has less than 80 bytes',
+      noTarget,
+      noTarget,
+      noTarget,
+      noTarget,
+      'it is no object',
+      'it is no object',
+    ]);
+  });
+
+  test('which it has not: what to do is said', async () => {
+    const chain = new GapChain(SCRIPT);
+    const node = await new NodeServer({ height: 0, template: () => chain.template(), submit: () => 'no' }).listen();
+    onTestFinished(() => node.close());
+    await expect(mineAt(node, undefined).running).rejects.toThrow(/has no getwork/);
+  });
+});
+
+describe('headers of the chain are mined again, to the bytes that were submitted then', () => {
+  const blocks = JSON.parse(readFileSync(new URL('./data/gaps/blocks.json', import.meta.url), 'utf8')) as Block[];
+  interface Block {
+    readonly name: string;
+    readonly getwork_data_hex: string;
+    readonly submit_hex: string;
+    readonly ndifficulty: string;
+    readonly nonce: number;
+    readonly shift: number;
+  }
+  // 281, 1,023,209, 3,881,429 and 20,540,019 integers behind the hash.
+  test.for(['testnet genesis', 'mainnet genesis', '1385457', '1385452'])('%s', async (which, ctx) => {
+    if (!isLong && !which.includes('genesis')) return ctx.skip('millions of integers: npm run test:long');
+    const block = blocks.find(({ name }) => name.includes(which))!;
+    const work = workOfGiven(parseGiven('it', { data: block.getwork_data_hex, difficulty: block.ndifficulty }), '1');
+    const stop = new AbortController();
+    const plan = { primes: which === 'testnet genesis' ? 500 : 20_000, window: 2 ** 18 };
+    const scan = gapScan({ shift: block.shift, plan });
+    const found: string[] = [];
+    for await (const share of scan(work, { signal: stop.signal, firstTurn: BigInt(block.nonce) })) {
+      found.push(submission(headerOf(share)));
+      if (found.includes(block.submit_hex)) break;
+    }
+    expect(found).toContain(block.submit_hex);
+  });
+});
+
+test('over https: only a node that somebody vouches for is told anything', async () => {
+  const node = await new NodeServer(new GapChain(SCRIPT)).listen({ key, cert });
+  onTestFinished(() => node.close());
+  let tell: (told: Told) => void = () => undefined;
+  const first = new Promise<Told>((resolve) => {
+    tell = resolve;
+  });
+  const untrusting = mineAt(node, PAYOUT, { onTold: tell });
+  expect(await first).toMatchObject({ state: 'refused', message: expect.stringMatching(/self-signed certificate/) });
+  await untrusting.stop();
+  expect(node.calls).toEqual([]);
+  await mineAt(node, PAYOUT, { enough: 1 }, { authority: cert }).running;
+  expect([node.chain.height, node.chain.refusals]).toEqual([1, []]);
+});
+
+/** Why the node was not taken, each time. */
+const refusalsIn = (told: readonly string[]): string[] =>
+  told.flatMap((one) => /^refused \S+ (?:.*: )?([^:]+); trying again/.exec(one)?.[1] ?? []);

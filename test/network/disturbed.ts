@@ -1,0 +1,46 @@
+import fc from 'fast-check';
+import { expect } from 'vitest';
+import { MillraceError } from '../../src/kernel/error.js';
+
+/** What servers should not send, for those who read it. */
+export const odd = fc.oneof(
+  fc.jsonValue({ maxDepth: 2 }),
+  fc.constantFrom(undefined, null, -1, 2 ** 53, 1e308, Number.NaN, '', '0'.repeat(63), 'ff'.repeat(40), [], {}, [[]]),
+  fc.constantFrom('__proto__', 'constructor', '1d00ffff', '00000000', 'ffffffff', '1dffffff', '0x207fffff', true),
+);
+
+/** One place of a value replaced by something else, or everything. */
+export function disturbed(value: unknown): fc.Arbitrary<unknown> {
+  const places = placesIn(value);
+  return fc.oneof(
+    { weight: 1, arbitrary: odd },
+    {
+      weight: 9,
+      arbitrary: fc.tuple(fc.constantFrom(...places), odd).map(([place, other]) => replaced(value, place, other)),
+    },
+  );
+}
+
+function placesIn(value: unknown, at: readonly string[] = []): (readonly string[])[] {
+  if (typeof value !== 'object' || value === null) return [at];
+  return [at, ...Object.entries(value).flatMap(([key, one]) => placesIn(one, [...at, key]))];
+}
+
+function replaced(value: unknown, [key, ...rest]: readonly string[], other: unknown): unknown {
+  if (key === undefined) return other;
+  const copy = (Array.isArray(value) ? [...value] : { ...(value as object) }) as Record<string, unknown>;
+  copy[key] = replaced(copy[key], rest, other);
+  return copy;
+}
+
+/** A refusal is an error of ours with words; a slip of the code would be one of JavaScript's own. */
+export function readOrRefused(read: () => unknown): void {
+  try {
+    read();
+  } catch (error) {
+    if (error instanceof MillraceError) {
+      expect(error.code).toBe('input-format');
+      expect(error.message.length).toBeLessThan(1000);
+    } else expect((error as Error).constructor).toBe(Error);
+  }
+}

@@ -1,0 +1,76 @@
+import { afterAll, beforeAll, onTestFinished } from 'vitest';
+import { HTTP_SCHEMES, parseEndpoint } from '../../src/network/endpoint.js';
+import { JsonRpc } from '../../src/network/json-rpc.js';
+import { type GapScan, plantOnce, scanWork } from '../../src/workload/gaps/mining/scan-work.js';
+import { gapcoinNode } from '../../src/workload/gaps/mining/solo.js';
+import { gapStratumOpener } from '../../src/workload/gaps/mining/stratum.js';
+import type { Share } from '../../src/workload/gaps/mining/work.js';
+import { Referee } from '../../src/workload/gaps/referee.js';
+import type { MinerOptions } from '../../src/workload/mining/miner.js';
+import type { PoolsOptions } from '../../src/workload/mining/pools.js';
+import type { Scan } from '../../src/workload/mining/source.js';
+import { GapChain } from './gap-chain.js';
+import { GapPoolServer } from './gap-pool-server.js';
+import { NodeServer } from './node-server.js';
+import { engine, hasty, type Mining, mineFor, mineFrom } from './rig.js';
+
+/** Gapcoin's mining on loopback, on the device that all tests of a file share. */
+let referee: Referee;
+beforeAll(() => {
+  referee = new Referee(1);
+});
+afterAll(() => referee.close());
+
+/** Small numbers and small windows: a block in the twinkling of an eye. */
+const SHIFT = 20;
+const PLAN = { primes: 500, window: 2 ** 13, depth: 1, perChain: 64 };
+
+export function gapScan(change: Partial<GapScan> = {}): Scan<Share> {
+  const scan = { engine, referee, plant: plantOnce(referee), shift: SHIFT, plan: PLAN, ...change };
+  return (work, options) => scanWork(scan, work, options);
+}
+
+/** The payout of tests: a key's hash that is in BIP 173. */
+export const PAYOUT = 'script:0014751e76e8199196d454941c45d1b3a323f1433bd6';
+export const SCRIPT = PAYOUT.slice('script:'.length);
+
+/** A node, until the test is over. */
+export async function gapNode(): Promise<NodeServer<GapChain>> {
+  const server = await new NodeServer(new GapChain(SCRIPT)).listen();
+  onTestFinished(() => server.close());
+  return server;
+}
+
+/** Without a payout by getwork. */
+export function mineAt(
+  node: { readonly url: string },
+  payout: string | undefined,
+  more: Partial<MinerOptions<Share>> = {},
+  change: Partial<GapScan> & { readonly authority?: string } = {},
+): Mining<Share> {
+  const log: string[] = [];
+  const { authority, ...scan } = change;
+  const credentials = () => ({ user: 'miner', password: 'sesame-1234' });
+  const rpc = new JsonRpc(parseEndpoint(node.url, HTTP_SCHEMES), {
+    credentials,
+    authority,
+    log: (text) => log.push(text),
+  });
+  onTestFinished(() => rpc.close());
+  return { ...mineFrom(gapcoinNode(rpc, payout, hasty), gapScan(scan), more), log };
+}
+
+/** A pool, until the test is over. */
+export async function gapPool(): Promise<GapPoolServer> {
+  const server = await new GapPoolServer().listen();
+  onTestFinished(() => server.close());
+  return server;
+}
+
+/** Mines for pools until it is stopped, or the test is over. */
+export const mineGaps = (
+  urls: readonly string[],
+  options: Partial<PoolsOptions> = {},
+  more: Partial<MinerOptions<Share>> = {},
+  change: Partial<GapScan> = {},
+): Mining<Share> => mineFor(urls, options, gapStratumOpener('millrace/test'), gapScan(change), more);

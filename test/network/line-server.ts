@@ -1,0 +1,95 @@
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { createServer as createTlsServer } from 'node:tls';
+
+export type Raw = { id?: unknown; method?: string; params?: unknown[]; result?: unknown };
+
+/** What the server does with a line of a client's instead of what it should; true: that was all. */
+export type Misdeed = (message: Raw, client: Client) => boolean;
+
+/** A server on loopback that speaks in lines of JSON, and misbehaves where it is told to. */
+export abstract class LineServer {
+  readonly refused: string[] = [];
+  readonly lines: Raw[] = [];
+  readonly clients = new Set<Client>();
+  readonly #watchers = new Set<() => void>();
+  misdeed: Misdeed = () => false;
+  connections = 0;
+  #server: Server | undefined;
+  #port = 0;
+
+  protected abstract answer(message: Raw, client: Client): void;
+
+  get port(): number {
+    return this.#port;
+  }
+
+  get url(): string {
+    return `stratum+tcp://127.0.0.1:${this.#port}`;
+  }
+
+  async listen(tls?: { readonly key: string; readonly cert: string }): Promise<this> {
+    const connected = (socket: Socket): void => {
+      this.connections += 1;
+      const client = new Client(socket, (message) => this.#hear(message, client));
+      this.clients.add(client);
+      socket.on('close', () => this.clients.delete(client));
+      this.stir();
+    };
+    const server = tls ? createTlsServer(tls, connected) : createServer(connected);
+    this.#server = server;
+    await new Promise<void>((resolve) => server.listen(this.#port, '127.0.0.1', resolve));
+    this.#port = (server.address() as AddressInfo).port;
+    return this;
+  }
+
+  async close(): Promise<void> {
+    for (const client of this.clients) client.socket.destroy();
+    const server = this.#server;
+    this.#server = undefined;
+    await new Promise<void>((resolve) => (server ? server.close(() => resolve()) : resolve()));
+  }
+
+  /** Resolves as soon as something is so. */
+  async until(isSo: () => boolean): Promise<void> {
+    while (!isSo()) {
+      await new Promise<void>((resolve) => {
+        this.#watchers.add(resolve);
+      });
+    }
+  }
+
+  /** Something has happened: those who wait look whether it is what they wait for. */
+  protected stir(): void {
+    for (const wake of this.#watchers) wake();
+    this.#watchers.clear();
+  }
+
+  #hear(message: Raw, client: Client): void {
+    this.lines.push(message);
+    if (!this.misdeed(message, client)) this.answer(message, client);
+    this.stir();
+  }
+}
+
+/** One connection, as the server sees it. */
+export class Client {
+  readonly socket: Socket;
+  constructor(socket: Socket, onMessage: (message: Raw) => void) {
+    this.socket = socket;
+    let held = '';
+    socket.on('error', () => undefined);
+    socket.on('data', (piece) => {
+      held += piece.toString('utf8');
+      const lines = held.split('\n');
+      held = lines.pop() ?? '';
+      for (const line of lines) onMessage(JSON.parse(line) as Raw);
+    });
+  }
+  send(message: unknown): void {
+    this.socket.write(`${JSON.stringify(message)}\n`);
+  }
+  /** The number as it is written, digit by digit. */
+  difficulty(text: string): void {
+    this.socket.write(`{"id":null,"method":"mining.set_difficulty","params":[${text}]}\n`);
+  }
+}
