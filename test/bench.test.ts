@@ -6,7 +6,6 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, expect, it } from 'vitest';
 import { committedBaselines } from '../src/bench/baseline.js';
 import type { SavedReport } from '../src/bench/saved.js';
-import { listDevices } from '../src/device/registry.js';
 import { millrace } from './command-line.js';
 
 /** `millrace bench`: its report, and that a loss is found. */
@@ -16,10 +15,13 @@ const bench = (...more: string[]) => millrace(['bench', 'all', ...more], { cwd: 
 const wasm = ['block', '--device', 'wasm', '--threads', '1'];
 const written = (name: string): string => readFileSync(join(folder, name), 'utf8');
 
-it('saves what it tells; what has become slower since is a loss', async () => {
+it('saves what it tells; what has become slower since is a loss', () => {
   // As if it had made 10^15 hashes a second then: no noise of a machine hides that.
-  const { devices } = await listDevices();
+  const { devices } = millrace(['devices', '--json']).events.at(-1) as unknown as {
+    devices: { id: string; name: string }[];
+  };
   const name = devices.find(({ id }) => id === 'wasm')?.name;
+  expect(name).toBeTypeOf('string');
   const rate = { median: 1e15, min: 1e15, max: 1e15, relative: 0 };
   const before = { workload: 'block', name: 'SHA-256d of headers', device: 'wasm', unit: 'H', rate };
   const then = { machine: { devices: [{ id: 'wasm', name, units: 1 }] }, figures: [before] };
@@ -27,6 +29,7 @@ it('saves what it tells; what has become slower since is a loss', async () => {
 
   const files = ['--save', 'now.json', '--markdown', 'now.md', '--plot', 'now.svg'];
   const { status, events } = bench(...wasm, '--json', ...files, '--compare', 'then.json');
+  expect(events.filter(({ event }) => event === 'no-figure')).toEqual([]);
   expect(status).toBe(1);
   const [told] = events.filter(({ event }) => event === 'figure');
   expect(told).toMatchObject({ workload: 'block', device: 'wasm', unit: 'H', runs: 5 });

@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { action, type Call } from '../../console/action.js';
 import {
@@ -31,7 +32,7 @@ import { layoutNames } from './layout.js';
 import { MOST_BYTES } from './mask.js';
 import { orders } from './order.js';
 import { type Request, type RequestOptions, requestOf, wordGiven } from './request.js';
-import { digestSink, fileSink, type Sink, stdoutSink } from './sink.js';
+import { digestSink, fileSink, isStdoutPipe, type Sink, stdoutSink } from './sink.js';
 import { isRegular } from './words.js';
 
 /** `millrace words` */
@@ -150,7 +151,7 @@ async function make(call: Call<WordsOptions>, request: Request, booking: Booking
   const range = between(request.range.start + before.words, endOf(request.range));
   startTuning(given, output);
   const feeding = feedingOf(pipelineOf(given));
-  const opening = startOpening(given, output, feeding.driver);
+  const opening = startOpening({ ...threadsFor(given), ...given }, output, feeding.driver);
   const telemetry = await startTelemetry(given, output, { name: 'words', unit: 'words' });
   const devices: Device[] = [];
   let engine: Engine | undefined;
@@ -228,6 +229,15 @@ async function make(call: Call<WordsOptions>, request: Request, booking: Booking
     for (const device of devices) await opening.tell(device);
     await Promise.all(devices.map((device) => device.close()));
   }
+}
+
+/**
+ * Whoever reads the pipe needs a processor too, and a pipe takes no more than two threads make: on two processors 1.6 GB/s with
+ * one thread, 1.4 with two.
+ */
+function threadsFor({ output: file, digest }: WordsOptions): { readonly threads?: number } {
+  if (file !== undefined || digest || !isStdoutPipe()) return {};
+  return { threads: Math.min(2, Math.max(1, availableParallelism() - 1)) };
 }
 
 const told = ({ next, bytes }: Delivery, start: bigint) => ({ words: next - start, next, bytes });

@@ -32,7 +32,8 @@ export async function residentRate(device: Device, characters: number, runs: num
   const launches = 4;
   const ring = await DeviceRing.open(device, plan, launches); // none waits for another to end
   const stream = device.stream();
-  const bytes = device.info.processor === 'gpu' ? 2 ** 32 : 2 ** 26;
+  const { processor, limits } = device.info;
+  const bytes = processor === 'gpu' ? Math.min(2 ** 32, limits.bufferBytes) : 2 ** 26;
   const words = Math.floor(bytes / plan.stride);
   const run = async () => {
     const batches = [];

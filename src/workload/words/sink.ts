@@ -37,8 +37,12 @@ export class ShortWrite extends Error {
  * a device or a terminal is written to by a thread of Node's pool.
  */
 export function stdoutSink(): Sink {
+  return isStdoutPipe() ? new PipeSink('stdout', ownPipe(1)) : new FileSink('stdout', 1, false);
+}
+
+export function isStdoutPipe(): boolean {
   const kind = fstatSync(1);
-  return kind.isFIFO() || kind.isSocket() ? new PipeSink('stdout', ownPipe(1)) : new FileSink('stdout', 1, false);
+  return kind.isFIFO() || kind.isSocket();
 }
 
 /** A file, replaced, or gone on with after so many bytes. Throws `io` where it cannot be written. */
