@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { backOffUs, Expectations, idleLimit, kindWith, restUs, stepUs } from './poll.js';
+import { backOffUs, Expectations, easedUs, idleLimit, kindWith, restUs, stepUs } from './poll.js';
 
 describe('the limit of idle rounds', () => {
   test('is twice the last kernel in looks, for each line at work, within its bounds', () => {
@@ -31,6 +31,13 @@ test('back-off doubles from 20 µs to 2 ms', () => {
 });
 
 describe('rest', () => {
+  test('what has more of the device than before is looked at from half its time on, and never at once', () => {
+    expect(easedUs(0, 2000)).toBe(900);
+    expect(easedUs(1500, 2000)).toBe(100);
+    expect(easedUs(900 - 1e-10, 2000)).toBe(100); // a sleep too short for the clock would be one for ever
+    expect(easedUs(0, undefined)).toBe(Number.POSITIVE_INFINITY);
+  });
+
   test('is nine tenths of what is expected, then steps, short ones around the very end', () => {
     expect(restUs(0, 50_000, 0)).toBe(45_000);
     expect(restUs(20_000, 50_000, 3)).toBe(25_000);

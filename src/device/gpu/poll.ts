@@ -39,8 +39,7 @@ export function restUs(elapsedUs: number, expectedUs: number | undefined, looks:
  */
 export function easedUs(elapsedUs: number, expectedUs: number | undefined): number {
   if (expectedUs === undefined) return Number.POSITIVE_INFINITY;
-  const asleep = (ASLEEP * expectedUs) / 2 - elapsedUs;
-  return asleep > 0 ? asleep : Math.max(STEP_US, expectedUs / 20);
+  return Math.max(STEP_US, expectedUs / 20, (ASLEEP * expectedUs) / 2 - elapsedUs);
 }
 
 /** Doubles from 20 µs to 2 ms: looks at what nothing is known about, and for callbacks that do not come. */
