@@ -9,9 +9,9 @@ import { fileURLToPath } from 'node:url';
 import { limitUnits } from '../dist/bench/limits.js';
 import { machineLine } from '../dist/bench/machine.js';
 import { plotOf } from '../dist/bench/plot.js';
-import { boundText } from '../dist/bench/report.js';
+import { figureRow, SUITE_HEADING } from '../dist/bench/report.js';
 import { readSaved } from '../dist/bench/saved.js';
-import { bytes, count, duration, percent, rate, scaled } from '../dist/console/format.js';
+import { bytes, count, duration, percent, rate } from '../dist/console/format.js';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const REPORTS = 'docs/measurements/reports';
@@ -114,19 +114,11 @@ function sectionOf({ name, report, device }) {
     '```',
     '',
     ...table(
-      ['', '', 'median', '', 'spread', 'of the limit', 'fed', 'per J', 'host memory', 'checked by'],
-      figures.map((one) => [
-        one.workload,
-        one.name,
-        rate(one.rate.median, one.unit),
-        one.bytesPerSecond === undefined || one.unit === 'B' ? '' : rate(one.bytesPerSecond, 'B'),
-        percent(one.rate.relative),
-        boundText(one),
-        one.fed === undefined ? '' : percent(one.fed),
-        one.perJoule === undefined ? '' : scaled(one.perJoule) + one.unit,
-        bytes(one.hostBytes),
-        one.checkedBy,
-      ]),
+      [...SUITE_HEADING.filter((heading) => heading !== 'device'), 'checked by'],
+      figures.map((one) => {
+        const [workload = '', name = '', , ...figure] = figureRow(one);
+        return [workload, name, ...figure, one.checkedBy];
+      }),
       [2, 3, 4, 6, 7, 8],
     ),
     `One of them again: ${repeats(report, device.id)}.`,

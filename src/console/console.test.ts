@@ -225,6 +225,7 @@ describe('diagnostics and events in files', () => {
     expect(stderr).toEqual([]);
     output.close();
   });
+
   it('the table of calls is about the work: stdout, where words may be, has none of it', async () => {
     const [stdout, stderr]: string[][] = [[], []];
     const sink = (into: string[] = []) => ({ write: (part: string) => into.push(part) });
