@@ -99,15 +99,24 @@ export function loop(count: In<'u32'>, body: (i: Expr<'u32'>) => void): void {
   trace.add({ kind: 'loop', count: node, index: index as unknown as Node, body: block });
 }
 
-/** Repeats `body` while the condition, evaluated before each round, holds. */
-export function whileTrue(condition: () => Expr<'bool'>, body: () => void): void {
+/**
+ * Repeats `body` while the condition, evaluated before each round, holds. Launches look whether they were cancelled when an
+ * item begins; `isLong` lets them look before each round as well, where an item takes milliseconds. (A tile's loops do so
+ * on CPUs only: threads of a GPU must stay together.)
+ */
+export function whileTrue(
+  condition: () => Expr<'bool'>,
+  body: () => void,
+  { isLong = false }: { readonly isLong?: boolean } = {},
+): void {
   const trace = currentTrace();
   let result: Node | undefined;
   const test = trace.block('test', () => {
     result = operand('bool', condition()).node;
     trace.use(result);
   });
-  trace.add({ kind: 'while', test, condition: result as unknown as Node, body: trace.block('loop', body) });
+  const holds = result as unknown as Node;
+  trace.add({ kind: 'while', test, condition: holds, body: trace.block('loop', body), ...(isLong && { isLong }) });
 }
 
 /** Leaves the nearest loop where the condition holds. */

@@ -165,8 +165,17 @@ export type Statement = StatementBase &
       }
     | { readonly kind: 'when'; readonly condition: Node; readonly body: Block; readonly otherwise: Block }
     | { readonly kind: 'loop'; readonly count: Node; readonly index: Node; readonly body: Block }
-    /** `test` runs before each round; the round happens while `condition` holds. */
-    | { readonly kind: 'while'; readonly test: Block; readonly condition: Node; readonly body: Block }
+    /**
+     * `test` runs before each round; the round happens while `condition` holds. A long one looks before each round whether
+     * its launch was cancelled.
+     */
+    | {
+        readonly kind: 'while';
+        readonly test: Block;
+        readonly condition: Node;
+        readonly body: Block;
+        readonly isLong?: boolean;
+      }
     /** Leaves the nearest loop. */
     | { readonly kind: 'break'; readonly condition: Node }
     | { readonly kind: 'emit'; readonly values: readonly Node[] }

@@ -1,6 +1,6 @@
 // What encoding costs on a GPU, against the limits of bus and memory; every figure's states are checked first.
 //   npm run build && node test/encode/measure.mjs [--device cuda:0] [--runs 5] [--quick] [--registers sm_90]
-//     [--only pinned,plain,device] [--coalesced]
+//     [--only pinned,plain,device] [--coalesced] [--sweep]
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,6 +14,7 @@ const { values } = parseArgs({
     quick: { type: 'boolean', default: false },
     only: { type: 'string' },
     coalesced: { type: 'boolean', default: false },
+    sweep: { type: 'boolean', default: false },
     registers: { type: 'string' },
     dist: { type: 'string', default: new URL('../../dist', import.meta.url).pathname },
   },
@@ -93,6 +94,7 @@ for (const { from, target, batches, ...one } of wanted) {
   }
 }
 for (const row of rows) console.log(row);
+if (values.sweep) await sweep();
 if (values.coalesced) {
   const { coalescedRates } = await import(`${values.dist}/workload/encode/coalesced.js`);
   const { median } = await import(`${values.dist}/workload/encode/statistics.js`);
@@ -108,6 +110,32 @@ if (values.coalesced) {
   }
 }
 await device.close();
+
+/** By samples of a batch, which is what is copied and encoded at a time, and by batches whose input is under way. */
+async function sweep() {
+  console.log('\n| batch | MiB | slots | vec/s | copying | encoding | overlap | processors |');
+  console.log('| --- | --- | --- | --- | --- | --- | --- | --- |');
+  const middle = (/** @type {number[]} */ all) => all.toSorted((a, b) => a - b)[all.length >> 1] ?? 0;
+  for (const batch of [4, 16, 32, 64, 128, 256]) {
+    for (const slots of [2, 3, 4, 8]) {
+      const batches = Math.max(8, Math.round((64 * many) / 2 / batch));
+      const options = { ...amplitude, qubits, batch, slots, batches, inFlight: 2 * slots, runs: Number(values.runs) };
+      const rated = await hostRate(device, 'pinned', options);
+      try {
+        const { rate } = await measure(rated);
+        const { overlaps, processors } = rated.busy?.() ?? { overlaps: [], processors: 0 };
+        const shares = ['copyBusy', 'computeBusy', 'hidden'].map(
+          (name) => `${(100 * middle(overlaps.map((/** @type {any} */ one) => one[name]))).toFixed(1)} %`,
+        );
+        console.log(
+          `| ${batch} | ${batch / 2} | ${slots} | ${Math.round(rate.median).toLocaleString('en')} | ${shares.join(' | ')} | ${processors.toFixed(2)} |`,
+        );
+      } finally {
+        rated.close();
+      }
+    }
+  }
+}
 
 if (values.registers !== undefined) {
   const folder = mkdtempSync(join(tmpdir(), 'encode-'));

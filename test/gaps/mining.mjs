@@ -67,11 +67,27 @@ for (const shift of values.shift.split(',').map(Number)) {
   const source = new Pools({ pools: [{ endpoint, user: 'a', password: 'x' }] }, gapStratumOpener('measure'));
   /** @type {number[]} */
   const switches = [];
+  /** Of a switch: when it was sent, how long until the old work had ended, until the new one had begun. */
+  let sent = 0;
+  /** @type {number[]} */
+  const ends = [];
+  /** @type {number[]} */
+  const begins = [];
   /** @type {() => void} */
   let switched = () => undefined;
   const miner = new Miner(
     source,
-    (/** @type {any} */ work, /** @type {any} */ options) => scanWork({ engine, referee, plant, shift }, work, options),
+    async function* (/** @type {any} */ work, /** @type {any} */ options) {
+      const onStart = () => {
+        begins.push(performance.now() - sent);
+        options.onStart?.();
+      };
+      try {
+        yield* scanWork({ engine, referee, plant, shift }, work, { ...options, onStart });
+      } finally {
+        ends.push(performance.now() - sent);
+      }
+    },
     {
       signal: stop.signal,
       onSwitch: (/** @type {any} */ _work, /** @type {boolean} */ _isClean, /** @type {number} */ ms) => {
@@ -91,17 +107,19 @@ for (const shift of values.shift.split(',').map(Number)) {
     return (Number(miner.tally.tries - before) / (performance.now() - start)) * 1000;
   };
   const steady = await rate(() => wait(Number(values.steady) * 1000));
-  switches.length = 0;
+  for (const list of [switches, ends, begins]) list.length = 0;
   const disturbed = await rate(async () => {
     for (let n = 0; n < Number(values.blocks); n++) {
       const begun = next();
+      sent = performance.now();
       for (const socket of sockets) socket.write(`{"id":null,"method":"blockchain.block.new","params":${given()}}\n`);
       await begun;
       await wait(Number(values.every));
     }
   });
-  switches.sort((a, b) => a - b);
-  const at = (/** @type {number} */ share) => (switches[Math.floor(share * (switches.length - 1))] ?? 0).toFixed(1);
+  const at = (/** @type {number[]} */ list, /** @type {number} */ share) =>
+    (list.toSorted((a, b) => a - b)[Math.floor(share * (list.length - 1))] ?? 0).toFixed(1);
+  const shown = [switches, ends, begins].map((list) => `${at(list, 0.5)}, ${at(list, 0.9)}, ${at(list, 1)}`);
   stop.abort();
   await running;
   const { accepted, rejected, stale, lost } = miner.tally.counts;
@@ -110,7 +128,7 @@ for (const shift of values.shift.split(',').map(Number)) {
     0,
   );
   console.log(
-    `${values.device} shift ${shift}: ${steady.toExponential(2)} int/s, with a block every ${values.every} ms ${disturbed.toExponential(2)}; switch ms: median ${at(0.5)}, 90 % ${at(0.9)}, most ${at(1)}; shares ${accepted}, not taken ${rejected + stale + lost}, wrong ${wrong}`,
+    `${values.device} shift ${shift}: ${steady.toExponential(2)} int/s, with a block every ${values.every} ms ${disturbed.toExponential(2)}; switch ms (median, 90 %, most): ${shown[0]}; old work gone ${shown[1]}, new begun ${shown[2]}; shares ${accepted}, not taken ${rejected + stale + lost}, wrong ${wrong}`,
   );
   await engine.close();
   referee.close();

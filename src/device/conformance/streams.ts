@@ -1,4 +1,4 @@
-import { items, loop, rw } from '../../kernel/index.js';
+import { cell, items, loop, rw, whileTrue } from '../../kernel/index.js';
 import type { Report } from '../device.js';
 import { openAnother } from '../kinds.js';
 import { type Case, check, refused } from './case.js';
@@ -13,6 +13,15 @@ const scale = items(
 );
 const slow = items('slow', { job: { steps: 'u32' }, buffers: { x: rw('u32') } }, ({ job, item, buffers }) => {
   loop(job.steps, (i) => buffers.x.set(item.and(1), buffers.x.at(item.and(1)).add(i)));
+});
+const patient = items('patient', { job: { rounds: 'u32' }, buffers: { x: rw('u32') } }, ({ job, item, buffers }) => {
+  const [done, sum] = [cell('u32', 0), cell('u32', 1)];
+  const round = (): void => {
+    for (let step = 0; step < 16; step++) sum.set(sum.mul(0x0019_660d).xor(done).add(step));
+    done.set(done.add(1));
+  };
+  whileTrue(() => done.lt(job.rounds), round, { isLong: true });
+  buffers.x.set(item, sum);
 });
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -159,6 +168,31 @@ const cancelled: Case = {
     }),
 };
 
+const cancelledInside: Case = {
+  name: 'streams/cancel ends an item in its long loop',
+  run: (device) =>
+    Rig.with(device, async (rig) => {
+      const program = await device.compile(patient);
+      const x = await rig.alloc(8);
+      const launch = (rounds: number) => {
+        rig.stream.launch({ job: program.bind({ rounds }), count: 2, buffers: { x } });
+        return rig.stream.mark();
+      };
+      let sum = 1;
+      for (let done = 0; done < 100; done++)
+        for (let step = 0; step < 16; step++) sum = ((Math.imul(sum, 0x0019_660d) ^ done) + step) >>> 0;
+      check((await launch(100).done).complete, 'a launch that nobody cancels says that it is not complete');
+      equalData('a long loop', await rig.contents(x, new Uint32Array(2)), [sum, sum]);
+      // WebGPU's kernels do not see what the host writes, and the interpreter's thread is our own.
+      if (device.info.kind === 'webgpu' || device.info.kind === 'interpreter') return;
+      const stopped = launch(2 ** 32 - 1); // a minute or more
+      await pause(5);
+      rig.stream.cancel();
+      check(!(await stopped.done).complete, 'a launch that was cancelled in a loop says that it is complete');
+      check((await launch(1).done).complete, 'a launch after cancel() says that it is not complete');
+    }),
+};
+
 const ranges: Case = {
   name: 'streams/transfers outside a buffer are refused',
   run: (device) =>
@@ -241,4 +275,14 @@ const closing: Case = {
   },
 };
 
-export const streams: readonly Case[] = [order, transfers, waits, times, cancelled, ranges, poison, closing];
+export const streams: readonly Case[] = [
+  order,
+  transfers,
+  waits,
+  times,
+  cancelled,
+  cancelledInside,
+  ranges,
+  poison,
+  closing,
+];

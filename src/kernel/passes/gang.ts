@@ -186,7 +186,7 @@ class Masker {
       const go = this.#let('any', [this.#get(alive, origin, round)], origin, round);
       round.push({ kind: 'when', condition: go, body: inside(statement.body, []), otherwise: [], origin });
       const some = this.#let('any', [this.#get(alive, origin, test)], origin, test);
-      out.push({ kind: 'while', test, condition: some, body: round, origin });
+      out.push({ ...statement, test, condition: some, body: round });
       return;
     }
     // Lanes share the counter; each leaves when it has done its own count.

@@ -65,15 +65,15 @@ function entry(program: Hoisted, gangLanes: number, body: CStyle, memory: CMemor
       body.line(`const ${type} p_${detail.name} = ${paramText(type, detail.word ?? 0)};`);
     }
     laneLoop(body, lanes, 'first', 'begin', 'end', 'item', () => {
-      body.line(
-        `if (((first - begin) & ${cancelEvery - 1}) == 0 && __atomic_load_n(control, __ATOMIC_RELAXED) != epoch) return first - begin;`,
-      );
+      body.line(`if (((first - begin) & ${cancelEvery - 1}) == 0 && ${CANCELLED}) return first - begin;`);
       body.block(program.body);
       for (const text of memory.afterItem()) body.line(text);
     });
     body.line('return end - begin;');
   });
 }
+
+const CANCELLED = '__atomic_load_n(control, __ATOMIC_RELAXED) != epoch';
 
 function paramText(type: Scalar, word: number): string {
   const one = `params[${word}]`;
@@ -96,6 +96,7 @@ function paramText(type: Scalar, word: number): string {
 
 class CDialect implements Dialect {
   readonly syntax = cSyntax;
+  readonly look = [`if (${CANCELLED}) return first - begin;`];
   readonly #gang: Gang;
   readonly #helpers: Helpers;
   readonly #memory: CMemory;

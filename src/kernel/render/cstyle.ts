@@ -32,6 +32,8 @@ export interface Dialect {
   readonly syntax: Syntax;
   /** Lines that must stand before a statement: barriers. */
   before?(statement: Statement): readonly string[];
+  /** Lines at the beginning of a long loop's round: they end it where the launch was cancelled. */
+  readonly look: readonly string[];
   /** The type of a variable; `varying` where each lane has its own. */
   typeName(type: Scalar, varying: boolean): string;
   literal(type: Scalar, value: Value): string;
@@ -227,6 +229,7 @@ export class CStyle {
         this.braces(
           'for (;;)',
           () => {
+            for (const text of statement.isLong ? this.#dialect.look : []) this.line(text, origin);
             this.block(statement.test);
             this.line(this.#dialect.syntax.leave(`!(${this.#whole(statement.condition, false)})`), origin);
             this.block(statement.body);

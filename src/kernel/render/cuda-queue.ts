@@ -17,7 +17,7 @@ export const QUEUE_NEAR_BYTES = 4096;
  * the host). The only place with fences of system scope.
  */
 export function renderCudaQueue(layout: GpuLayout, language: GpuLanguage): GpuText {
-  const printer = new GpuPrinter(layout, language);
+  const printer = new GpuPrinter(layout, language, []); // a grid's workgroups stop together, between items
   const { body } = printer;
   const { program, shape } = layout;
   const { parametersAt } = shape.launch;

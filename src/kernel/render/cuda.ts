@@ -189,6 +189,7 @@ const entry: EntryForms = {
     '  break;',
     '}',
   ],
+  cancelInside: ['if (*cancel != epoch) {', `  status[${Status.incomplete}] = 1u;`, '  break;', '}'],
 };
 
 /** Parameters of the entry, in the order of the shape's bindings. */

@@ -61,4 +61,6 @@ export interface EntryForms {
   /** Lines before the loop over blocks or tiles, and at its beginning, that stop when the launch is cancelled. */
   cancelBefore(layout: GpuLayout): string[];
   cancelWithin(layout: GpuLayout, every: number): string[];
+  /** Lines in a long loop of an item that leave it then. */
+  readonly cancelInside: readonly string[];
 }

@@ -24,7 +24,8 @@ export const CANCEL_BLOCKS = { items: 64, tiles: 16 } as const;
 
 /** Text for a GPU: one thread an item, or one workgroup a tile, inside the `range` harness that `grid.ts` describes. */
 export function renderGpu(layout: GpuLayout, language: GpuLanguage): GpuText {
-  const printer = new GpuPrinter(layout, language);
+  const look = layout.program.kind === 'items' ? language.entry.cancelInside : [];
+  const printer = new GpuPrinter(layout, language, look);
   printer.range();
   return printer.finish();
 }
@@ -37,13 +38,14 @@ export class GpuPrinter {
   readonly #forms: Forms;
   readonly #memory: GpuMemory;
 
-  constructor(layout: GpuLayout, language: GpuLanguage) {
+  /** `look`: how a long loop of an item sees that it was cancelled. */
+  constructor(layout: GpuLayout, language: GpuLanguage, look: readonly string[]) {
     this.layout = layout;
     this.language = language;
     this.#forms = new Forms(language.table, (name, helper) => language.helper(name, helper));
     const scope: Scope = { parallel: layout.program.kind === 'items' };
     this.#memory = new GpuMemory(language, layout, this.#forms, scope);
-    this.body = new CStyle(layout.program, new GpuDialect(layout, language, this.#forms, this.#memory, scope));
+    this.body = new CStyle(layout.program, new GpuDialect(layout, language, this.#forms, this.#memory, scope, look));
   }
 
   /** The entry of the `range` harness: a workgroup strides over the launch's blocks of items, or its tiles. */
@@ -169,6 +171,7 @@ export class GpuPrinter {
 /** All values are a thread's own: nothing is masked and nothing spread over lanes. */
 class GpuDialect implements Dialect {
   readonly syntax: Syntax;
+  readonly look: readonly string[];
   readonly #language: GpuLanguage;
   readonly #forms: Forms;
   readonly #memory: GpuMemory;
@@ -176,8 +179,16 @@ class GpuDialect implements Dialect {
   readonly #fences: ReadonlyMap<Statement, Fence>;
   readonly #kind: Hoisted['kind'];
 
-  constructor(layout: GpuLayout, language: GpuLanguage, forms: Forms, memory: GpuMemory, scope: Scope) {
+  constructor(
+    layout: GpuLayout,
+    language: GpuLanguage,
+    forms: Forms,
+    memory: GpuMemory,
+    scope: Scope,
+    look: readonly string[],
+  ) {
     this.syntax = language.syntax;
+    this.look = look;
     this.#language = language;
     this.#forms = forms;
     this.#memory = memory;

@@ -95,7 +95,12 @@ export function renderIr(program: Program | Hoisted): string {
       }
       case 'while': {
         const test = block(statement.test);
-        return ['while', ...test, `holds ${text(statement.condition)}`, ...block(statement.body)];
+        return [
+          statement.isLong ? 'while, long' : 'while',
+          ...test,
+          `holds ${text(statement.condition)}`,
+          ...block(statement.body),
+        ];
       }
       case 'break':
         return [`break when ${text(statement.condition)}`];

@@ -43,6 +43,8 @@ export class WatBody implements Surroundings {
   /** Parameters that gangs want in all lanes: made once, before the first item. */
   readonly spreadParams = new Map<string, { readonly type: Scalar; readonly text: string }>();
   statements = 0;
+  /** What ends a launch that was cancelled; in long loops it stands before each round. */
+  look = '';
   readonly #effects: Effects;
   readonly #locals = new Map<string, string>();
   readonly #known = new Map<Node, Operand>();
@@ -305,6 +307,7 @@ export class WatBody implements Surroundings {
         if (counted) {
           this.line(`(br_if $break${number} (i32.ge_u ${get(counted.index)} ${counted.count}))`);
         } else if (statement.kind === 'while') {
+          if (statement.isLong) this.line(this.look);
           this.block(statement.test);
           this.line(`(br_if $break${number} (i32.eqz ${this.#condition(statement.condition)}))`);
         }

@@ -78,6 +78,7 @@ function printItems(body: WatBody, program: Hoisted, checked: boolean): void {
     body.line(
       tiles ? cancelled : `(if (i64.eqz (i64.and ${done} (i64.const ${CANCEL_EVERY - 1}))) (then ${cancelled}))`,
     );
+    body.look = cancelled;
     body.block(program.body);
     if (checked) body.line(`(if (i32.atomic.load offset=4 (local.get $control)) (then (return ${done})))`);
   });

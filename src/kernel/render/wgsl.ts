@@ -201,4 +201,5 @@ const entry: Omit<EntryForms, 'globals'> = {
     '}',
   ],
   cancelWithin: () => [],
+  cancelInside: [],
 };

@@ -114,7 +114,7 @@ async function bench({ output, options: asked }: Call<BenchOptions>): Promise<Ex
 }
 
 /** Vectors a second of each trial. */
-interface Found extends Pick<BenchReport, 'trials' | 'against'> {
+interface Found extends Pick<BenchReport, 'trials' | 'against' | 'busy'> {
   readonly path: string;
 }
 
@@ -139,7 +139,7 @@ async function throughput(
   } finally {
     rated.close();
   }
-  return { path: rated.path, trials: trials.slice(1) }; // the first run only warms up
+  return { path: rated.path, trials: trials.slice(1), busy: rated.busy?.() }; // the first run only warms up
 }
 
 async function gathered(
@@ -159,9 +159,9 @@ async function gathered(
   return { path, trials: coalesced, against: { name: 'Per batch', trials: perBatch } };
 }
 
-async function writeReport(prefix: string, date: Date, text: string, { trials, against }: Found): Promise<void> {
+async function writeReport(prefix: string, date: Date, text: string, { trials, against, busy }: Found): Promise<void> {
   const name = reportName(prefix, date);
   await writeFile(name, text);
-  const told = { date, vectorsPerSecond: trials, ...(against && { perBatch: against.trials }) };
+  const told = { date, vectorsPerSecond: trials, ...(busy && { busy }), ...(against && { perBatch: against.trials }) };
   await writeFile(name.replace(/\.md$/, '.json'), `${JSON.stringify(told)}\n`);
 }

@@ -1,5 +1,6 @@
 import type { BoundJob, Completion, Device, DeviceBuffer, HostMemory, Stream } from '../../device/device.js';
 import { programOf } from '../../engine/flow.js';
+import type { Span } from '../../engine/overlap.js';
 import { type Encoding, lengthOf, type Precision, type QubitOrder, type StateShape } from './encoding.js';
 import { EncodeError } from './errors.js';
 import { Gatherer, type GatherOptions } from './gather.js';
@@ -26,6 +27,14 @@ export interface EncoderOptions {
   readonly slots?: number;
   /** Kernels that share a sample, instead of a tile for each; see `PlanOptions`. */
   readonly shared?: boolean;
+  /** Told when each batch was copied and when it was encoded, as the device timed it. */
+  readonly onTimes?: (times: BatchTimes) => void;
+}
+
+export interface BatchTimes {
+  /** Undefined where the samples were on the device already. */
+  readonly copy: Span | undefined;
+  readonly compute: Span;
 }
 
 /**
@@ -58,7 +67,7 @@ export async function openEncoder(device: Device, options: EncoderOptions): Prom
     for (const place of places) place.free();
     throw error;
   }
-  return new Encoder(device, plan, batch, jobs, places);
+  return new Encoder(device, plan, batch, jobs, places, options.onTimes);
 }
 
 /** `qubits` may be nonsense, which `checkLength` says better than an array of that length. */
@@ -82,15 +91,24 @@ export class Encoder {
   readonly #computing: Stream;
   readonly #free: DeviceBuffer[] = [];
   readonly #mine = new Set<DeviceBuffer>();
+  readonly #onTimes: EncoderOptions['onTimes'];
   #check: Promise<PresentCheck | undefined> | undefined;
   #next = 0;
 
-  constructor(device: Device, plan: EncodePlan, batch: number, stages: readonly Stage[], places: readonly Place[]) {
+  constructor(
+    device: Device,
+    plan: EncodePlan,
+    batch: number,
+    stages: readonly Stage[],
+    places: readonly Place[],
+    onTimes: EncoderOptions['onTimes'],
+  ) {
     this.device = device;
     this.plan = plan;
     this.batch = batch;
     this.#stages = stages;
     this.#places = places;
+    this.#onTimes = onTimes;
     this.#copying = device.stream();
     this.#computing = device.stream();
   }
@@ -207,7 +225,8 @@ export class Encoder {
       const { x, copied, verify } = begin();
       const used = this.#launch(place, x, states, samples);
       place.used = used;
-      await Promise.all([copied?.done, used.done]);
+      const [copy, compute] = await Promise.all([copied?.done, used.done]);
+      this.#onTimes?.({ copy, compute });
       await verify?.();
       this.#checkNorms(place, samples, first);
     } catch (error) {

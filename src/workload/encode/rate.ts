@@ -2,8 +2,9 @@ import { createHash } from 'node:crypto';
 import type { Candidate, Run } from '../../bench/measure.js';
 import type { Device, DeviceBuffer, Stream } from '../../device/device.js';
 import { programOf } from '../../engine/flow.js';
+import { lengthRatio, type Overlap, overlapOf } from '../../engine/overlap.js';
 import { MillraceError } from '../../kernel/error.js';
-import { type Encoder, type EncoderOptions, openEncoder } from './encoder.js';
+import { type BatchTimes, type Encoder, type EncoderOptions, openEncoder } from './encoder.js';
 import { lengthOf, type Precision, type StateShape } from './encoding.js';
 import { bindingOf, type EncodePlan, planFor } from './plan.js';
 import { referenceStates } from './reference.js';
@@ -21,19 +22,35 @@ export interface RateOptions extends EncoderOptions {
 
 export interface Rated extends Candidate {
   readonly path: string;
+  /** What the device and the processors did in the runs so far, the first one left out. */
+  readonly busy?: () => Busy;
   close(): void;
+}
+
+/** How well the bus was used, and what it cost. */
+export interface Busy {
+  /** Of each run: what of copying and encoding went on at the same time. */
+  readonly overlaps: readonly Overlap[];
+  /** The figure that others call overlap: see `lengthRatio`. */
+  readonly lengthRatio: number;
+  /** Processor seconds of all threads a second. */
+  readonly processors: number;
 }
 
 /** From values in memory of the host to states on the device, batch by batch as `Encoder.stream` does it. */
 export async function hostRate(device: Device, from: 'pinned' | 'plain', options: RateOptions): Promise<Rated> {
-  const encoder = await openEncoder(device, options);
+  let times: BatchTimes[] = [];
+  const encoder = await openEncoder(device, { ...options, onTimes: (one) => times.push(one) });
   const inputs = await inputsOf(encoder, from);
   const { shape, precision, path } = encoder.plan;
   const { batches, inFlight = 4, runs } = options;
   const given = function* (): Generator<Float64Array | Float32Array> {
     for (let k = 0; k < batches; k++) yield inputs.arrays[k % inputs.arrays.length] as Float64Array;
   };
+  const spent = new Spent();
   const run = async (): Promise<Run> => {
+    times = [];
+    const before = process.cpuUsage();
     const begun = performance.now();
     let left = batches;
     let last: Float64Array | Float32Array | undefined;
@@ -42,6 +59,7 @@ export async function hostRate(device: Device, from: 'pinned' | 'plain', options
       left -= 1;
       if (left === 0) {
         seconds = (performance.now() - begun) / 1000;
+        spent.add(times, process.cpuUsage(before), seconds);
         last = await states.read();
       }
       states.release();
@@ -55,7 +73,35 @@ export async function hostRate(device: Device, from: 'pinned' | 'plain', options
     encoder.close();
     inputs.free();
   };
-  return { name, unit: 'vec', path, ...(runs !== undefined && { runs }), run, close };
+  return { name, unit: 'vec', path, ...(runs !== undefined && { runs }), run, close, busy: () => spent.busy() };
+}
+
+/** Run by run. The first, which warms up, is left out in the end. */
+class Spent {
+  readonly #runs: { readonly overlap: Overlap; readonly processors: number }[] = [];
+
+  add(times: readonly BatchTimes[], { user, system }: NodeJS.CpuUsage, seconds: number): void {
+    const copies = times.flatMap(({ copy }) => (copy ? [copy] : []));
+    const overlap = overlapOf(
+      copies,
+      times.map(({ compute }) => compute),
+    );
+    this.#runs.push({ overlap, processors: (user + system) / 1e6 / seconds });
+  }
+
+  busy(): Busy {
+    const counted = this.#runs.slice(1);
+    const mean = (of: (run: (typeof counted)[number]) => number): number =>
+      counted.reduce((sum, run) => sum + of(run), 0) / counted.length;
+    return {
+      overlaps: counted.map(({ overlap }) => overlap),
+      lengthRatio: lengthRatio(
+        mean(({ overlap }) => overlap.copyNs),
+        mean(({ overlap }) => overlap.computeNs),
+      ),
+      processors: mean(({ processors }) => processors),
+    };
+  }
 }
 
 /** Different batches, so that nothing is copied twice in a row. */

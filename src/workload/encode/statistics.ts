@@ -1,3 +1,6 @@
+import type { Overlap } from '../../engine/overlap.js';
+import type { Busy } from './rate.js';
+
 /** The value at a share of a sorted list, between neighbours in proportion: NumPy's default. */
 export function percentile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((a, b) => a - b);
@@ -20,11 +23,13 @@ export interface BenchReport {
   readonly trials: readonly number[];
   /** The same by another way, in turn with it. */
   readonly against?: { readonly name: string; readonly trials: readonly number[] };
+  /** Of each trial, where it is known. */
+  readonly busy?: Busy | undefined;
 }
 
 /** The report in Markdown; what is not known reads "unknown". Latency is that of a vector in a full pipeline. */
 export function reportText(report: BenchReport): string {
-  const { date, commit, device, driver, runtime, parameters, trials, against } = report;
+  const { date, commit, device, driver, runtime, parameters, trials, against, busy } = report;
   const known = (text: string | undefined): string => text ?? 'unknown';
   return [
     '# millrace bench encode',
@@ -42,6 +47,7 @@ export function reportText(report: BenchReport): string {
     '## Results',
     '',
     ...tableOf(trials),
+    ...(busy ? busyLines(busy) : []),
     ...(against
       ? [
           `## ${against.name}, by turns with it`,
@@ -52,6 +58,20 @@ export function reportText(report: BenchReport): string {
         ]
       : []),
   ].join('\n');
+}
+
+/** Medians of the trials. */
+function busyLines({ overlaps, lengthRatio, processors }: Busy): string[] {
+  const percent = (share: number): string => `${(100 * share).toFixed(1)} %`;
+  const middle = (of: (overlap: Overlap) => number): string => percent(median(overlaps.map(of)));
+  return [
+    `- copying: ${middle(({ copyBusy }) => copyBusy)} of the time`,
+    `- encoding: ${middle(({ computeBusy }) => computeBusy)} of the time`,
+    `- overlap: ${middle(({ hidden }) => hidden)} of the shorter of the two goes on beside the other`,
+    `- lengths: one is ${percent(lengthRatio)} of the other (what others call overlap)`,
+    `- processor time ÷ time: ${processors.toFixed(2)}`,
+    '',
+  ];
 }
 
 function tableOf(trials: readonly number[]): string[] {

@@ -127,6 +127,7 @@ export const chains = <L extends Unsigned>(shape: { readonly limb: L; readonly b
             }).otherwise(() => goUp(index.add(1)));
           });
         },
+        { isLong: true }, // a GPU's thread works off hundreds of chains, a millisecond a test
       );
       tally.add(Tally.tests, tests);
       tally.add(Tally.primes, primes);

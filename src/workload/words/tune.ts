@@ -68,9 +68,8 @@ async function open(device: Device, setting: WordSetting): Promise<Trial> {
     close: () => undefined,
     run: async () => {
       const sum = createHash('sha256');
-      const start = performance.now();
-      await make(device, setting, words, (bytes, first) => sample(sum, bytes, Number(first) * stride));
-      return { work: Number(words) * stride, seconds: (performance.now() - start) / 1000, digest: sum.digest('hex') };
+      const timed = await make(device, setting, words, (bytes, first) => sample(sum, bytes, Number(first) * stride));
+      return { ...timed, digest: sum.digest('hex') };
     },
   };
 }
@@ -83,13 +82,16 @@ function sample(sum: Hash, bytes: Uint8Array, position: number): void {
   sum.update(Uint8Array.from(seen));
 }
 
-/** So many words as a job makes them, each batch seen in order. */
+/**
+ * So many words as a job makes them, each batch seen in order. Counted from the first batch on: until then it is memory that
+ * is page-locked, which a job does once.
+ */
 async function make(
   device: Device,
   setting: WordSetting,
   words: bigint,
   see: (bytes: Uint8Array, start: bigint) => void,
-): Promise<void> {
+): Promise<{ readonly work: number; readonly seconds: number }> {
   plan ??= new Plan(mask, 'canonical', SEPARATOR);
   const engine = new Engine([device]);
   try {
@@ -99,10 +101,15 @@ async function make(
       source: () => new MemorySource(between(0n, words)),
       row: (index, bytes) => ({ index, bytes }),
     });
+    let [work, begun, first] = [0, 0, 0];
     for await (const batch of made) {
+      begun ||= performance.now();
+      first ||= batch.bytes.length;
+      work += batch.bytes.length;
       see(batch.bytes, batch.start);
       batch.release();
     }
+    return { work: work - first, seconds: (performance.now() - begun) / 1000 };
   } finally {
     await engine.close();
   }
@@ -114,10 +121,8 @@ const windows = new WeakMap<Device, Promise<number>>();
 function windowOf(device: Device): Promise<number> {
   const measured = async (): Promise<number> => {
     for (let bytes = 1 << 20; ; bytes *= 4) {
-      const start = performance.now();
-      await make(device, {}, BigInt(Math.ceil(bytes / stride)), () => undefined);
-      const seconds = (performance.now() - start) / 1000;
-      if (seconds >= RUN_SECONDS / 4) return Math.ceil((bytes * RUN_SECONDS) / seconds);
+      const { work, seconds } = await make(device, {}, BigInt(Math.ceil(bytes / stride)), () => undefined);
+      if (seconds >= RUN_SECONDS / 4) return Math.ceil((work * RUN_SECONDS) / seconds);
     }
   };
   const known = windows.get(device) ?? measured();
