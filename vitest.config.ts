@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { basename } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { scratchHome } from './scripts/setup.mjs';
@@ -5,39 +7,63 @@ import { softwareVulkan } from './scripts/vulkan.mjs';
 
 const long = process.env.MILLRACE_LONG === '1';
 
-/** What takes longest comes first: begun last, it would run alone while the other worker has nothing to do. */
+/** What takes longest comes first: begun last, it would run alone while the other workers have nothing to do. */
 const slow = [
-  ...['conformance', 'block-files', 'block-devices', 'jobs', 'browser', 'gpu-text', 'uhash', 'run', 'words-cli', 'cli'],
-  ...['crash', 'conventions', 'terminal', 'store-faults', 'fuzz', 'gaps', 'encode-devices', 'teardown', 'uhash-cli'],
-];
+  'conformance uhash uhash-cli gaps block-files encode-devices jobs conventions run command block-devices words-cli',
+  'gpu-text terminal cli store-faults jobs-commands gaps-cli teardown tune crash salvage browser readme montgomery fuzz',
+  'network-gaps-pool words-c package native-bodies aes words-library engine network-cli batches encode-handover device',
+].flatMap((names) => names.split(' '));
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const rank = ({ moduleId }: TestSpecification): number => {
-      const at = slow.findIndex((name) => moduleId.endsWith(`/test/${name}.test.ts`));
+      const at = slow.indexOf(basename(moduleId, '.test.ts'));
       return at < 0 ? slow.length : at;
     };
     return (await super.sort(files)).sort((a, b) => rank(a) - rank(b));
   }
 }
 
+/**
+ * Files that share a process, since one of its own costs each a third of a second: by their text they touch neither that
+ * process nor a file, a thread or a device.
+ */
+const light = readdirSync('src', { recursive: true, encoding: 'utf8' })
+  .filter((name) => /^(bench|engine|kernel|network|workload)\/.*\.test\.ts$/.test(name))
+  .map((name) => `src/${name}`)
+  .filter(
+    (name) => !/process\.|'node:(?!crypto)|openDevice|kernelRunners|new Engine|\bvi\./.test(readFileSync(name, 'utf8')),
+  );
+
 export default defineConfig({
   test: {
     environment: 'node',
     // What a person has set or kept at home is not a test's to use, or to change.
     env: { ...softwareVulkan(), XDG_CONFIG_HOME: scratchHome, XDG_DATA_HOME: scratchHome },
-    include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
-    typecheck: {
-      enabled: true,
-      include: ['src/**/*.test-d.ts'],
-      // Errors outside the type tests are the type check's to report, which `npm test` runs before.
-      ignoreSourceErrors: true,
-    },
+    projects: [
+      { extends: true, test: { name: 'light', include: light, isolate: false } },
+      {
+        extends: true,
+        test: {
+          name: 'alone',
+          include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
+          exclude: light,
+          typecheck: {
+            enabled: true,
+            include: ['src/**/*.test-d.ts'],
+            // Errors outside the type tests are the type check's to report, which `npm test` runs before.
+            ignoreSourceErrors: true,
+          },
+        },
+      },
+    ],
     globalSetup: ['scripts/setup.mjs'],
     // Native code can end its process; in a fork that fails one file, in a thread it would end the whole run.
     pool: 'forks',
     sequence: { sequencer: LongestFirst },
-    maxWorkers: 2,
+    // One more than the two cores of the machine that this is made for: much of what tests do is to wait for a process, a
+    // terminal or a timer, and two workers leave a seventh of the time unused.
+    maxWorkers: 3,
     // Real processes, terminals and drivers on a busy machine: the last lines name what passed only then, to be mended.
     retry: 1,
     // Far above what anything takes on an idle machine: a busy one must not fail a test.

@@ -73,7 +73,7 @@ const tag = `run-${process.pid}-${Date.now()}`;
 
 /** Processes of these runs that are still there; the kernel takes a moment to end children of one that was killed. */
 export async function orphans(): Promise<string[]> {
-  for (let waited = 0; marked().length > 0 && waited < 40; waited++) await new Promise((go) => setTimeout(go, 50));
+  for (let waited = 0; marked().length > 0 && waited < 600; waited++) await new Promise((go) => setTimeout(go, 50));
   return marked();
 }
 

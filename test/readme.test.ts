@@ -1,23 +1,19 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, describe, expect, test } from 'vitest';
-import { listDevices } from '../src/device/registry.js';
-import { cleanEnvironment, millrace } from './command-line.js';
-import { commandsOf } from './readme/commands.js';
-import { examples, type Way } from './readme/examples.js';
+import { commandsOf, isNameOf, type Told } from './readme/commands.js';
+import { examples } from './readme/examples.js';
+import { follow, missingFrom, root } from './readme/follow.js';
 
-const root = fileURLToPath(new URL('..', import.meta.url));
 const isLong = process.env.MILLRACE_LONG === '1';
 const run = promisify(execFile);
 
 test('the kernel in the README runs as it stands, and its hits are some', async (context) => {
-  const { devices } = await listDevices();
-  if (!devices.some((device) => device.id === 'native')) return context.skip('no C compiler');
+  if (spawnSync('cc', ['--version']).status !== 0) return context.skip('no C compiler');
   const code = /<!-- run by test\/readme\.test\.ts -->\n```ts\n([\s\S]*?)```/.exec(
     readFileSync(join(root, 'README.md'), 'utf8'),
   )?.[1];
@@ -43,51 +39,46 @@ test('the kernel in the README runs as it stands, and its hits are some', async 
   }
 });
 
-describe('commands of README.md, of the workloads’ READMEs and of docs/benchmarks.md', () => {
+describe('commands of README.md, of the workloads’ READMEs and of what they lead to', () => {
   const readmes = readdirSync(join(root, 'src', 'workload'), { recursive: true, encoding: 'utf8' })
     .filter((name) => basename(name) === 'README.md')
     .map((name) => join('src', 'workload', name));
-  const files = ['README.md', 'docs/benchmarks.md', ...readmes];
+  const docs = ['benchmarks', 'command', 'engine', 'ledger', 'network', 'telemetry', 'tuning'];
+  const files = ['README.md', ...readmes, ...docs.map((name) => `docs/${name}.md`)];
   const told = files.flatMap((file) => commandsOf(file, readFileSync(join(root, file), 'utf8')));
+  const first = (command: string) => told.find((one) => one.command === command);
 
-  test('each is run by a test, and no test is for one that is gone', () => {
-    expect(told.filter(({ command }) => !(command in examples))).toEqual([]);
-    const commands = new Set(told.map(({ command }) => command));
-    expect(Object.keys(examples).filter((command) => !commands.has(command))).toEqual([]);
+  test('each is run by a test, or names one that is, and no test is for one that is gone', () => {
+    const names = Object.keys(examples);
+    const isRun = ({ command }: Told): boolean => names.some((one) => one === command || isNameOf(command, one));
+    expect(told.filter((one) => !isRun(one))).toEqual([]);
+    expect(names.filter((command) => !first(command))).toEqual([]);
   });
 
-  test('each that another test runs is there', () => {
-    for (const { by, short, long } of Object.values(examples)) {
-      expect(by ?? short ?? long).toBeDefined();
-      if (by) expect(readFileSync(join(root, by.file), 'utf8'), by.file).toContain(by.text);
+  test('each that another test runs has all its names and options in the code there', () => {
+    for (const [command, { by, short, long }] of Object.entries(examples)) {
+      expect(by ?? short ?? long, command).toBeDefined();
+      expect(missingFrom(examples[command] ?? {}, command), command).toEqual([]);
     }
+  });
+
+  test('a name or an option that the code of another test lacks is seen', () => {
+    const example = { by: { file: 'test/cli.test.ts', code: ["run(['doctor'], {"] } };
+    expect(missingFrom(example, 'millrace doctor --json')).toEqual(['--json']);
+    expect(missingFrom(example, 'millrace devices')).toEqual(['devices']);
+    const title = { by: { file: 'test/cli.test.ts', code: ['tells what works, and hides where it runs'] } };
+    expect(missingFrom(title, 'millrace works')).toEqual(['works']);
+    const gone = { by: { file: 'test/cli.test.ts', code: ["run(['no such thing'])"] } };
+    expect(missingFrom(gone, 'millrace doctor')).toEqual(["run(['no such thing'])"]);
   });
 
   const home = mkdtempSync(join(tmpdir(), 'millrace-readme-'));
   afterAll(() => rmSync(home, { recursive: true, force: true }));
-  const env = { MILLRACE_DATA_DIR: join(home, 'data') };
-  const tried = ({ args, given, check, status = 0 }: Way): void => {
-    const folder = mkdtempSync(join(home, 'at-'));
-    given?.(folder);
-    const ran = millrace(args, { cwd: folder, env });
-    expect(ran, args.join(' ')).toMatchObject({ status });
-    check(ran, folder);
-  };
-
   for (const [command, { short, long }] of Object.entries(examples)) {
-    if (short) test(command, () => tried(short));
-    if (long)
+    const one = first(command);
+    if (short && one) test(command, () => follow(one, short, home));
+    if (long && one)
       test(`${command}, as it stands`, (context) =>
-        isLong ? tried(long) : context.skip('takes longer: npm run test:long'));
+        isLong ? follow(one, long, home) : context.skip('takes longer: npm run test:long'));
   }
-
-  test('npm start', async (context) => {
-    if (!isLong) return context.skip('takes longer: npm run test:long');
-    const env = { ...cleanEnvironment(), MILLRACE_DATA_DIR: join(home, 'data') };
-    const { stdout } = await run('npm', ['start', '--', '--device', 'wasm'], { cwd: root, env });
-    for (const workload of ['block', 'words', 'uhash', 'encode', 'gaps'])
-      expect(stdout).toMatch(new RegExp(`^ *${workload} .*/s`, 'm'));
-    expect(stdout).toContain('nonce 2,083,236,893');
-    expect(stdout).toContain('./millrace bench --peers');
-  });
 });

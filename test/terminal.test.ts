@@ -51,7 +51,7 @@ describe('the status screen', () => {
   it('fits 40 columns: nothing is left out, nothing wraps, and a resize leaves no traces', async () => {
     const terminal = start([], { ...running, columns: 120, rows: 40 });
     await terminal.until(/fed [\d.]+ %/);
-    terminal.resize(40, 40);
+    await terminal.resize(40, 40);
     await terminal.until(/^keys: s p r q$|^\[s\]tatus \[p\]ause \[r\]esume \[q\]uit$/m);
     // A picture, all of it drawn at the new width.
     const before = terminal.text.length;

@@ -7,10 +7,12 @@ import { Exit } from '../console/exit.js';
 import { options } from '../console/options.js';
 import { endOnClosedPipe, openOutput } from '../console/output.js';
 import { keepSecretsOf } from '../console/redact.js';
+import { endWithCommand } from '../device/leave.js';
 import { routed } from './bench/route.js';
 import { program } from './program.js';
 
 endOnClosedPipe();
+endWithCommand();
 loadProgramWith(program);
 await main(process.argv);
 

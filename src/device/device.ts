@@ -31,6 +31,11 @@ export interface Device {
   telemetry?(): Promise<DeviceTelemetry>;
   /** Frees everything. Work in flight is abandoned: its completions reject with `device-closed`. */
   close(): Promise<void>;
+  /**
+   * Instead of `close`, where the process is about to end and that frees everything sooner. The device is closed for
+   * whoever asks it; what the driver holds stays until the process is gone.
+   */
+  leave?(): Promise<void>;
 }
 
 export interface DeviceInfo {

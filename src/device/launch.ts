@@ -170,10 +170,10 @@ export function checkLaunch<B extends HeldBuffer>(device: Device, launch: Launch
   const base = launch.base ?? 0n;
   checkChunk(program, launch.chunk ?? {});
   const buffers = checkBindings<B>(device, program, launch);
-  const ring = checkRing<B>(device, program, launch.ring, buffers);
-  const counted = checkCount<B>(device, program, launch.count);
-  checkBase(program, base, counted.count);
-  return { base, ...counted, buffers, ...ring };
+  const { ring, ringCapacity } = checkRing<B>(device, program, launch.ring, buffers);
+  const { count, countFrom } = checkCount<B>(device, program, launch.count);
+  checkBase(program, base, count);
+  return { base, count, countFrom, buffers, ring, ringCapacity };
 }
 
 /** A range for a resident grid of the program, with what was left out. */

@@ -91,17 +91,19 @@ export class Account {
       this.#leased = this.#leased.add(range);
       this.#coverage = extend(this.#coverage, range, endOf(range));
     }
-    if (source.isExhausted) this.#coverage = extend(this.#coverage, NOTHING, undefined);
+    if (source.isExhausted && this.#coverage.horizon !== undefined) {
+      this.#coverage = extend(this.#coverage, NOTHING, undefined);
+    }
   }
 
   /** The lowest indices that nobody has, of all or of a part. */
   take(device: string, most: number, within?: Range): Flight | undefined {
-    return this.#taken(take(this.#coverage, { id: chunkId(), device, most, ...(within && { within }) }));
+    return this.#taken(take(this.#coverage, { id: chunkId(), device, most, within }));
   }
 
   /** Indices that a chunk in flight has, for another device. */
   double(device: string, most: number, id: number): Flight | undefined {
-    return this.#taken(duplicate(this.#coverage, { id: chunkId(), device, most }, id));
+    return this.#taken(duplicate(this.#coverage, { id: chunkId(), device, most, within: undefined }, id));
   }
 
   /** How many indices of a chunk in flight no other device has. */

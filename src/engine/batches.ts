@@ -7,7 +7,7 @@ import { Outbox } from './outbox.js';
 import type { Progress } from './run.js';
 import type { ChunkSource } from './source.js';
 import { type Piece, rangeOf } from './space.js';
-import { checkAll, type Verifier, type Verify } from './verify.js';
+import { checkAll, type Refused, type Verifier, type Verify } from './verify.js';
 import type { Where } from './where.js';
 
 /** Consecutive rows of an output, in the device's own host memory. */
@@ -107,16 +107,19 @@ class OrderedBatches<Row> implements Batches {
     };
   }
 
-  async #verify(verifier: Verifier<Row>, piece: Piece, bytes: Uint8Array): Promise<Finding> {
+  #verify(verifier: Verifier<Row>, piece: Piece, bytes: Uint8Array): Finding | Promise<Finding> {
     const { options, row } = this.#job;
     if (verifier.isNone) return { checked: 0 };
     const { rowBytes, samples = SAMPLES } = options;
     const numbers = sampled(piece, typeof samples === 'number' ? samples : samples());
     const rows = numbers.map((at) => row(piece.start + BigInt(at), bytes.subarray(at * rowBytes, (at + 1) * rowBytes)));
-    const refused = await checkAll(verifier, rows);
-    if (refused === undefined) return { checked: rows.length };
-    const index = piece.start + BigInt(numbers[rows.indexOf(refused.given)] ?? 0);
-    return { checked: rows.length, wrong: `its row ${index} is wrong, ${refused.why ?? 'the check says'}` };
+    const finding = (refused: Refused<Row> | undefined): Finding => {
+      if (refused === undefined) return { checked: rows.length };
+      const index = piece.start + BigInt(numbers[rows.indexOf(refused.given)] ?? 0);
+      return { checked: rows.length, wrong: `its row ${index} is wrong, ${refused.why ?? 'the check says'}` };
+    };
+    const refused = checkAll(verifier, rows);
+    return refused instanceof Promise ? refused.then(finding) : finding(refused);
   }
 
   #credit({ piece, result, release }: Credit<Uint8Array>): void {

@@ -55,7 +55,8 @@ export const WEBGPU_LONGEST_MS = 20;
 export const COMPLETIONS = 4;
 
 export function chunkRules(shape: ChunkShape, aim: Aim, longestMs: number = LONGEST_MS): ChunkRules {
-  return { ...shape, aimMs: Math.min(AIM_MS[aim], longestMs), longestMs };
+  const { stride, granularity, least, most, batch } = shape;
+  return { stride, granularity, least, most, batch, aimMs: Math.min(AIM_MS[aim], longestMs), longestMs };
 }
 
 /** Why a chunk has its size, for telemetry. */
@@ -78,31 +79,44 @@ export function firstChunk(rules: ChunkRules, active: number): ChunkState {
 
 /** A chunk of the present size is on its way: the next one of this size merely holds it. */
 export function issued(state: ChunkState): ChunkState {
-  return state.policy === 'init' || state.policy === 'hold' ? state : { ...state, policy: 'hold' };
+  return state.policy === 'init' || state.policy === 'hold' ? state : holding(state, state.short);
 }
 
 /** A chunk of `count` items has taken `ms` on the device. */
 export function completed(rules: ChunkRules, state: ChunkState, count: number, ms: number, active: number): ChunkState {
   const aimMs = aimFor(rules, active);
-  const known: ChunkState = state.policy === 'init' ? { ...state, policy: 'hold' } : state;
   const isFull = count >= state.size;
   const paced = fitted(rules, (count * aimMs) / ms);
   // Half a chunk or less says little of the pace: fixed costs weigh more in it.
   if (2 * count >= state.size && (ms > 2 * aimMs || ms > rules.longestMs) && paced < state.size) {
-    return { ...known, size: paced, policy: 'shrink', short: 0 };
+    return { size: paced, policy: 'shrink', initial: state.initial, short: 0 };
   }
-  if (!(ms < aimMs / 2)) return { ...known, short: 0 };
+  if (!(ms < aimMs / 2)) return known(state, 0);
   const short = state.short + (isFull ? 1 : 0);
   const cap = rules.capFactor === undefined ? rules.most : rules.capFactor * state.initial;
   const doubled = fitted(rules, Math.min(2 * state.size, cap));
-  if (short < COMPLETIONS || doubled <= state.size) return { ...known, short: Math.min(short, COMPLETIONS) };
-  return { ...known, size: doubled, policy: 'double', short: 0 };
+  if (short < COMPLETIONS || doubled <= state.size) return known(state, Math.min(short, COMPLETIONS));
+  return { size: doubled, policy: 'double', initial: state.initial, short: 0 };
 }
+
+/** Something of this size has been seen: the size is no longer a guess. Mostly nothing changes, and nothing is made. */
+function known(state: ChunkState, short: number): ChunkState {
+  if (state.policy === 'init') return holding(state, short);
+  if (state.short === short) return state;
+  return { size: state.size, policy: state.policy, initial: state.initial, short };
+}
+
+const holding = ({ size, initial }: ChunkState, short: number): ChunkState => ({
+  size,
+  policy: 'hold',
+  initial,
+  short,
+});
 
 /** C5: another job has waited too long. */
 export function crowded(rules: ChunkRules, state: ChunkState): ChunkState {
   const size = Math.min(state.size, fitted(rules, state.size / 2));
-  return { ...state, size, policy: size < state.size ? 'shrink' : state.policy, short: 0 };
+  return { size, policy: size < state.size ? 'shrink' : state.policy, initial: state.initial, short: 0 };
 }
 
 /** How long a chunk should take while so many jobs take turns. */

@@ -13,7 +13,8 @@ export interface Work {
 }
 
 /** A chunk on its way through a device. */
-export interface Chunk extends Work {
+export interface Chunk extends Omit<Work, 'canary'> {
+  readonly canary: Canary<unknown> | undefined;
   readonly lane: Lane;
   /** Its buffers, which are the job's. */
   readonly slot: LaneSlot;

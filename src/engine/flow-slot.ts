@@ -92,16 +92,13 @@ class DeviceSlot<Result, Name extends string> implements FlowSlot<Result> {
   #launch(step: Extract<Step<Name>, { do: 'launch' }>, values: number): void {
     const { jobs, programs } = this.#flow;
     const job = jobs[values]?.[step.kernel] ?? this.#refuse('kernel', step.kernel, Object.keys(programs));
-    const { base, chunk, count, ring, buffers = {} } = step;
-    const bindings = job.program.bindings.map(({ name }) => [name, this.#buffer(buffers[name] ?? name)] as const);
-    this.#stream.launch({
-      job,
-      count: typeof count === 'number' ? count : { ...count, buffer: this.#buffer(count.buffer) },
-      buffers: Object.fromEntries(bindings),
-      ...(base !== undefined && { base }),
-      ...(chunk && { chunk }),
-      ...(ring !== undefined && { ring: this.#buffer(ring) }),
-    });
+    const { base = 0n, chunk = {}, ring, buffers: named = {} } = step;
+    const buffers: Record<string, DeviceBuffer> = {};
+    for (const { name } of job.program.bindings) buffers[name] = this.#buffer(named[name] ?? name);
+    const count =
+      typeof step.count === 'number' ? step.count : { ...step.count, buffer: this.#buffer(step.count.buffer) };
+    if (ring === undefined) this.#stream.launch({ job, base, chunk, count, buffers });
+    else this.#stream.launch({ job, base, chunk, count, buffers, ring: this.#buffer(ring) });
   }
 
   #buffer(name: string): DeviceBuffer {

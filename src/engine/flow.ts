@@ -21,7 +21,8 @@ import { MOST_ITEMS, type Piece } from './space.js';
  */
 export interface Flow<Result> {
   readonly name: string;
-  open(device: Device, options?: FlowOptions): Promise<OpenFlow<Result>>;
+  /** At once where it is open there already. */
+  open(device: Device, options?: FlowOptions): OpenFlow<Result> | Promise<OpenFlow<Result>>;
 }
 
 export interface FlowOptions {
@@ -39,8 +40,8 @@ export interface OpenFlow<Result> {
   readonly lanes?: number | undefined;
   /** Of its first kernel, where the device knows it: see `DeviceProgram.occupancy`. */
   readonly occupancy?: number | undefined;
-  /** One chunk's place on a stream, with buffers of its own. */
-  slot(stream: Stream): Promise<FlowSlot<Result>>;
+  /** One chunk's place on a stream, with buffers of its own; at once where it has been made before. */
+  slot(stream: Stream): FlowSlot<Result> | Promise<FlowSlot<Result>>;
   close(): void;
 }
 

@@ -29,15 +29,11 @@ export function blame(health: Health, trouble: Trouble): Health {
 
 /** A chunk is complete; `checked` of its results were recomputed and right. */
 export function praise(health: Health, checked: number): Health {
-  const right = health.wrong === 0 ? 0 : health.right + checked;
-  const forgiven = Math.min(health.wrong, Math.floor(right / RIGHT_PER_WRONG));
-  return {
-    ...health,
-    wrong: health.wrong - forgiven,
-    right: right - forgiven * RIGHT_PER_WRONG,
-    failed: 0,
-    stalled: 0,
-  };
+  const { wrong, missed, failed, stalled } = health;
+  const right = wrong === 0 ? 0 : health.right + checked;
+  if (right === health.right && failed === 0 && stalled === 0) return health;
+  const forgiven = Math.min(wrong, Math.floor(right / RIGHT_PER_WRONG));
+  return { wrong: wrong - forgiven, right: right - forgiven * RIGHT_PER_WRONG, missed, failed: 0, stalled: 0 };
 }
 
 /** Why the device must not be used any longer; undefined while it may. */

@@ -45,9 +45,10 @@ export function gather<T extends Indexed>(
     .sort(byIndex);
   if (news.length === 0) return { harvest, end: undefined };
   const all = merge(harvest.held, news);
-  if (harvest.mode !== 'first') return { harvest: { ...harvest, held: all }, end: undefined };
+  const { mode, isOver } = harvest;
+  if (mode !== 'first') return { harvest: { mode, held: all, isOver }, end: undefined };
   const held = all.slice(0, 1);
-  return { harvest: { ...harvest, held }, end: held[0]?.index };
+  return { harvest: { mode, held, isOver }, end: held[0]?.index };
 }
 
 export interface Delivered<T extends Indexed> {
@@ -61,11 +62,11 @@ export function deliver<T extends Indexed>(harvest: Harvest<T>, frontier: bigint
   if (harvest.isOver) return { harvest, hits: [] };
   const isDone = frontier === undefined;
   if (mode === 'any' && held.length > 0) {
-    return { harvest: { ...harvest, held: [], isOver: true }, hits: held.slice(0, 1) };
+    return { harvest: { mode, held: [], isOver: true }, hits: held.slice(0, 1) };
   }
   const told = isDone || mode === 'arrival' ? held.length : countBelow(held, frontier);
   const isOver = isDone || (mode === 'first' && told > 0);
-  return { harvest: { ...harvest, held: held.slice(told), isOver }, hits: held.slice(0, told) };
+  return { harvest: { mode, held: held.slice(told), isOver }, hits: held.slice(0, told) };
 }
 
 /**

@@ -44,7 +44,7 @@ export class Iteration<T, Checked, Result> implements AsyncIterable<T> {
     if (this.#isStarted) throw usedTwice(name);
     this.#isStarted = true;
     signal?.throwIfAborted();
-    const { engine, close } = await openEngine(where);
+    const { engine, close } = where.engine ? { engine: where.engine, close: undefined } : await openEngine(where);
     let verifier: Verifier<Checked> | undefined;
     try {
       verifier = openVerifier(verify);
@@ -64,7 +64,7 @@ export class Iteration<T, Checked, Result> implements AsyncIterable<T> {
       }
     } finally {
       verifier?.close();
-      await close();
+      await close?.();
     }
   }
 }

@@ -22,8 +22,8 @@ export interface Job<Result> {
   readonly canaries?: readonly Canary<Result>[];
   /** Hits that a ring holds, and how many there are in a result: chunks are sized so that rings seldom overflow. */
   readonly hits?: { readonly room: number; count(result: Result): number };
-  /** Checks a complete chunk's result by independent code. Rejects when that is impossible: then the job fails. */
-  verify(piece: Piece, result: Result): Promise<Finding>;
+  /** Checks a complete chunk's result by independent code. Throws when that is impossible: then the job fails. */
+  verify(piece: Piece, result: Result): Finding | Promise<Finding>;
   /** A result that was found right; it may not count yet. Nothing more is done with it until this has resolved. */
   verified?(piece: Piece, result: Result): void | Promise<void>;
   /** The part of a piece's result that lies in a part of the piece. */

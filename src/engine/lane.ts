@@ -89,14 +89,17 @@ export class Lane {
     const { device, streams, options } = this.pipeline;
     const { flow: maker, aim = 'batch' } = this.run.job;
     const { isPersistent: persistent, slotsPerStream } = options;
-    const flow = await maker.open(device, { persistent, slots: streams.length * slotsPerStream });
+    const opening = maker.open(device, { persistent, slots: streams.length * slotsPerStream });
+    // What is there already is not waited for: turns of the event loop before the first chunk are time of an idle device.
+    const flow = opening instanceof Promise ? await opening : opening;
     this.#flow = flow;
     const longest = device.info.kind === 'webgpu' ? WEBGPU_LONGEST_MS : LONGEST_MS;
     this.#rules = chunkRules(flow.shape, aim, longest);
     try {
       for (let place = 0; place < slotsPerStream && !this.#closed; place++) {
         for (const [stream, queue] of streams.entries()) {
-          this.#free.push({ slot: await flow.slot(queue), stream, place });
+          const made = flow.slot(queue);
+          this.#free.push({ slot: made instanceof Promise ? await made : made, stream, place });
         }
       }
     } catch (error) {

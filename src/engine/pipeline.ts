@@ -49,6 +49,10 @@ export class Pipeline {
   #rotation: Rotation = [];
   #lastEndedNs = 0n;
   #isAwake = false;
+  readonly #refill = (): void => {
+    this.#isAwake = false;
+    this.#fill();
+  };
   #onIdle: () => void = () => undefined;
 
   constructor(device: Device, options: PipelineOptions) {
@@ -104,10 +108,7 @@ export class Pipeline {
   wake(): void {
     if (this.#isAwake) return;
     this.#isAwake = true;
-    queueMicrotask(() => {
-      this.#isAwake = false;
-      this.#fill();
-    });
+    void SOON.then(this.#refill);
   }
 
   /** Stops what nobody needs. A stream is cancelled when its oldest chunk is such; others behind it run again. */
@@ -215,9 +216,10 @@ export class Pipeline {
   /** Fills every slot that is free, jobs by turns. */
   #fill(): void {
     const full = new Set<number>();
-    while (this.conduct.fault === undefined && !this.isStalled && !this.fed.isPaused) {
-      const free = this.#slots.free.filter(({ stream }) => !full.has(stream));
-      const taken = takeSlot({ ...this.#slots, free });
+    while (this.#isWanted && this.conduct.fault === undefined && !this.isStalled && !this.fed.isPaused) {
+      const { streams, perStream, turn, free: all } = this.#slots;
+      const free = full.size === 0 ? all : all.filter(({ stream }) => !full.has(stream));
+      const taken = takeSlot({ streams, perStream, turn, free });
       if (taken === undefined) return;
       const { stream, place } = taken.slot;
       const served = serve(
@@ -238,11 +240,17 @@ export class Pipeline {
       }
       const rounds = roundsOf(this.#rotation, lane.run.id);
       this.#rotation = served.rotation;
-      const others = this.#slots.free.filter((slot) => slot.stream !== stream || slot.place !== place);
-      this.#slots = { ...this.#slots, turn: taken.slots.turn, free: others };
+      const others = all.filter((slot) => slot.stream !== stream || slot.place !== place);
+      this.#slots = { streams, perStream, turn: taken.slots.turn, free: others };
       if (served.crowded) for (const other of this.#lanes.values()) if (other !== lane) other.crowd();
       this.#submit(lane, work, taken.slot, rounds);
     }
+  }
+
+  /** Whether any job has something for the device; mostly one asks after the last chunk has been taken. */
+  get #isWanted(): boolean {
+    for (const lane of this.#lanes.values()) if (lane.wants) return true;
+    return false;
   }
 
   /** The device has room, and jobs that want it have no slot left: their results are still being looked at. */
@@ -282,9 +290,10 @@ export class Pipeline {
     const record = this.options.recorder.isOn ? this.#record(lane, work, place, waitRounds) : undefined;
     const slot = lane.takeSlot(place.stream);
     if (slot === undefined) throw new TypeError('a lane was served that has no slot');
-    const chunk: Chunk = { ...work, lane, slot, place, record, isCancelled: false, isLost: false };
+    const { id, piece, canary } = work;
+    const chunk: Chunk = { id, piece, canary, lane, slot, place, record, isCancelled: false, isLost: false };
     this.fed.begin();
-    lane.issued(work.piece.count);
+    lane.issued(piece.count);
     lane.run.submitted(chunk);
     this.#flying[place.stream]?.push(chunk);
     const failed = (error: unknown): void => {
@@ -296,7 +305,7 @@ export class Pipeline {
     };
     let completion: Completion;
     try {
-      completion = slot.slot.submit(work.piece, work.canary?.values);
+      completion = slot.slot.submit(piece, canary?.values);
     } catch (error) {
       failed(error);
       return;
@@ -397,6 +406,9 @@ export class Pipeline {
     this.wake();
   }
 }
+
+/** What is to be done after the present turn: `queueMicrotask` makes an object for each call, which takes 1 µs. */
+const SOON = Promise.resolve();
 
 /** How long a device that is silent is waited for at the end. */
 const GRACE_MS = 500;

@@ -38,7 +38,7 @@ const LEAST_MS = 0.5;
 export function measure(before: Throughput, items: number, ms: number): Throughput {
   if (!(items > 0) || !(ms >= 0)) return before;
   const all = { items: before.items + items, ms: before.ms + ms };
-  if (all.ms < LEAST_MS) return { ...before, ...all };
+  if (all.ms < LEAST_MS) return { perMs: before.perMs, items: all.items, ms: all.ms };
   return { perMs: observe(before.perMs, all.items / all.ms), items: 0, ms: 0 };
 }
 
@@ -117,7 +117,8 @@ export const startBusy = (nowNs: bigint): Busy => ({
 
 export function busyFrom(busy: Busy, startedNs: bigint, endedNs: bigint): Busy {
   const recent = busy.recent.add(between(greatest(startedNs, busy.settledNs), endedNs));
-  return settled({ ...busy, recent }, endedNs);
+  const { startedNs: since, settledNs, settledBusyNs, settledExcusedNs, excused } = busy;
+  return settled({ startedNs: since, settledNs, settledBusyNs, settledExcusedNs, recent, excused }, endedNs);
 }
 
 /** The device was not meant to have work: what it did not do then is not held against it. */

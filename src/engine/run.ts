@@ -47,6 +47,7 @@ export class Run {
   #ending: Ending | undefined;
   #late: ReturnType<typeof setTimeout> | undefined;
   #isLate = false;
+  #isOver = false;
   #onEnd: (ending: Ending) => void = () => undefined;
   #onOver: () => void = () => undefined;
 
@@ -287,7 +288,8 @@ export class Run {
     const { chunk, result, release } = held;
     const { id, piece, lane } = chunk;
     if (job.hits) this.#handout.found(job.hits.count(result), piece.count);
-    const { checked, wrong } = await job.verify(piece, result);
+    const found = job.verify(piece, result);
+    const { checked, wrong } = found instanceof Promise ? await found : found;
     lane.pipeline.checked(chunk);
     if (this.#lanes.has(lane) && !this.#ending && wrong === undefined) {
       lane.pipeline.conduct.praise(checked);
@@ -383,6 +385,7 @@ export class Run {
     const isFlying = !this.#isLate && [...this.#chunks.values()].some(({ isLost }) => !isLost);
     if (this.#ending === undefined || isFlying || this.#opening > 0 || this.#account.isStoring) return;
     clearTimeout(this.#late);
+    this.#isOver = true;
     this.#account.close();
     this.#onOver();
   }
@@ -391,17 +394,18 @@ export class Run {
     if (this.#ending) return;
     this.#ending = ending;
     this.#onEnd(ending);
-    // A device that does not even say that it has stopped is not waited for.
-    this.#late = setTimeout(() => {
-      this.#isLate = true;
-      this.#settle();
-    }, LATE_MS);
     for (const lane of this.#lanes) {
       this.#distrust(lane);
       lane.pipeline.leave(lane);
       lane.close();
     }
     this.#settle();
+    if (this.#isOver) return;
+    // A device that does not even say that it has stopped is not waited for.
+    this.#late = setTimeout(() => {
+      this.#isLate = true;
+      this.#settle();
+    }, LATE_MS);
   }
 }
 

@@ -36,15 +36,18 @@ export function takeSlot(slots: Slots): { readonly slot: Slot; readonly slots: S
   for (let step = 0; step < streams; step++) {
     const stream = (turn + step) % streams;
     const slot = free.find((candidate) => candidate.stream === stream);
-    if (slot) return { slot, slots: { ...slots, turn: turn + step + 1, free: free.filter((other) => other !== slot) } };
+    if (slot === undefined) continue;
+    const rest = free.filter((other) => other !== slot);
+    return { slot, slots: { streams, perStream: slots.perStream, turn: turn + step + 1, free: rest } };
   }
   return undefined;
 }
 
 /** The slot's results have been read: it can take another chunk, after those that became free before it. */
 export function freeSlot(slots: Slots, { stream, place }: Slot): Slots {
-  if (slots.free.some((slot) => slot.stream === stream && slot.place === place)) return slots;
-  return { ...slots, free: [...slots.free, { stream, place }] };
+  const { streams, perStream, turn, free } = slots;
+  if (free.some((slot) => slot.stream === stream && slot.place === place)) return slots;
+  return { streams, perStream, turn, free: [...free, { stream, place }] };
 }
 
 /**

@@ -40,21 +40,47 @@ export interface Refused<Given> {
   readonly why: string | undefined;
 }
 
-/** The first of them that the check refuses. Checks that are done at once let the event loop have its turns. */
-export async function checkAll<Given>(
+/**
+ * The first of them that the check refuses: at once where the check is done at once and soon. Where it is not, the event
+ * loop has its turns in between.
+ */
+export function checkAll<Given>(
   verifier: Verifier<Given>,
   all: readonly Given[],
-): Promise<Refused<Given> | undefined> {
+): Refused<Given> | undefined | Promise<Refused<Given> | undefined> {
   if (verifier.isNone) return undefined;
-  const later: (Opinion | Promise<Opinion>)[] = [];
-  let turn = performance.now();
-  for (const given of all) {
-    later.push(verifier.check(given));
-    if (performance.now() - turn < TURN_MS) continue;
+  const opinions: (Opinion | Promise<Opinion>)[] = [];
+  askInTurn(verifier, all, opinions);
+  const isSaid = opinions.length === all.length && opinions.every((opinion) => typeof opinion !== 'object');
+  return isSaid ? refusedOf(all, opinions as Opinion[]) : checkRest(verifier, all, opinions);
+}
+
+async function checkRest<Given>(
+  verifier: Verifier<Given>,
+  all: readonly Given[],
+  opinions: (Opinion | Promise<Opinion>)[],
+): Promise<Refused<Given> | undefined> {
+  while (opinions.length < all.length) {
     await new Promise((resolve) => setTimeout(resolve, 0));
-    turn = performance.now();
+    askInTurn(verifier, all, opinions);
   }
-  const opinions = await Promise.all(later);
+  return refusedOf(all, await Promise.all(opinions));
+}
+
+/** Asks for the next opinions, for so long as one turn of the event loop may take. */
+function askInTurn<Given>(
+  verifier: Verifier<Given>,
+  all: readonly Given[],
+  opinions: (Opinion | Promise<Opinion>)[],
+): void {
+  const begun = performance.now();
+  while (opinions.length < all.length) {
+    opinions.push(verifier.check(all[opinions.length] as Given));
+    if (performance.now() - begun >= TURN_MS) return;
+  }
+}
+
+function refusedOf<Given>(all: readonly Given[], opinions: readonly Opinion[]): Refused<Given> | undefined {
   const at = opinions.findIndex((opinion) => opinion !== true);
   const given = all[at];
   const why = opinions[at];

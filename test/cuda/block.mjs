@@ -1,6 +1,7 @@
 // The block miner on a GPU: every published file in every pipeline mode, the course's cases timed through the command,
 // a header without a solution, and what versions that share a message schedule gain.
 //   npm run build && node test/cuda/block.mjs [--device cuda,opencl,webgpu] [--parts files,cases,none,versions] [--runs 5]
+//     [--pipeline sync,poll,callback,persistent] [--cases course/case03,synthetic/easy02]
 // Every nonce is checked by node:crypto, every file byte by byte. The table is the last thing on stdout.
 import { execFile } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
@@ -26,6 +27,8 @@ const { values } = parseArgs({
     device: { type: 'string', default: 'cuda,opencl,webgpu' },
     parts: { type: 'string', default: 'files,cases,none,versions' },
     runs: { type: 'string', default: '5' },
+    pipeline: { type: 'string', default: 'sync,poll,callback,persistent' },
+    cases: { type: 'string', default: 'course/case00,course/case01,course/case02,course/case03,synthetic/easy02' },
     // for a try where there is no GPU: files that need more nonces are left out, spaces are so small
     most: { type: 'string', default: '1e12' },
   },
@@ -35,7 +38,9 @@ const runs = Number(values.runs);
 const most = Number(values.most);
 const data = fileURLToPath(new URL('../data/block/', import.meta.url));
 const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
-const pipelines = /** @type {const} */ (['sync', 'poll', 'callback', 'persistent']);
+const pipelines = /** @type {const} */ (['sync', 'poll', 'callback', 'persistent']).filter((one) =>
+  values.pipeline.split(',').includes(one),
+);
 
 /** @typedef {import('../../dist/device/device.js').Device} Device */
 /** @type {string[][]} */
@@ -138,8 +143,7 @@ async function allFiles(name, pipeline) {
  */
 async function cases(name) {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-cases-'));
-  const wanted = ['course/case00', 'course/case01', 'course/case02', 'course/case03', 'synthetic/easy02'];
-  for (const file of wanted.filter((one) => files.includes(one))) {
+  for (const file of values.cases.split(',').filter((one) => files.includes(one))) {
     for (const pipeline of name === 'cuda' ? pipelines : /** @type {const} */ (['poll'])) {
       const out = join(folder, 'out');
       const words = [

@@ -71,7 +71,11 @@ describe.skipIf(missing !== undefined)(`the CUDA device on the fake${missing ? `
   test('lives in one thread that is not this one, and logs its handles', async () => {
     const lines: string[] = [];
     const device = await open({ log: (line) => void lines.push(line), streams: 2 });
-    expect(device.info).toMatchObject({ id: 'cuda:0', versions: { driver: '580.95.05', cuda: '13.0', nvrtc: '13.0' } });
+    expect(device.info).toMatchObject({
+      id: 'cuda:0',
+      versions: { driver: '580.95.05', cuda: '13.0', nvrtc: '13.0' },
+      details: { link: 'PCIe 3 × 16, at most 5 × 16' },
+    });
     expect(await device.sensors?.()).toMatchObject({ temperatureC: 61 });
     const streams = [device.stream(), device.stream()];
     expect(() => device.stream()).toThrow(/streams/);
@@ -142,7 +146,7 @@ describe.skipIf(missing !== undefined)(`the CUDA device on the fake${missing ? `
     stream.fill(buffer, 1);
     await stream.mark().done;
     await device.close();
-    expect(named('cuMemHostUnregister').length).toBe(4); // this, epochs, cells, staging
+    expect(named('cuMemHostUnregister').length).toBe(3); // this, epochs and cells, staging
   });
 
   test('hands out memory that is not page-locked where the driver refuses', async () => {
@@ -186,6 +190,18 @@ describe.skipIf(missing !== undefined)(`the CUDA device on the fake${missing ? `
       await expect(mark.done).rejects.toMatchObject({ code: 'device-closed' });
       expect(fake.calls().at(-1)?.name).toBe('cuDevicePrimaryCtxRelease');
     });
+  });
+
+  test('is closed, not left, where something still runs', async () => {
+    const device = await open();
+    const program = await compileEmpty(device, 'endless-leave');
+    const [stream, y] = [device.stream(), await device.alloc(64)];
+    fake.set('endless', 1);
+    stream.launch({ job: program.bind({ by: 1 }), count: 16, buffers: { y } });
+    const mark = stream.mark();
+    await device.leave?.();
+    await expect(mark.done).rejects.toMatchObject({ code: 'device-closed' });
+    expect(fake.calls().at(-1)?.name).toBe('cuDevicePrimaryCtxRelease');
   });
 
   describe('learns that work is done', () => {

@@ -32,7 +32,7 @@ export function hostOf(completion: DriverHost['completion'] = 'poll'): TestHost 
 const opened: CudaDriver[] = [];
 
 export function openDriver(host: DriverHost = hostOf(), own: object = {}): CudaDriver {
-  const driver = new CudaDriver({ ordinal: 0, nvrtc: '13.0', ...own }, host);
+  const driver = new CudaDriver({ ordinal: 0, ...own }, host);
   opened.push(driver);
   return driver;
 }

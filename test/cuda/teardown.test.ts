@@ -1,16 +1,17 @@
+import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, expect, test } from 'vitest';
 import { orphans, type Want, wrongEndings } from '../ending.js';
-import { buildFake, callsIn, type Fake } from './fake.js';
+import { buildFake, type Call, callsIn, type Fake } from './fake.js';
 
 /**
  * Processes with a CUDA device (the fake one) that end in every way there is, at a random moment: while the driver
  * starts, while a kernel compiles, with launches, transfers and callbacks in flight. The right exit code or signal, no
- * crash, no hang, nothing left behind; and those that close have freed everything. 24 of them, 240 in the long run.
+ * crash, no hang, nothing left behind; and those that close have freed everything. 27 of them, 270 in the long run.
  */
-const RUNS = process.env.MILLRACE_LONG === '1' ? 240 : 24;
+const RUNS = process.env.MILLRACE_LONG === '1' ? 270 : 27;
 const LIMIT_MS = 20_000;
 
 const ways: Readonly<Record<string, Want>> = {
@@ -22,6 +23,7 @@ const ways: Readonly<Record<string, Want>> = {
   natural: { code: 0 },
   SIGTERM: { signal: 'SIGTERM' },
   forgotten: { code: 0 },
+  left: { code: 0 },
 };
 
 const built = await buildFake({ code: false });
@@ -35,7 +37,7 @@ test(`${RUNS} processes end as they should`, { timeout: RUNS * 10_000 }, async (
   const names = Object.keys(ways);
   const runs = Array.from({ length: RUNS }, (_, i) => {
     const way = names[i % names.length]!;
-    const finite = way === 'natural' || way === 'forgotten';
+    const finite = way === 'natural' || way === 'forgotten' || way === 'left';
     // Opening takes about 200 ms, compiling 60.
     const delay = Math.floor(Math.random() * 500);
     const env = {
@@ -49,6 +51,56 @@ test(`${RUNS} processes end as they should`, { timeout: RUNS * 10_000 }, async (
   expect(await wrongEndings(runs, LIMIT_MS, misuse)).toEqual([]);
   expect(await orphans()).toEqual([]);
 });
+
+/** A command has one thing to do, and leaves its device to the end of its process, unless a profiler waits for that. */
+test('block solve ends at once, having said everything', { timeout: 60_000 }, async ({ skip }) => {
+  if (missing !== undefined) return skip(missing);
+  const both = await Promise.all([solve('alone', {}), solve('watched', { NODE_OPTIONS: '--no-warnings' })]);
+  for (const { code, done, written, count } of both) {
+    // The kernels of a fake without a compiler find nothing: the answer is no.
+    expect({ code, done, written }).toMatchObject({
+      code: 1,
+      done: { exit: 1, unsolved: 1 },
+      written: '1\n00000000\n',
+    });
+    // The words and cells of the device's thread, and one region for the rings of all slots.
+    expect(count('cuMemHostRegister')).toBe(2);
+    expect(count('cuDevicePrimaryCtxRetain')).toBe(1);
+    expect(count('MISUSE')).toBe(0);
+  }
+  const [alone, watched] = both;
+  expect([alone.count('cuMemHostUnregister'), alone.count('cuDevicePrimaryCtxRelease')]).toEqual([0, 0]);
+  expect([watched.count('cuMemHostUnregister'), watched.count('cuDevicePrimaryCtxRelease')]).toEqual([2, 1]);
+});
+
+interface Solved {
+  readonly code: number | null;
+  /** The last event. */
+  readonly done: unknown;
+  readonly written: string;
+  count(call: Call['name']): number;
+}
+
+function solve(name: string, extra: NodeJS.ProcessEnv): Promise<Solved> {
+  const [out, log] = ['out', 'calls'].map((what) => join(fake.folder, `${what}-${name}`)) as [string, string];
+  const [main, blocks] = ['../../dist/cli/main.js', '../data/block/synthetic/easy00.in'].map((path) =>
+    fileURLToPath(new URL(path, import.meta.url)),
+  ) as [string, string];
+  const { NODE_OPTIONS: _, NODE_V8_COVERAGE: __, LD_PRELOAD: ___, ...rest } = process.env;
+  const env = { ...rest, ...fake.environment, FAKE_CUDA_LOG: log, ...extra };
+  const words = ['block', 'solve', blocks, out, '--device', 'cuda', '--nonces', '0:1000', '--no-ledger', '--json'];
+  return new Promise((resolve) => {
+    const ended = execFile(process.execPath, [main, ...words], { env }, (_error, stdout) => {
+      const calls = callsIn(readFileSync(log, 'utf8'));
+      resolve({
+        code: ended.exitCode,
+        done: JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? '{}'),
+        written: readFileSync(out, 'latin1'),
+        count: (wanted) => calls.filter((call) => call.name === wanted).length,
+      });
+    });
+  });
+}
 
 /** What the fake complained about, in a process that closed its device. */
 function misuse({ way, env }: { readonly way: string; readonly env?: NodeJS.ProcessEnv }): string[] | undefined {

@@ -95,27 +95,19 @@ export class ScriptedDriver {
     this.log.push(`free ${memory.bytes.length}`);
   }
 
-  /** @param {SharedArrayBuffer} memory */
-  lock(memory) {
-    if (this.script.borrow) return false;
-    this.locked += memory.byteLength;
-    return true;
-  }
-
-  /** @param {SharedArrayBuffer} memory */
-  unlock(memory) {
-    this.locked -= memory.byteLength;
-    this.log.push(`unlock ${memory.byteLength}`);
-  }
-
   /** @param {number} bytes */
-  hostAlloc(bytes) {
-    return this.tools.map?.(bytes);
+  lock(bytes) {
+    this.locked += bytes;
+    if (!this.script.borrow) return { bytes: new Uint8Array(new SharedArrayBuffer(bytes)), address: 0 };
+    const address = this.tools.map?.(bytes) ?? 0;
+    return { bytes: new Uint8Array(bytes), address };
   }
 
-  /** @param {number} address */
-  hostFree(address) {
-    this.tools.unmap?.(address);
+  /** @param {import('../../dist/device/gpu/locked-memory.js').Locked} memory */
+  unlock({ bytes, address }) {
+    this.locked -= bytes.length;
+    this.log.push(`unlock ${bytes.length}`);
+    if (address !== 0) this.tools.unmap?.(address);
   }
 
   /** @param {GpuSource} source */

@@ -246,9 +246,25 @@ describe.each<Opener>(['as it is', 'as a GPU'])('%s', (how) => {
     await stream.mark().done;
     expect(host.bytes.subarray(0, 4096).every((byte) => byte === 0)).toBe(true);
     expect(host.bytes.subarray(4096).every((byte, i) => byte === (((i + 4096) * 7) & 255))).toBe(true);
+    const little = await one.host(5000);
+    stream.read(buffer, little.bytes, 4096);
+    await stream.mark().done;
     await one.close();
     expect(host.bytes[4097]).toBe((4097 * 7) & 255);
+    expect(little.bytes[4999]).toBe(((4096 + 4999) * 7) & 255);
     host.free();
+    little.free();
+  });
+
+  test('little memory of the host is asked for once', async (ctx) => {
+    const one = await device(ctx, how);
+    const maps = async (): Promise<number> =>
+      (await one.telemetry()).calls.find(({ name }) => name === 'clEnqueueMapBuffer')?.calls ?? 0;
+    const before = await maps();
+    const pieces = await Promise.all(Array.from({ length: 24 }, () => one.host(32_784)));
+    expect(await maps()).toBe(before + (how === 'as a GPU' ? 1 : 0));
+    for (const [k, { bytes }] of pieces.entries()) bytes.fill(k);
+    for (const [k, { bytes }] of pieces.entries()) expect(new Set(bytes)).toEqual(new Set([k]));
   });
 
   test('memory of the driver’s own goes when nobody can look at it any more', async (ctx) => {

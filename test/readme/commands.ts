@@ -3,22 +3,36 @@ export interface Told {
   readonly file: string;
   /** As it stands there, without its comment; alternatives (`prove|mine`) one by one. */
   readonly command: string;
+  /** The document's own variables, `HASH=…`, by `$HASH`. */
+  readonly variables: Readonly<Record<string, string>>;
 }
 
 /**
- * The commands of a Markdown text: lines of its `sh` and plain blocks, and what stands between backticks, that begin with
- * `millrace`, `npm`, `npx` or `node` and go on. A bare `millrace run` is a name there and a command here: it counts.
+ * The commands of a Markdown text: lines of its `sh`, plain and indented blocks, and what stands between backticks, that
+ * begin with `millrace`, `npm`, `npx` or `node` and go on. A bare `millrace run` is a name there and a command here: it
+ * counts.
  */
 export function commandsOf(file: string, markdown: string): Told[] {
   const found = new Set<string>();
-  const rest = markdown.replaceAll(/```(\w*)\n([\s\S]*?)```/g, (_, language: string, body: string) => {
-    if (language !== '' && language !== 'sh') return '';
-    const joined = body.replaceAll(/\\\n\s*/g, ' ');
-    for (const line of joined.split('\n')) for (const one of alternatives(plain(line))) found.add(one);
-    return '';
-  });
+  const variables: Record<string, string> = {};
+  const lines = (block: string): void => {
+    for (const line of block.replaceAll(/\\\n\s*/g, ' ').split('\n')) {
+      const [, name, value = ''] = /^([A-Z]+)=(\S+)$/.exec(line) ?? [];
+      if (name !== undefined) variables[`$${name}`] = value;
+      for (const one of alternatives(plain(line))) found.add(one);
+    }
+  };
+  const rest = markdown
+    .replaceAll(/```(\w*)\n([\s\S]*?)```/g, (_, language: string, body: string) => {
+      if (language === '' || language === 'sh') lines(body);
+      return '';
+    })
+    .replaceAll(/^ {4}\S.*$/gm, (line) => {
+      lines(line);
+      return '';
+    });
   for (const [, span = ''] of rest.matchAll(/`([^`]+)`/g)) for (const one of alternatives(plain(span))) found.add(one);
-  return [...found].filter((command) => COMMAND.test(command)).map((command) => ({ file, command }));
+  return [...found].filter((command) => COMMAND.test(command)).map((command) => ({ file, command, variables }));
 }
 
 /** `millrace block …` is the name of a family. */
@@ -29,6 +43,7 @@ const plain = (text: string): string =>
     .replaceAll('\\|', '|')
     .replace(/\s+# .*/s, '')
     .replaceAll(/\s+/g, ' ')
+    .replace(/ &$/, '')
     .trim();
 
 /** `uhash prove|mine` is two, `--show, --reset` as well; a pipe has blanks around it. */
@@ -38,4 +53,17 @@ function alternatives(command: string): string[] {
   const word = command.split(' ').find((one) => /^\w+(\|\w+)+$/.test(one));
   if (word === undefined) return [command];
   return word.split('|').map((one) => command.replace(word, one));
+}
+
+/** As a shell has them: quoted ones without their quotes, and what is behind a pipe is another program's. */
+export const wordsOf = (command: string): string[] =>
+  [...(command.split(' | ')[0] ?? '').matchAll(/'([^']*)'|\S+/g)].map(([word, quoted]) => quoted ?? word);
+
+/** Whether it only names another, which has its words in this order and more; `FILE` stands for any. */
+export function isNameOf(command: string, other: string): boolean {
+  const rest = wordsOf(other);
+  return wordsOf(command).every((word) => {
+    const at = /^[A-Z]+$/.test(word) ? 0 : rest.indexOf(word);
+    return at >= 0 && rest.splice(0, at + 1).length === at + 1;
+  });
 }

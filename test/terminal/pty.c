@@ -2,8 +2,8 @@
  * Runs a command in a pseudo-terminal of its own, for tests: pty COLUMNS ROWS COMMAND [ARGUMENT...]
  *
  * What the command writes comes out on stdout; what comes in on stdin is typed. A line on descriptor 3, "COLUMNS ROWS",
- * resizes the window. Descriptor 4 gets "pid N" at the start; at the end how it ended ("exit N" or "signal N"), and
- * whether the terminal's settings are what they were ("restored" or "changed").
+ * resizes the window. Descriptor 4 gets "pid N" at the start, "size COLUMNS ROWS" after each resize; at the end how it
+ * ended ("exit N" or "signal N"), and whether the terminal's settings are what they were ("restored" or "changed").
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -66,7 +66,10 @@ int main(int count, char **arguments) {
     if (fds[2].revents & POLLIN) {
       char line[64] = {0};
       if (read(3, line, sizeof line - 1) <= 0) fds[2].fd = -1;
-      else if (sscanf(line, "%hu %hu", &size.ws_col, &size.ws_row) == 2) ioctl(master, TIOCSWINSZ, &size);
+      else if (sscanf(line, "%hu %hu", &size.ws_col, &size.ws_row) == 2) {
+        ioctl(master, TIOCSWINSZ, &size);
+        dprintf(4, "size %hu %hu\n", size.ws_col, size.ws_row);
+      }
     } else if (fds[2].revents) fds[2].fd = -1;
   }
   tcgetattr(slave, &after);

@@ -34,7 +34,11 @@ export interface Terminal {
   /** What stands there now. */
   readonly screen: readonly string[];
   press(keys: string): void;
-  resize(columns: number, rows: number): void;
+  /**
+   * The command stands still meanwhile. What it draws between the window's new size and the signal that tells it of that
+   * leaves traces in any terminal, and on a busy machine that is long.
+   */
+  resize(columns: number, rows: number): Promise<void>;
   kill(signal: NodeJS.Signals): void;
   /** What stands there when it first fits and nothing more is being drawn; fails when the command ends before. */
   until(pattern: RegExp): Promise<readonly string[]>;
@@ -87,6 +91,23 @@ export function startInTerminal(command: readonly string[], options: TerminalOpt
       resolve({ how, isRestored: /^restored$/m.test(report) });
     });
   });
+  const kill = (signal: NodeJS.Signals): void => {
+    const pid = Number(/^pid (\d+)$/m.exec(report)?.[1]);
+    process.kill(pid, signal);
+  };
+  const until: Terminal['until'] = (pattern) =>
+    new Promise((resolve, reject) => {
+      const check = (): void => {
+        const { lines } = screen;
+        const isThere = pattern.test(lines.join('\n')) && report !== '';
+        if (!isThere && !isOver) return;
+        waiting.delete(check);
+        if (isThere) resolve(lines);
+        else reject(new Error(`ended (${report.trim()}) without ${pattern}:\n${text}`));
+      };
+      waiting.add(check);
+      lookSoon();
+    });
   return {
     get text() {
       return text;
@@ -95,27 +116,17 @@ export function startInTerminal(command: readonly string[], options: TerminalOpt
       return screen.lines;
     },
     press: (keys) => void stdin.write(keys),
-    resize: (wide, high) => {
+    resize: async (wide, high) => {
+      await until(/^/); // between two frames
+      kill('SIGSTOP');
+      await until(/^/);
       screen.resize(wide, high);
       sizes.write(`${wide} ${high}\n`);
+      while (!isOver && !report.includes(`size ${wide} ${high}\n`)) await new Promise((next) => setTimeout(next, 10));
+      if (!isOver) kill('SIGCONT');
     },
-    kill: (signal) => {
-      const pid = Number(/^pid (\d+)$/m.exec(report)?.[1]);
-      process.kill(pid, signal);
-    },
-    until: (pattern) =>
-      new Promise((resolve, reject) => {
-        const check = (): void => {
-          const { lines } = screen;
-          const isThere = pattern.test(lines.join('\n')) && report !== '';
-          if (!isThere && !isOver) return;
-          waiting.delete(check);
-          if (isThere) resolve(lines);
-          else reject(new Error(`ended (${report.trim()}) without ${pattern}:\n${text}`));
-        };
-        waiting.add(check);
-        lookSoon();
-      }),
+    kill,
+    until,
     ended,
   };
 }

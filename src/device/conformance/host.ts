@@ -75,4 +75,26 @@ const offsets: Case = {
     }),
 };
 
-export const hostCases: readonly Case[] = [transfers, offsets];
+const givenBack: Case = {
+  name: 'streams/memory of host() that was given back, with transfers still to come',
+  run: (device) =>
+    Rig.with(device, async (rig) => {
+      const { stream } = rig;
+      const x = await rig.alloc(4096);
+      stream.fill(x, 0xabab_abab);
+      for (let round = 0; round < 4; round++) {
+        const host = await device.host(4096);
+        stream.read(x, host.bytes);
+        host.free();
+        const next = await device.host(4096);
+        await stream.mark().done;
+        check(
+          next.bytes.every((byte) => byte === 0),
+          "fresh memory has another's bytes in it",
+        );
+        next.free();
+      }
+    }),
+};
+
+export const hostCases: readonly Case[] = [transfers, offsets, givenBack];

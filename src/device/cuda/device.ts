@@ -2,7 +2,7 @@ import { access, constants, readdir } from 'node:fs/promises';
 import type { Kernel } from '../../kernel/index.js';
 import { absent, deviceNumber } from '../absent.js';
 import { DiskCache } from '../cache.js';
-import type { BoundJob, Device, DeviceBuffer, Resident, ResidentOptions, Sensors } from '../device.js';
+import type { BoundJob, Device, DeviceBuffer, DeviceInfo, Resident, ResidentOptions, Sensors } from '../device.js';
 import { CrewThreads } from '../gpu/crew-threads.js';
 import { type Built, GpuDevice, type Link, openLink } from '../gpu/device.js';
 import type { GpuSource } from '../gpu/driver.js';
@@ -11,7 +11,7 @@ import { addressOf } from '../native/libc.js';
 import { workerBeside } from '../pool/threads.js';
 import { build, type Toolchain } from './build.js';
 import type { CudaStart } from './driver.js';
-import { cudaVersion, refusesWork } from './info.js';
+import { cudaVersion, type Gpu, refusesWork } from './info.js';
 import { findLibrary } from './library.js';
 import { targetFor } from './nvrtc.js';
 import { ask } from './service.js';
@@ -28,8 +28,8 @@ export class CudaDevice extends GpuDevice {
   readonly #tools: Toolchain;
   readonly #cache: Promise<DiskCache>;
 
-  constructor(link: Link, nearLimit: number, tools: Toolchain) {
-    super(link, addressOf);
+  constructor(link: Link, info: DeviceInfo, nearLimit: number, tools: Toolchain) {
+    super(link, addressOf, undefined, info);
     this.nearLimit = nearLimit;
     this.#tools = tools;
     this.#cache = DiskCache.open();
@@ -52,6 +52,10 @@ export class CudaDevice extends GpuDevice {
     return this.residents.open(job, options);
   }
 
+  leave(): Promise<void> {
+    return this.left();
+  }
+
   protected async build(source: GpuSource): Promise<Built> {
     return build(source, this.#tools, await this.#cache);
   }
@@ -68,26 +72,46 @@ export async function probe(): Promise<Probed> {
   return { infos: usable.map(({ info }) => info) };
 }
 
+/** At once: the worker opens the context while the survey brings up NVML and NVRTC, which takes about as long. */
 export async function open(id: string, options: OpenOptions = {}): Promise<Device> {
   const ordinal = deviceNumber('cuda', id);
-  const found = await survey();
+  const asking = survey();
+  const linking = startWorker(ordinal, options);
+  linking.catch(() => undefined); // told below, unless the survey knows better
+  try {
+    const { gpu, info, tools } = usable(id, ordinal, await asking);
+    return new CudaDevice(await linking, info, gpu.nearBytes, tools);
+  } catch (error) {
+    await linking.then(
+      (link) => link.stop(),
+      () => undefined,
+    );
+    throw error;
+  }
+}
+
+async function startWorker(ordinal: number, options: OpenOptions): Promise<Link> {
+  const signal = options.completion === 'callback' ? await signalLibrary() : undefined;
+  const own: CudaStart = { ordinal, ...(signal ? { signal } : {}) };
+  const worker = workerBeside(import.meta.url);
+  return openLink({ device: `cuda:${ordinal}`, worker, own, options, crew: new CrewThreads() });
+}
+
+/** The GPU of that number and what compiles for it. Throws where there is none of either. */
+function usable(
+  id: string,
+  ordinal: number,
+  found: Survey | { readonly reason: string },
+): { readonly gpu: Gpu; readonly info: DeviceInfo; readonly tools: Toolchain } {
   if ('reason' in found) throw absent(id, found.reason);
   const { gpus, nvrtc, cuda, driver } = found;
-  const gpu = gpus[ordinal]?.gpu;
-  if (!gpu) throw absent(id, `the GPUs here are ${gpus.map(({ info }) => `${info.id} (${info.name})`).join(', ')}`);
+  const own = gpus[ordinal];
+  if (!own) throw absent(id, `the GPUs here are ${gpus.map(({ info }) => `${info.id} (${info.name})`).join(', ')}`);
   if ('reason' in nvrtc) throw absent(id, nvrtc.reason);
+  const { gpu, info } = own;
   const target = targetFor(gpu.architecture, nvrtc.architectures);
-  if (!target)
-    throw absent(
-      id,
-      `NVRTC ${nvrtc.version} no longer compiles for ${gpu.name}: name an older one in MILLRACE_LIBNVRTC`,
-    );
-  const signal = options.completion === 'callback' ? await signalLibrary() : undefined;
-  const own: CudaStart = { ordinal, nvrtc: nvrtc.version, ...(signal ? { signal } : {}) };
-  const worker = workerBeside(import.meta.url);
-  const crew = new CrewThreads();
-  const link = await openLink({ device: `cuda:${ordinal}`, worker, own, options, crew });
-  return new CudaDevice(link, gpu.nearBytes, { target, nvrtc: nvrtc.version, cuda, driver });
+  if (target) return { gpu, info, tools: { target, nvrtc: nvrtc.version, cuda, driver } };
+  throw absent(id, `NVRTC ${nvrtc.version} no longer compiles for ${gpu.name}: name an older one in MILLRACE_LIBNVRTC`);
 }
 
 /** From NVML: needs no context, and works whoever uses the GPU. */

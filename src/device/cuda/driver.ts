@@ -9,6 +9,7 @@ import {
   type MarkResult,
 } from '../gpu/driver.js';
 import { LineDriver } from '../gpu/line-driver.js';
+import type { Locked } from '../gpu/locked-memory.js';
 import { statusOf, workOf } from '../gpu/status.js';
 import { addressOf, loadForever, symbolIn } from '../native/libc.js';
 import { Cuda } from './api.js';
@@ -17,11 +18,11 @@ import { Clock } from './clock.js';
 import { type Context, hex, openContext } from './context.js';
 import { Epochs } from './epoch.js';
 import { Events } from './events.js';
-import { describeGpu } from './info.js';
+import { describeGpu, type Gpu } from './info.js';
 import { CudaLine, type CudaMark, type Shop } from './line.js';
 import { DeviceMemory, type Memory } from './memory.js';
 import { openNvtx } from './nvtx.js';
-import { PinnedMemory } from './pinned.js';
+import { type Pinned, PinnedMemory } from './pinned.js';
 import { CudaProgram } from './program.js';
 import { CudaGrids } from './resident.js';
 import { Nvml } from './sensors.js';
@@ -30,8 +31,6 @@ import { CudaStream } from './stream.js';
 /** What the main thread tells the worker. */
 export interface CudaStart {
   readonly ordinal: number;
-  /** NVRTC's version, for `info`. */
-  readonly nvrtc: string;
   /** A library with the function that callbacks call; without one the GPU writes the word itself. */
   readonly signal?: { readonly library: string; readonly symbol: string };
 }
@@ -51,8 +50,7 @@ export class CudaDriver
   readonly #shop: Shop;
   readonly #clock: Clock;
   readonly #epochs: Epochs;
-  readonly #locked = new Map<SharedArrayBuffer, number>();
-  readonly #sensors: { readonly nvml: Nvml; readonly device: number } | undefined;
+  #sensors: CardSensors | undefined | 'unknown' = 'unknown';
 
   constructor(start: CudaStart, host: DriverHost) {
     super();
@@ -91,12 +89,7 @@ export class CudaDriver
       this.releaseAll();
       throw error instanceof FatalError ? error.error : error;
     }
-    const nvml = Nvml.open();
-    const device = nvml?.device(gpu.busId);
-    this.#sensors = nvml && device !== undefined ? { nvml, device } : undefined;
-    const driver = nvml?.driverVersion();
-    const link = this.#sensors?.nvml.link(this.#sensors.device);
-    this.info = describeGpu(gpu, { cuda: version, nvrtc: start.nvrtc, driver, link });
+    this.info = describeGpu(gpu, { cuda: version });
   }
 
   alloc(bytes: number): Memory {
@@ -119,17 +112,11 @@ export class CudaDriver
     return { address: pointer, bytes };
   }
 
-  lock(memory: SharedArrayBuffer): boolean {
-    const pinned = this.#shop.pinned.register(memory);
-    if (pinned === undefined) return false;
-    this.#locked.set(memory, pinned.address);
-    return true;
+  lock(bytes: number): Pinned | undefined {
+    return this.#shop.pinned.share(bytes);
   }
 
-  unlock(memory: SharedArrayBuffer): void {
-    const address = this.#locked.get(memory);
-    if (address === undefined) return;
-    this.#locked.delete(memory);
+  unlock({ address }: Locked): void {
     this.#shop.pinned.release(address);
   }
 
@@ -210,6 +197,7 @@ export class CudaDriver
   }
 
   sensors(): Sensors | undefined {
+    if (this.#sensors === 'unknown') this.#sensors = sensorsOf(this.#context.gpu);
     return this.#sensors?.nvml.read(this.#sensors.device);
   }
 
@@ -217,7 +205,7 @@ export class CudaDriver
     if (this.undo.length === 0) return;
     if (this.#quiet()) this.releaseAll();
     else this.#host.log(`launches did not end within ${CLOSE_MS} ms: their memory goes with the process`);
-    this.#sensors?.nvml.close();
+    if (this.#sensors !== 'unknown') this.#sensors?.nvml.close();
   }
 
   /** How marks are signalled: by a native function on the driver's thread, or by a write of the GPU itself. */
@@ -295,6 +283,20 @@ export class CudaDriver
     }
     return true; // also where the device is lost: then nothing runs
   }
+}
+
+interface CardSensors {
+  readonly nvml: Nvml;
+  readonly device: number;
+}
+
+/** When first asked: many never are. */
+function sensorsOf({ busId }: Gpu): CardSensors | undefined {
+  const nvml = Nvml.open();
+  const device = nvml?.device(busId);
+  if (nvml && device !== undefined) return { nvml, device };
+  nvml?.close();
+  return undefined;
 }
 
 const nobody = new Int32Array(new SharedArrayBuffer(4));

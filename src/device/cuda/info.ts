@@ -105,9 +105,9 @@ export function refusesWork({ computeMode }: Gpu): string | undefined {
 /** What is known beside the driver API: from NVML and NVRTC. */
 export interface Surroundings {
   readonly cuda: number;
-  readonly driver: string | undefined;
-  readonly nvrtc: string | undefined;
-  readonly link: string | undefined;
+  readonly driver?: string | undefined;
+  readonly nvrtc?: string | undefined;
+  readonly link?: string | undefined;
 }
 
 export function describeGpu(gpu: Gpu, { cuda, driver, nvrtc, link }: Surroundings): DeviceInfo {

@@ -1,11 +1,10 @@
+import { type Locked, LockedMemory } from '../gpu/locked-memory.js';
 import { addressOf, bytesAt, mapPages, unmapPages } from '../native/libc.js';
 import { Cuda, type CudaApi, Out } from './api.js';
 import type { CudaErrors } from './errors.js';
 
 /** Memory of the host that the GPU reads and writes itself: page-locked, and seen by kernels at `device`. */
-export interface Pinned {
-  readonly bytes: Uint8Array;
-  readonly address: number;
+export interface Pinned extends Locked {
   readonly device: number;
 }
 
@@ -18,10 +17,12 @@ interface Held {
 }
 
 const FLAGS = Cuda.hostPortable | Cuda.hostMapped;
+/** Of our own that is small there is little: a word for each stream, and pages of cells. */
+const OWN_BYTES = 2 ** 17;
 
 /**
- * Page-locked memory: what others share with us, registered with the driver; and our own. That is never V8's: a process
- * that ends takes this thread's arrays away while the GPU and the driver's callbacks still write.
+ * Page-locked memory: what is shared with other threads, registered with the driver; and our own. That is never V8's: a
+ * process that ends takes this thread's arrays away while the GPU and the driver's callbacks still write.
  */
 export class PinnedMemory {
   readonly #api: CudaApi;
@@ -29,11 +30,26 @@ export class PinnedMemory {
   readonly #registers: boolean;
   readonly #out = new Out();
   readonly #held = new Map<number, Held>();
+  readonly #shared: LockedMemory<Pinned>;
+  readonly #own: LockedMemory<Pinned>;
 
   constructor(api: CudaApi, errors: CudaErrors, registers: boolean) {
     this.#api = api;
     this.#errors = errors;
     this.#registers = registers;
+    const unlock = ({ address }: Pinned): void => this.#unlock(address);
+    this.#shared = new LockedMemory({ lock: (bytes) => this.register(new SharedArrayBuffer(bytes)), unlock, part });
+    this.#own = new LockedMemory({ lock: (bytes) => this.#fresh(bytes), unlock, part }, OWN_BYTES);
+  }
+
+  /** Fresh memory for all threads; undefined where the driver refuses. */
+  share(bytes: number): Pinned | undefined {
+    return this.#shared.take(bytes);
+  }
+
+  /** Fresh memory of this thread's and the GPU's. */
+  alloc(bytes: number): Pinned {
+    return this.#own.take(bytes) ?? this.#fresh(bytes);
   }
 
   /** Registers memory that is there already; undefined where the driver refuses. */
@@ -43,24 +59,28 @@ export class PinnedMemory {
     return this.#register(address, bytes.length, 0, memory) ? this.#mapped(bytes, address) : undefined;
   }
 
-  /** Fresh memory: pages of our own, or the driver's where it does not take them (some virtual machines). */
-  alloc(bytes: number): Pinned {
+  /** Nothing on the GPU uses it any more. */
+  release(address: number): void {
+    if (!this.#shared.give(address) && !this.#own.give(address)) this.#unlock(address);
+  }
+
+  releaseAll(): void {
+    for (const address of [...this.#held.keys()]) this.#unlock(address);
+  }
+
+  /** Pages of our own, or the driver's where it does not take them (some virtual machines). */
+  #fresh(bytes: number): Pinned {
     const address = this.#mapPages(bytes) ?? this.#ask(bytes);
-    // SAFETY: these bytes are ours until `release`, and nothing looks at the view after that.
+    // SAFETY: these bytes are ours until they are unlocked, and nothing looks at the view after that.
     return this.#mapped(bytesAt(address, bytes), address);
   }
 
-  /** Nothing on the GPU uses it any more. */
-  release(address: number): void {
+  #unlock(address: number): void {
     const held = this.#held.get(address);
     if (held === undefined) return;
     this.#held.delete(address);
     this.#api[held.free](address);
     if (held.pages > 0) unmapPages(address, held.pages);
-  }
-
-  releaseAll(): void {
-    for (const address of [...this.#held.keys()]) this.release(address);
   }
 
   #register(address: number, bytes: number, pages: number, keep: unknown): boolean {
@@ -93,3 +113,9 @@ export class PinnedMemory {
     return { bytes, address, device: this.#out.wide() };
   }
 }
+
+const part = ({ bytes, address, device }: Pinned, at: number, length: number): Pinned => ({
+  bytes: bytes.subarray(at, at + length),
+  address: address + at,
+  device: device + at,
+});

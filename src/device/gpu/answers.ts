@@ -67,13 +67,10 @@ export class Answers {
         const { number, pointer, bytes } = call.ask;
         return memories.add(number, this.#driver.adopt?.(pointer, bytes));
       }
-      case 'share': {
-        const { number, memory, lock, borrow } = call.ask;
-        const locked = lock && this.#driver.lock?.(memory) === true;
-        const address = !locked && borrow ? this.#driver.hostAlloc?.(memory.byteLength) : undefined;
-        hosts.add(number, address === undefined ? { memory, locked } : { address, locked: true });
-        return { locked: locked || address !== undefined, address };
-      }
+      case 'host':
+        return this.#host(call.ask);
+      case 'share':
+        return hosts.add(call.ask.number, { memory: call.ask.memory, locked: undefined });
       case 'load':
         return then(this.#driver.load(call.ask), (program) => {
           programs.set(call.ask.number, program);
@@ -88,6 +85,15 @@ export class Answers {
       case 'telemetry':
         return telemetry();
     }
+  }
+
+  #host({ number, bytes }: Requests['host']['ask']): Requests['host']['answer'] {
+    const locked = this.#driver.lock?.(bytes);
+    const shared = locked?.bytes ?? new Uint8Array(new SharedArrayBuffer(bytes));
+    const memory = shared.buffer instanceof SharedArrayBuffer ? shared.buffer : undefined;
+    this.#options.hosts.add(number, { memory, locked });
+    if (locked && memory === undefined) return { locked: true, address: locked.address };
+    return { locked: locked !== undefined, shared };
   }
 
   #grid({ number, program, memory, sizes, block, buffers }: Requests['grid']['ask']): boolean {

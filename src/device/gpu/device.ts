@@ -54,15 +54,17 @@ export abstract class GpuDevice implements Device {
 
   /**
    * `addressOf`: how the worker reaches the host's arrays; without it they are copied through shared memory. `bytesAt`:
-   * how this thread sees memory of the runtime's own, for runtimes with `hostAlloc`.
+   * how this thread sees memory of the runtime's own, for runtimes whose `lock` gives that. `info`: where more is known
+   * than the driver says.
    */
   constructor(
     link: Link,
     addressOf?: (view: ArrayBufferView) => number,
     bytesAt?: (address: number, bytes: number) => Uint8Array,
+    info = link.info,
   ) {
     this.#bytesAt = bytesAt;
-    this.info = link.info;
+    this.info = info;
     this.#link = link;
     const explain = this.#traps.explain.bind(this.#traps, this.info.id);
     this.#streams = new Streams({ device: this, link, addressOf, explain, staging: (bytes) => link.staging(bytes) });
@@ -161,17 +163,15 @@ export abstract class GpuDevice implements Device {
 
   async host(bytes: number): Promise<HostMemory> {
     this.checkOpen();
-    const memory = new SharedArrayBuffer(bytes);
     const number = this.#streams.nextNumber();
-    const borrow = this.#bytesAt !== undefined && bytes > 0;
-    const { locked, address } = await this.#link.call('share', { number, memory, lock: true, borrow });
-    if (address === undefined || !this.#bytesAt) {
-      this.#streams.addHost(memory, number);
-      return { bytes: new Uint8Array(memory), locked, free: () => this.#freeHost(this.#streams.removeHost(memory)) };
-    }
-    const own = this.#bytesAt(address, bytes);
-    this.#streams.addHost(own.buffer, number);
-    this.#unseen.register(own.buffer, number);
+    const { locked, shared, address = 0 } = await this.#link.call('host', { number, bytes });
+    const own = shared ?? this.#bytesAt?.(address, bytes);
+    if (own === undefined) throw new TypeError('the driver gives memory that its device cannot see');
+    // Memory from one region comes in a message each, and so as a buffer each: transfers are known by it.
+    const { buffer } = own;
+    this.#streams.addHost(buffer, number);
+    if (shared) return { bytes: own, locked, free: () => this.#freeHost(this.#streams.removeHost(buffer)) };
+    this.#unseen.register(buffer, number);
     return { bytes: own, locked, free: () => undefined };
   }
 
@@ -187,6 +187,17 @@ export abstract class GpuDevice implements Device {
 
   close(): Promise<void> {
     return this.#finish(deviceClosed(this));
+  }
+
+  /** For devices that the process's end may take; see `Device.leave`. Where something still runs it is closed. */
+  protected left(): Promise<void> {
+    this.#streams.news();
+    if (this.#end || this.#streams.isBusy || this.residents.isOpen) return this.close();
+    const error = deviceClosed(this);
+    this.#streams.fail(error);
+    this.#link.leave(error);
+    this.#end = { error, done: Promise.resolve() };
+    return this.#end.done;
   }
 
   checkOpen(): void {

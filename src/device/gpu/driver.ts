@@ -2,6 +2,7 @@ import type { MillraceError } from '../../kernel/error.js';
 import type { GridShape } from '../../kernel/grid.js';
 import type { DeviceInfo, ReportDetail, Sensors } from '../device.js';
 import type { Calls } from './calls.js';
+import type { Locked } from './locked-memory.js';
 import type { ResidentMemory } from './resident-memory.js';
 
 /**
@@ -25,17 +26,17 @@ export interface Driver<Memory = unknown, Program = unknown, Line = unknown, Mar
   pointer?(memory: Memory): number;
   /** Memory of somebody else's, by its pointer; `free` leaves it alone. */
   adopt?(pointer: number, bytes: number): Memory;
-  /** Page-locks memory that both threads see, or makes such memory; see `HostMemory` in device.ts. */
-  lock?(memory: SharedArrayBuffer): boolean;
-  unlock?(memory: SharedArrayBuffer): void;
   /**
-   * For runtimes that cannot page-lock memory that is there already (OpenCL on GPUs), asked where `lock` is missing or
-   * says no: page-locked memory of the runtime's own, zeroed, by its address; undefined where it gives none. The device
-   * shows it to the main thread as a view over that address (`koffi.view`), and transfers from and to it are `locked`.
+   * Page-locked memory of the host, zeroed; undefined where there is none, and then plain shared memory does. A view of
+   * shared memory is for all threads. Runtimes that cannot page-lock that (OpenCL on GPUs) give memory of their own: the
+   * device shows it to the main thread as a view over its address (`koffi.view`). Transfers of both are `locked`.
    */
-  hostAlloc?(bytes: number): number | undefined;
-  /** No transfer uses it any more, and the main thread has no view of it left; `close` leaves mapped what still has one. */
-  hostFree?(address: number): void;
+  lock?(bytes: number): Locked | undefined;
+  /**
+   * No transfer uses it any more; of the runtime's own memory the main thread has no view left, and `close` leaves mapped
+   * what still has one.
+   */
+  unlock?(memory: Locked): void;
 
   /** From text or from what `build` made of it. Throws `CompileRefusal` where the runtime's compiler does not take it. */
   load(source: GpuSource): Program | Promise<Program>;
@@ -171,7 +172,7 @@ export interface DriverLaunch<Memory, Program> {
 
 /**
  * Bytes on the host's side of a transfer. `address` for runtimes that reach all memory of the process; `view` for those
- * that do not (WebGPU), a view of shared memory. `locked`: lies in memory that `lock` took.
+ * that do not (WebGPU), a view of shared memory. `locked`: lies in memory that `lock` gave.
  */
 export interface HostBytes {
   readonly bytes: number;

@@ -4,6 +4,7 @@ import { Kind, kindOf, LAUNCH_WORDS, lineOf, RECORD_WORDS, wideAt } from './comm
 import type { Driver, DriverLaunch, HostBytes } from './driver.js';
 import type { Holdings } from './holdings.js';
 import type { Step, WorkerLine } from './line.js';
+import type { Locked } from './locked-memory.js';
 import { RingReader } from './ring.js';
 
 /** What records name by number. */
@@ -15,10 +16,11 @@ export interface Named {
 }
 
 /** Memory of the host that both threads see: shared, or the runtime's own. */
-export type HostShare = { readonly locked: boolean } & (
-  | { readonly memory: SharedArrayBuffer }
-  | { readonly address: number }
-);
+export interface HostShare {
+  readonly memory: SharedArrayBuffer | undefined;
+  /** The driver's, where it is page-locked. */
+  readonly locked: Locked | undefined;
+}
 
 /** For `kindWith`: what is not a program, whose numbers begin at 1. */
 const What = { copy: -1, fill: -2, write: -3, read: -4, follow: -5 } as const;
@@ -138,9 +140,10 @@ export class Intake {
     if (number === 0) return { bytes, locked: false, address: where };
     const host = this.#named.hosts.get(number);
     host.use(line);
-    const { locked } = host.value;
-    if (byAddress || !('memory' in host.value)) return { bytes, locked, address: where };
-    return { bytes, locked, view: new Uint8Array(host.value.memory, where, bytes) };
+    const { memory } = host.value;
+    const locked = host.value.locked !== undefined;
+    if (byAddress || memory === undefined) return { bytes, locked, address: where };
+    return { bytes, locked, view: new Uint8Array(memory, where, bytes) };
   }
 
   #launch(line: WorkerLine, at: number, end: number): Step {

@@ -161,14 +161,26 @@ export class Link {
   async stop(error?: Error): Promise<void> {
     this.#stopping = true;
     halt(this.board);
-    for (const { reject } of this.#calls.values()) reject(error ?? new Error('the worker has ended'));
-    this.#calls.clear();
+    this.#refuseCalls(error ?? new Error('the worker has ended'));
     this.#thread.keepAlive(true);
     const late = setTimeout(() => this.#thread.terminate(), this.#joinMs);
     await this.#thread.ended;
     clearTimeout(late);
     await this.#crew?.stop();
     boards.delete(this.board);
+  }
+
+  /** Leaves the worker where it is, for the process's end: it is asked for nothing any more, and sleeps. */
+  leave(error: Error): void {
+    this.#stopping = true;
+    this.#refuseCalls(error);
+    this.#thread.keepAlive(false);
+    boards.delete(this.board);
+  }
+
+  #refuseCalls(error: Error): void {
+    for (const { reject } of this.#calls.values()) reject(error);
+    this.#calls.clear();
   }
 
   #heard(message: Message): void {

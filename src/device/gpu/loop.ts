@@ -56,10 +56,7 @@ export class Loop {
     this.#now = now;
     const results = new ResultWriter(board);
     const memories = new Holdings<unknown>((memory) => driver.free(memory));
-    const hosts = new Holdings<HostShare>((host) => {
-      if ('address' in host) driver.hostFree?.(host.address);
-      else if (host.locked) driver.unlock?.(host.memory);
-    });
+    const hosts = new Holdings<HostShare>(({ locked }) => locked && driver.unlock?.(locked));
     const programs = new Map<number, unknown>();
     const line = (number: number): WorkerLine => this.#line(number);
     this.#intake = new Intake(board, driver, { memories, hosts, programs, line });

@@ -23,18 +23,15 @@ export interface Requests {
     answer: undefined;
   };
   /**
-   * Memory of the host, likewise; page-locked where it is asked for and can be. With `borrow`, memory of the runtime's own
-   * may take its place: the answer then says where that is.
+   * Memory of the host, likewise, page-locked where it can be: shared memory, as a view of a buffer that is this memory's
+   * alone; or the runtime's own, by its address.
    */
-  share: {
-    ask: {
-      readonly number: number;
-      readonly memory: SharedArrayBuffer;
-      readonly lock: boolean;
-      readonly borrow: boolean;
-    };
-    answer: { readonly locked: boolean; readonly address: number | undefined };
+  host: {
+    ask: { readonly number: number; readonly bytes: number };
+    answer: { readonly locked: boolean; readonly shared?: Uint8Array; readonly address?: number };
   };
+  /** Shared memory that is there already, to be known by a number. */
+  share: { ask: { readonly number: number; readonly memory: SharedArrayBuffer }; answer: undefined };
   /** The answer is the occupancy, where it is known. */
   load: { ask: GpuSource; answer: number | undefined };
   /** A resident grid, under a number of the main thread's choice; false where it cannot be had. */

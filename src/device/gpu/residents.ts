@@ -67,6 +67,11 @@ export class Residents {
     return undefined;
   }
 
+  /** Some grid may still run. */
+  get isOpen(): boolean {
+    return [...this.#queues.values()].some(({ isOpen }) => isOpen);
+  }
+
   /** Something may have moved on. True when there is more to wait for. */
   news(): boolean {
     let isBusy = false;

@@ -74,6 +74,29 @@ describe('polling', () => {
     expect(blockedNs).toBeGreaterThan(50_000_000);
   });
 
+  test('what was slow once is not slept over for ever where another stream always ends before it', async () => {
+    const rig = new Rig();
+    const x = await rig.alloc(64);
+    const [slow, other] = [rig.stream(), rig.stream()];
+    const noticed = async (moreUs: number): Promise<number> => {
+      rig.launch(slow, x, 400);
+      rig.launch(other, x, 1000); // work of another kind
+      const marks = [slow, other].map((stream) => stream.mark().done);
+      rig.turn(0);
+      const begun = rig.us;
+      const [first] = rig.driver.inFlight;
+      first!.end += moreUs;
+      rig.settle();
+      await Promise.all(marks);
+      return rig.us - begun;
+    };
+    await noticed(20_000);
+    const times: number[] = [];
+    for (let round = 0; round < 16; round++) times.push(await noticed(0));
+    expect(times[0]).toBeGreaterThan(5000);
+    expect(Math.max(...times.slice(-4))).toBeLessThan(1200);
+  });
+
   test('what has the device for itself from some moment on is not slept over', async () => {
     const rig = new Rig();
     const x = await rig.alloc(64);

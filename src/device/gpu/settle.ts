@@ -163,8 +163,8 @@ export class Settler {
 
   /** What was over at the first look may have been so long before; how long the worker overslept says nothing. */
   #learn({ work, busy, isEased, looks, sinceUs = 0, lookUs }: MarkInFlight, elapsedUs: number): void {
-    const early = looks === 0;
-    if (early && isEased) return; // it was looked at before its time, for once
+    // What was looked at before its time, for once, says that such work may take less, not that it does from now on.
+    const early = looks === 0 && !isEased;
     const us = early ? Math.min(elapsedUs, lookUs - sinceUs) : elapsedUs;
     for (const kind of [work, besides(work, busy)]) this.#expected.learn(kind, us, early);
     this.#lastKernelUs = elapsedUs;

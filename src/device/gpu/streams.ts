@@ -70,6 +70,11 @@ export class Streams {
     return this.#lines.reduce((sum, line) => sum + (line?.queue && !line.closing ? 1 : 0), 0);
   }
 
+  /** Some mark has not been told of, or some command is not on its way yet. */
+  get isBusy(): boolean {
+    return this.#lines.some((line) => line?.queue?.busy);
+  }
+
   open(): Stream {
     const { most } = this.#link;
     const free = this.#lines.findIndex((line) => line && !line.queue);
@@ -221,7 +226,7 @@ export class Streams {
   #announce(memory: SharedArrayBuffer): { readonly number: number | undefined } {
     const known: { number: number | undefined } = { number: undefined };
     const number = this.nextNumber();
-    this.#link.call('share', { number, memory, lock: false, borrow: false }).then(
+    this.#link.call('share', { number, memory }).then(
       () => {
         known.number = number;
         this.#link.look();

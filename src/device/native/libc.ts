@@ -155,6 +155,11 @@ export function bytesAt(address: number, bytes: number): Uint8Array {
   return new Uint8Array(koffi.view(BigInt(address), bytes));
 }
 
+/** Ends the process now: nobody is asked, nothing of Node's or of a library's is taken down before. */
+export function quit(status: number): void {
+  self.func('void _exit(int status)')(status);
+}
+
 /** Has the calling thread sleep no longer than it is told: 50 µs take 57, not the 111 that Linux makes of them. */
 export function sharpTimers(): void {
   prctl?.(PR_SET_TIMERSLACK, 1, 0, 0, 0);

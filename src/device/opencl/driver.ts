@@ -9,6 +9,7 @@ import {
   type MarkResult,
 } from '../gpu/driver.js';
 import { LineDriver, tolerate } from '../gpu/line-driver.js';
+import type { Locked } from '../gpu/locked-memory.js';
 import { statusOf, workOf } from '../gpu/status.js';
 import { addressOf } from '../native/libc.js';
 import { stay } from '../pool/stay.js';
@@ -91,11 +92,11 @@ export class OpenClDriver
   }
 
   /** A CPU's transfers reach all memory of the process: there is nothing to gain. */
-  hostAlloc(bytes: number): number | undefined {
+  lock(bytes: number): Locked | undefined {
     return this.#context.shares ? undefined : this.#shop.pinned.lend(bytes);
   }
 
-  hostFree(address: number): void {
+  unlock({ address }: Locked): void {
     this.#shop.pinned.release(address);
   }
 

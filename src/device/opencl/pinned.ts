@@ -1,13 +1,11 @@
+import { type Locked, LockedMemory } from '../gpu/locked-memory.js';
 import { bytesAt } from '../native/libc.js';
 import { CL, Out } from './api.js';
 import type { Context } from './context.js';
 import type { CommandQueue } from './queue.js';
 
 /** Page-locked memory of the host. */
-export interface Pinned {
-  readonly bytes: Uint8Array;
-  readonly address: number;
-}
+export type Pinned = Locked;
 
 /**
  * Page-locked memory of the driver's own: OpenCL cannot lock memory that is there already. It is a buffer that the
@@ -18,26 +16,41 @@ export class PinnedMemory {
   readonly #context: Context;
   readonly #queue: CommandQueue;
   readonly #out = new Out();
-  readonly #held = new Map<number, { readonly handle: number; readonly lent: boolean }>();
+  readonly #held = new Map<number, { readonly handle: number; readonly isLent: boolean }>();
+  readonly #own: LockedMemory<Pinned>;
+  readonly #lent: LockedMemory<Pinned>;
 
   /** `queue` has little to do: mapping waits for it. */
   constructor(context: Context, queue: CommandQueue) {
     this.#context = context;
     this.#queue = queue;
+    const unlock = ({ address }: Pinned): void => this.#unmap(address);
+    this.#own = new LockedMemory({ lock: (bytes) => this.#map(bytes, false), unlock, part });
+    this.#lent = new LockedMemory({ lock: (bytes) => this.#map(bytes, true), unlock, part });
   }
 
   /** Zeroed; undefined where the driver has none to give. */
   alloc(bytes: number): Pinned | undefined {
-    return this.#map(bytes, false);
+    return this.#own.take(bytes);
   }
 
   /** The same for somebody who may look at it when the device is closed. */
-  lend(bytes: number): number | undefined {
-    return this.#map(bytes, true)?.address;
+  lend(bytes: number): Pinned | undefined {
+    return this.#lent.take(bytes);
   }
 
   /** Nothing on the device uses it any more, and nobody has a view of it. */
   release(address: number): void {
+    if (!this.#own.give(address)) this.#lent.give(address);
+  }
+
+  /** At the end. What is lent stays mapped: a look at it would crash otherwise. */
+  releaseAll(): void {
+    this.#lent.trim();
+    for (const [address, { isLent }] of [...this.#held]) if (!isLent) this.#unmap(address);
+  }
+
+  #unmap(address: number): void {
     const held = this.#held.get(address);
     if (held === undefined) return;
     this.#held.delete(address);
@@ -47,16 +60,11 @@ export class PinnedMemory {
     this.#context.release(held.handle);
   }
 
-  /** At the end. What is lent stays mapped: a look at it would crash otherwise. */
-  releaseAll(): void {
-    for (const [address, { lent }] of [...this.#held]) if (!lent) this.release(address);
-  }
-
-  #map(bytes: number, lent: boolean): Pinned | undefined {
+  #map(bytes: number, isLent: boolean): Pinned | undefined {
     const { api, handle: context } = this.#context;
     const handle = api.clCreateBuffer(context, CL.MEM_READ_WRITE | CL.MEM_ALLOC_HOST_PTR, bytes, 0, this.#out.at);
     if (this.#out.int() !== 0) return undefined;
-    // SAFETY: all of what was just made; it stays mapped until `release`.
+    // SAFETY: all of what was just made; it stays mapped until it is unmapped here.
     const address = api.clEnqueueMapBuffer(
       this.#queue.handle,
       handle,
@@ -73,8 +81,13 @@ export class PinnedMemory {
       this.#context.release(handle);
       return undefined;
     }
-    this.#held.set(address, { handle, lent });
-    // SAFETY: the driver gave these bytes; nothing reads the view after `release`.
+    this.#held.set(address, { handle, isLent });
+    // SAFETY: the driver gave these bytes; nothing reads the view after they are unmapped.
     return { bytes: bytesAt(address, bytes).fill(0), address };
   }
 }
+
+const part = ({ bytes, address }: Pinned, at: number, length: number): Pinned => ({
+  bytes: bytes.subarray(at, at + length),
+  address: address + at,
+});

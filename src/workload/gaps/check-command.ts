@@ -70,7 +70,8 @@ export function difficultyCommand(): Command {
     )
     .addOption(valued('--radix <n>', 'of limbs and offsets: 10 or 16').argParser(radix).default(16))
     .action(action(tell));
-  return withExamples(command, ['millrace gaps difficulty 22.18 00000000,7918d8b8,… 1396a73']);
+  const limbs = '00000000,7918d8b8,9d6b3e84,ecdf0282,23f14936,09b8b8f4,f5c04d89,b5b66983,d5cada15';
+  return withExamples(command, [`millrace gaps difficulty 22.18 ${limbs} 1396a73`]);
 }
 
 interface DifficultyOptions {

@@ -38,8 +38,11 @@ export function gapsCommand(): Command {
   withExamples(
     searching,
     ['millrace gaps search --start 2^280 --length 2^30 --min-merit 15'],
-    ['millrace gaps search --header 0200… --shift 32 --device cuda', 'proofs of work'],
-    ['millrace gaps search --header 0200… --shift 64 --crt crt-22m-64s.txt --list Me'],
+    ['millrace gaps search --header HEX --shift 32 --device cuda', 'proofs of work'],
+    [
+      'millrace gaps search --start 2^280 --crt set.txt --list Me',
+      'intervals of a set, lines for the lists of prime gaps',
+    ],
   );
   addMineCommand(gaps);
   return gaps.addCommand(verifyCommand()).addCommand(difficultyCommand());

@@ -49,7 +49,7 @@ export function uhashCommand(): Command {
         .default(1_000_000),
     );
   withDevices(proving).action(action(prove));
-  withExamples(proving, [`millrace uhash prove --challenge ${'00'.repeat(32)} --difficulty 8`]);
+  withExamples(proving, ['millrace uhash prove --challenge 00ff --difficulty 8']);
   const mining = uhash
     .command('mine')
     .description('find proofs, one after the other')
@@ -72,7 +72,8 @@ export function uhashCommand(): Command {
     .addOption(valued('--hash <hex>', "the proof's hash").argParser(hashBytes).makeOptionMandatory())
     .addOption(given.difficulty())
     .action(action(check));
-  withExamples(verifying, ['millrace uhash verify --challenge 00ff --nonce 7 --hash 5f… --difficulty 4']);
+  const hash = '001bd776ee6e42848a903fa4ab03299705df31705d25fe1b2fe294204a6f1817';
+  withExamples(verifying, [`millrace uhash verify --challenge 00ff --nonce 383 --hash ${hash} --difficulty 8`]);
   const inspecting = uhash
     .command('inspect')
     .description('what bytes are as a hash, and as an input')

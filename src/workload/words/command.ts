@@ -83,10 +83,10 @@ export function wordsCommand(): Command {
   command.action(action(words, { isData: true, hasCheckpoints: ({ output }) => output !== undefined }));
   return withExamples(
     command,
-    ['millrace words ?u?l?l?l?d?d', '45,697,600 words, a line each'],
-    ['millrace words -1 ?l?d ?1?1?1?1 --skip 1000 --limit 10', 'ten of them'],
-    ['millrace words ?a?a?a?a?a?a?a?a --keyspace', 'how many there are'],
-    ['millrace words ?d?d?d?d?d?d --max-run 1 -o pins', 'none with a digit twice in a row'],
+    ["millrace words '?u?l?l?l?d?d'", '45,697,600 words, a line each'],
+    ["millrace words -1 '?l?d' '?1?1?1?1' --skip 1000 --limit 10", 'ten of them'],
+    ["millrace words '?a?a?a?a?a?a?a?a' --keyspace", 'how many there are'],
+    ["millrace words '?d?d?d?d?d?d' --max-run 1 -o pins", 'none with a digit twice in a row'],
   );
 }
 

@@ -174,15 +174,16 @@ export class Generator {
   /** Batches in order, as views of page-locked memory: each is filled again after its `release()`. */
   async *batches(start: bigint, count: bigint | number, signal?: AbortSignal): AsyncGenerator<Batch, void, undefined> {
     const asked = `${count} words from ${start} on`;
-    const { words, plan } = await this.#later(asked, async () => {
+    const configured = this.#now(asked, () => {
       const made = this.#configuration.made(asked);
       if (start < 0n || start + BigInt(count) > made.words.size) checkRange(made.words, start, Number(count));
       return made;
     });
     if (BigInt(count) === 0n) return;
+    const { words, plan } = configured;
     const reference = referenceOf(words, separatorOf(this.format));
     const made = batches({
-      flow: this.#flowFor(this.#configuration.made(asked)).from(start),
+      flow: this.#flowFor(configured).from(start),
       options: {
         engine: this.#engineFor(),
         rowBytes: plan.stride,

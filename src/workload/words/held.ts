@@ -1,5 +1,5 @@
-import type { Device, Stream } from '../../device/device.js';
-import type { Flow, FlowSlot, OpenFlow } from '../../engine/flow.js';
+import type { Completion, Device, Stream } from '../../device/device.js';
+import type { Flow, FlowSlot, OpenFlow, Overflow } from '../../engine/flow.js';
 import type { Piece } from '../../engine/space.js';
 import { wordFlow } from './flow.js';
 import type { Plan } from './plan.js';
@@ -11,6 +11,7 @@ import type { Plan } from './plan.js';
 export class HeldFlow {
   readonly #flow: Flow<Uint8Array>;
   readonly #open = new Map<Device, Promise<OpenFlow<Uint8Array>>>();
+  readonly #ready = new Map<Device, OpenFlow<Uint8Array>>();
   readonly #free = new Map<Stream, FlowSlot<Uint8Array>[]>();
   #slots = 0;
   #isClosed = false;
@@ -28,43 +29,46 @@ export class HeldFlow {
   from(first: bigint): Flow<Uint8Array> {
     return {
       name: this.#flow.name,
-      open: async (device) => {
-        const opened = await this.on(device);
-        return {
+      open: (device) => {
+        const seen = (opened: OpenFlow<Uint8Array>): OpenFlow<Uint8Array> => ({
           device,
           shape: opened.shape,
           lanes: opened.lanes,
           slot: (stream) => this.slot(opened, stream, first),
           close: () => undefined,
-        };
+        });
+        const ready = this.#ready.get(device);
+        return ready ? seen(ready) : this.on(device).then(seen);
       },
     };
   }
 
   /** The flow on a device, opened once. */
   on(device: Device): Promise<OpenFlow<Uint8Array>> {
-    const opening = this.#open.get(device) ?? inTurn(device, () => this.#flow.open(device));
+    const known = this.#open.get(device);
+    if (known) return known;
+    const opening = inTurn(device, async () => this.#flow.open(device));
     this.#open.set(device, opening);
-    opening.catch(() => this.#open.delete(device));
+    opening.then(
+      (opened) => this.#ready.set(device, opened),
+      () => this.#open.delete(device),
+    );
     return opening;
   }
 
   /** A slot on a stream, used before or new. */
-  async slot(opened: OpenFlow<Uint8Array>, stream: Stream, first = 0n): Promise<FlowSlot<Uint8Array>> {
+  slot(opened: OpenFlow<Uint8Array>, stream: Stream, first = 0n): FlowSlot<Uint8Array> | Promise<FlowSlot<Uint8Array>> {
     const free = this.#free.get(stream) ?? [];
     this.#free.set(stream, free);
-    const waiting = free.pop();
-    if (waiting === undefined) this.#slots++;
-    const slot = waiting ?? (await opened.slot(stream));
-    const at = ({ start, count }: Piece): Piece => ({ start: first + start, count });
-    return {
-      submit: (piece) => slot.submit(at(piece)),
-      reap: (piece) => slot.reap(at(piece)),
-      close: () => {
+    const held = (slot: FlowSlot<Uint8Array>): FlowSlot<Uint8Array> =>
+      new HeldSlot(slot, first, () => {
         if (this.#isClosed) slot.close();
         else free.push(slot);
-      },
-    };
+      });
+    const waiting = free.pop();
+    if (waiting) return held(waiting);
+    this.#slots++;
+    return Promise.resolve(opened.slot(stream)).then(held);
   }
 
   /** Frees everything that is not in use, and the rest as it comes back. */
@@ -79,6 +83,31 @@ export class HeldFlow {
         () => undefined,
       );
     }
+  }
+}
+
+/** A slot as a job sees it whose index 0 is the word `first`. */
+class HeldSlot implements FlowSlot<Uint8Array> {
+  readonly #slot: FlowSlot<Uint8Array>;
+  readonly #first: bigint;
+  readonly close: () => void;
+
+  constructor(slot: FlowSlot<Uint8Array>, first: bigint, close: () => void) {
+    this.#slot = slot;
+    this.#first = first;
+    this.close = close;
+  }
+
+  get moved(): FlowSlot<Uint8Array>['moved'] {
+    return this.#slot.moved;
+  }
+
+  submit({ start, count }: Piece): Completion {
+    return this.#slot.submit({ start: this.#first + start, count });
+  }
+
+  reap({ start, count }: Piece): Uint8Array | Overflow {
+    return this.#slot.reap({ start: this.#first + start, count });
   }
 }
 

@@ -29,7 +29,7 @@ export function addMineCommand(block: Command): void {
   withMiningOptions(mining, 8332).action(action(mineBlocks, { hasCheckpoints: true }));
   withExamples(
     mining,
-    ['millrace block mine --rpc http://127.0.0.1:18443 --cookie ~/.bitcoin/regtest/.cookie --payout bcrt1…', 'solo'],
+    ['millrace block mine --rpc http://127.0.0.1:18443 --cookie ~/.bitcoin/regtest/.cookie --payout ADDRESS', 'solo'],
     ['millrace block mine --stratum stratum+tcp://pool:3333 --user WORKER --password-file pw', 'for a pool'],
   );
 }

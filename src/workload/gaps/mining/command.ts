@@ -29,7 +29,7 @@ export function addMineCommand(gaps: Command): void {
   withMiningOptions(withPlanOptions(mining), 31397).action(action(mineGaps, { hasCheckpoints: true }));
   withExamples(
     mining,
-    ['millrace gaps mine --rpc http://127.0.0.1:31397 --cookie ~/.gapcoin/.cookie --payout gap1…', 'solo'],
+    ['millrace gaps mine --rpc http://127.0.0.1:31397 --cookie ~/.gapcoin/.cookie --payout ADDRESS', 'solo'],
     ['millrace gaps mine --rpc http://127.0.0.1:31397 --user NAME --password-file pw', 'a node that has getwork'],
     ['millrace gaps mine --stratum stratum+tcp://pool:3385 --user WORKER --password-file pw', 'for a pool'],
   );

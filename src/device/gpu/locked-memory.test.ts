@@ -1,0 +1,92 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { LockedMemory } from './locked-memory.js';
+
+const SLAB = 2 ** 14;
+
+/** A runtime whose memory begins at odd places, and that counts what it locks. */
+class Runtime {
+  #next = 1_000_016;
+  readonly regions = new Map<number, Uint8Array>();
+  refuses = false;
+  readonly memory = new LockedMemory<{ readonly bytes: Uint8Array; readonly address: number }>(
+    {
+      lock: (bytes) => {
+        if (this.refuses) return undefined;
+        const region = { bytes: new Uint8Array(bytes), address: this.#next };
+        this.#next += bytes + 48;
+        this.regions.set(region.address, region.bytes);
+        return region;
+      },
+      unlock: ({ address }) => expect(this.regions.delete(address)).toBe(true),
+      part: ({ bytes, address }, at, length) => ({ bytes: bytes.subarray(at, at + length), address: address + at }),
+    },
+    SLAB,
+  );
+}
+
+const size = fc.oneof(fc.integer({ min: 1, max: SLAB / 8 }), fc.integer({ min: 1, max: 2 * SLAB }));
+const step = fc.oneof(fc.record({ take: size }), fc.record({ give: fc.nat() }));
+
+test('what is taken is zero and nobody else’s, in few regions; nothing stays when all of it is back', () => {
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 150 }), (steps) => {
+      const runtime = new Runtime();
+      const out: { readonly bytes: Uint8Array; readonly address: number; readonly mark: number }[] = [];
+      const give = ({ bytes, address, mark }: (typeof out)[number]): void => {
+        expect(bytes.every((byte) => byte === mark)).toBe(true); // nobody else wrote there
+        expect(runtime.memory.give(address)).toBe(true);
+        expect(runtime.memory.give(address)).toBe(false);
+      };
+      for (const [k, one] of steps.entries()) {
+        if ('give' in one) {
+          const [piece] = out.splice(one.give % Math.max(1, out.length), 1);
+          if (piece) give(piece);
+          continue;
+        }
+        const piece = runtime.memory.take(one.take)!;
+        expect(piece.bytes.length).toBe(one.take);
+        expect(piece.bytes.every((byte) => byte === 0)).toBe(true);
+        const mark = 1 + (k % 255);
+        piece.bytes.fill(mark);
+        out.push({ ...piece, mark });
+      }
+      for (const piece of out) give(piece);
+      runtime.memory.trim();
+      expect(runtime.regions.size).toBe(0);
+    }),
+    { numRuns: 100 },
+  );
+});
+
+test('small pieces are locked together, large ones by themselves', () => {
+  const runtime = new Runtime();
+  const { memory } = runtime;
+  const small = Array.from({ length: 8 }, () => memory.take(SLAB / 16)!);
+  expect(runtime.regions.size).toBe(1);
+  const large = memory.take(SLAB)!;
+  expect(runtime.regions.size).toBe(2);
+  memory.give(large.address);
+  expect(runtime.regions.size).toBe(1);
+  for (const { address } of small) memory.give(address);
+  expect(runtime.regions.size).toBe(1); // for whoever comes next
+  memory.trim();
+  expect(runtime.regions.size).toBe(0);
+});
+
+test('a region of which something is out is not unlocked', () => {
+  const runtime = new Runtime();
+  const piece = runtime.memory.take(10)!;
+  runtime.memory.trim();
+  expect(runtime.regions.size).toBe(1);
+  expect(runtime.memory.give(piece.address)).toBe(true);
+});
+
+test('where there is none, there is none', () => {
+  const runtime = new Runtime();
+  runtime.refuses = true;
+  expect(runtime.memory.take(10)).toBe(undefined);
+  expect(runtime.memory.take(SLAB)).toBe(undefined);
+  expect(runtime.memory.take(0)).toBe(undefined);
+  expect(runtime.memory.give(123)).toBe(false);
+});

@@ -1,0 +1,70 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'vitest';
+import { millrace } from '../command-line.js';
+import { by, type Examples, says, wasm } from './example.js';
+import { blocks } from './workloads.js';
+
+const conventions = (...code: readonly string[]) => by('test/conventions.test.ts', ...code);
+const completed = conventions("millrace(['completion', shell])", "it.for(['bash', 'zsh', 'fish'])");
+const tuned = (...code: readonly string[]) => by('test/tune.test.ts', TUNE, ...code);
+/** The function by which that test runs the command. */
+const TUNE = `const given = [
+    'tune',
+    'words',
+    '--device',`;
+
+/** What docs/command.md, docs/tuning.md and docs/telemetry.md tell to type beside what the READMEs do. */
+export const documents: Examples = {
+  'millrace COMMAND --help': conventions("millrace(['devices', '--help'], { env })"),
+  'millrace --version': by('test/cli.test.ts', "it.each(['--version', '-V'])('%s', (flag) => {"),
+  'millrace schema events': conventions("millrace(['schema', 'events'])"),
+  'millrace completion bash': completed,
+  'millrace completion zsh': completed,
+  'millrace completion fish': completed,
+  'millrace run kernel.ts --json | jq -c \'select(.event == "hit") | .index\'': by(
+    'test/run.test.ts',
+    "'--space', '3e3', '--param', 'bits=6', ...feeding, '--json']",
+    "millrace('run', 'kernel.mjs', ...args)",
+  ),
+  'millrace devices --json': by('test/cli.test.ts', "millrace('devices', '--json')"),
+
+  'millrace tune': tuned('const first = tune();'),
+  'millrace tune words --device cuda,cpu': tuned('const first = tune();'),
+  'millrace tune --show': tuned("const shown = tune('--show');"),
+  'millrace tune words --retune': tuned("tune('--retune').events"),
+  'millrace tune --reset': tuned("expect(tune('--reset').status).toBe(0);"),
+
+  'millrace block solve blocks.in nonces.out --trace trace.json': by(
+    'test/telemetry.test.ts',
+    "['block', 'solve', input, 'nonces.out', '--device', 'native,wasm'",
+    "['--metrics', 'm.csv', '--trace', 't.json',",
+    'millrace([...args, ...views], { cwd: folder })',
+  ),
+  'node scripts/timeline.mjs trace.json timeline.svg': {
+    long: {
+      served: async (folder) => {
+        blocks(folder);
+        const args = ['block', 'solve', 'blocks.in', 'nonces.out', '--trace', 'trace.json', ...wasm];
+        expect(millrace(args, { cwd: folder }).status).toBe(0);
+        return { 'trace.json': join(folder, 'trace.json'), 'timeline.svg': join(folder, 'timeline.svg') };
+      },
+      check: (_, folder) => expect(readFileSync(join(folder, 'timeline.svg'), 'utf8')).toMatch(/^<svg /),
+    },
+  },
+  'millrace run kernel.ts --prometheus 9464': by(
+    'test/telemetry.test.ts',
+    `const args = [
+      'run',
+      'job.mjs',`,
+    `'--prometheus',
+      ':0',`,
+  ),
+  'node scripts/telemetry-cost.mjs --device D': {
+    long: {
+      swap: { D: 'wasm' },
+      more: ['--rounds', '1', '--seconds', '1'],
+      check: says(/^median: -?\d+\.\d\d % \(all views on, against none\)$/m),
+    },
+  },
+};

@@ -1,0 +1,304 @@
+/**
+ * Where the time of one job goes: words of 10 characters to page-locked memory, in one call and in several chunks.
+ * Self-contained: no test runner, no network.
+ *
+ *   node test/words/job.mjs [--device cuda:0] [--millions 10,50,100] [--warm 300] [--runs 101] [--variants 64/2/3,32/2/3]
+ *
+ * First what each way takes, by turns, before the process is warm and after it: the engine's own part of a job is
+ * 0.3 ms while V8 still interprets it. Then, with telemetry, when each step of each chunk came, in microseconds from the
+ * moment that the job was asked for:
+ *
+ *   taken     the chunk was cut out of the job       kernel    its kernel began, and ended
+ *   queued    its commands are on the board          ended     its copy to the host ended, on the device
+ *   sent      the driver has the first of them       noticed   the device's thread saw that
+ *   began     the device began with it               seen      the caller has its bytes;   over: the job's promise
+ */
+
+import { parseArgs } from 'node:util';
+
+const { values: options } = parseArgs({
+  options: {
+    device: { type: 'string', default: 'cuda:0' },
+    millions: { type: 'string', default: '10,50,100' },
+    /** Jobs of each way before it counts; a tenth of it from the second size on. */
+    warm: { type: 'string', default: '300' },
+    runs: { type: 'string', default: '101' },
+    /** MiB of a batch, streams, slots of each. */
+    variants: { type: 'string', default: '64/2/3,32/2/3,128/2/2' },
+    dist: { type: 'string', default: new URL('../../dist', import.meta.url).pathname },
+  },
+});
+const load = (/** @type {string} */ path) => import(`${options.dist}/${path}`);
+const { openDevice } = await load('device/registry.js');
+const { clockNs } = await load('device/clock.js');
+const { batches } = await load('engine/batches.js');
+const { Engine } = await load('engine/engine.js');
+const { MemorySource } = await load('engine/source.js');
+const { between } = await load('engine/space.js');
+const { createGenerator } = await load('workload/words/generator.js');
+const { HeldFlow } = await load('workload/words/held.js');
+const { parseMask } = await load('workload/words/mask.js');
+const { Plan } = await load('workload/words/plan.js');
+const { maskOf } = await load('workload/words/rate.js');
+const { wordsOf } = await load('workload/words/words.js');
+
+const mask = parseMask(maskOf(10));
+const plan = new Plan(mask, 'canonical', '');
+const { size } = wordsOf(mask);
+const FIRST = 15;
+
+/** @typedef {{ name: string, run(): Promise<void>, close(): Promise<void> }} Way */
+/** Times of a chunk's steps in microseconds from the job's beginning, in the order of `steps`.
+ * @typedef {readonly number[]} Steps */
+const steps = ['taken', 'queued', 'sent', 'began', 'kernel', 'to', 'ended', 'noticed', 'seen', 'over'];
+
+for (const [at, millions] of options.millions.split(',').map(Number).entries()) {
+  const warm = Math.max(FIRST, at === 0 ? Number(options.warm) : Number(options.warm) / 10);
+  await compareWays(millions, warm);
+  await showSteps(millions, Math.min(warm, 100));
+}
+process.exit(0);
+
+/**
+ * @param {number} millions
+ * @param {number} warm
+ */
+async function compareWays(millions, warm) {
+  const device = await openDevice(options.device, { completion: 'poll' });
+  const count = millions * 1e6;
+  const ways = [
+    await oneCall(device, count),
+    await library(device, count, 'async'),
+    await library(device, count, 'sync'),
+  ];
+  for (const variant of options.variants.split(',')) ways.push(await chunked(device, count, variant));
+  /** @type {number[][]} */
+  const taken = ways.map(() => []);
+  for (let run = 0; run < warm + Number(options.runs); run++) {
+    for (let k = 0; k < ways.length; k++) {
+      const which = (k + run) % ways.length; // nobody always comes behind the same
+      const begun = performance.now();
+      await ways[which]?.run();
+      taken[which]?.push(performance.now() - begun);
+    }
+  }
+  const base = median(taken[0]?.slice(warm) ?? []);
+  console.log(`${millions} M words of 10, packed, to page-locked memory of ${device.info.name}; ms`);
+  console.log(`  ${''.padEnd(24)} first ${FIRST}   after ${warm}: median  10 %  90 %   GB/s   over the one call`);
+  for (const [which, { name }] of ways.entries()) {
+    const all = taken[which] ?? [];
+    const late = all.slice(warm);
+    const ms = median(late);
+    const [low, high] = [0.1, 0.9].map((share) => quantile(late, share).toFixed(3));
+    console.log(
+      `  ${name.padEnd(24)} ${median(all.slice(0, FIRST)).toFixed(3)}              ${ms.toFixed(3)} ${low} ${high}  ${(count / ms / 1e5).toFixed(1)}   ${(ms - base).toFixed(3)} ms, ${((ms / base - 1) * 100).toFixed(1)} %`,
+    );
+  }
+  for (const way of ways) await way.close();
+  await device.close();
+}
+
+/** As `hostRate` of the benchmark has it.
+ * @param {any} device
+ * @param {number} count
+ * @returns {Promise<Way>}
+ */
+async function oneCall(device, count) {
+  const generator = configured(await createGenerator({ devices: device, batchBytes: count * 10 }));
+  return {
+    name: 'one call',
+    run: async () => {
+      check(await generator.withBatch(0n, count, (/** @type {Uint8Array} */ view) => view.length), count);
+    },
+    close: () => generator.close(),
+  };
+}
+
+/** batches() of the library, with its check of some words of each.
+ * @param {any} device
+ * @param {number} count
+ * @param {'sync' | 'async'} mode
+ * @returns {Promise<Way>}
+ */
+async function library(device, count, mode) {
+  const generator = configured(await createGenerator({ devices: device, mode }));
+  return {
+    name: `batches(), ${mode}`,
+    run: async () => {
+      let bytes = 0;
+      for await (const batch of generator.batches(0n, count)) {
+        bytes += batch.bytes.length;
+        batch.release();
+      }
+      check(bytes, count);
+    },
+    close: () => generator.close(),
+  };
+}
+
+/** An engine fed in another way, without the check.
+ * @param {any} device
+ * @param {number} count
+ * @param {string} variant
+ * @param {{ records?: number, saw?: () => void }} [watched]
+ */
+async function chunked(device, count, variant, { records = 0, saw = () => undefined } = {}) {
+  const [mib = 64, streams = 2, slots = 3] = variant.split('/').map(Number);
+  const engine = new Engine([device], { pipeline: 'poll', streams, slots, ...(records > 0 && { records }) });
+  const held = new HeldFlow(plan, size, mib * 2 ** 20);
+  return {
+    name: `${mib} MiB, ${streams} × ${slots}`,
+    engine,
+    run: async () => {
+      const made = batches({
+        flow: held.from(0n),
+        options: { engine, rowBytes: plan.stride },
+        source: () => new MemorySource(between(0n, BigInt(count))),
+        row: (/** @type {bigint} */ index, /** @type {Uint8Array} */ bytes) => ({ index, bytes }),
+      });
+      let bytes = 0;
+      for await (const batch of made) {
+        saw();
+        bytes += batch.bytes.length;
+        batch.release();
+      }
+      check(bytes, count);
+    },
+    close: async () => {
+      await engine.close();
+      held.close();
+    },
+  };
+}
+
+/**
+ * @param {number} millions
+ * @param {number} warm
+ */
+async function showSteps(millions, warm) {
+  const device = await openDevice(options.device, { completion: 'poll', telemetry: true });
+  const count = millions * 1e6;
+  const watched = [await oneCallSteps(device, count)];
+  for (const variant of options.variants.split(',')) watched.push(await chunkedSteps(device, count, variant));
+  console.log(`  µs from the beginning${' '.repeat(18)}${steps.map((name) => name.padStart(8)).join('')}`);
+  for (const { name, run, close } of watched) {
+    /** @type {(readonly Steps[])[]} */
+    const runs = [];
+    for (let k = 0; k < warm; k++) await run();
+    for (let k = 0; k < Number(options.runs); k++) runs.push(await run());
+    // Near the end sizes follow the speed, so that some runs have a chunk more: those with as many as most are shown.
+    const chunks = median(runs.map((chunksOf) => chunksOf.length));
+    const alike = runs.filter((chunksOf) => chunksOf.length === chunks);
+    // The middle ones of many say nothing that their neighbours do not.
+    const shown = Array.from({ length: chunks }, (_, k) => k).filter((k) => k < 3 || k >= chunks - 2);
+    for (const k of shown) {
+      const of = (/** @type {number} */ step) => median(alike.map((chunksOf) => chunksOf[k]?.[step] ?? Number.NaN));
+      const cells = steps.map((_, step) => of(step).toFixed(0).padStart(8)).join('');
+      console.log(`  ${`${name}, chunk ${k + 1} of ${chunks}`.padEnd(37)}${cells}`);
+    }
+    await close();
+  }
+  await device.close();
+}
+
+/**
+ * @param {any} device
+ * @param {number} count
+ */
+async function oneCallSteps(device, count) {
+  const held = new HeldFlow(plan, size, count * 10);
+  const opened = await held.on(device);
+  const stream = device.stream();
+  const slot = await held.slot(opened, stream);
+  const piece = { start: 0n, count };
+  return {
+    name: 'one call',
+    run: async () => {
+      const begun = clockNs();
+      const { done } = slot.submit(piece);
+      const queued = clockNs();
+      const { startedNs, endedNs, noticedNs, detail } = await done;
+      check(slot.reap(piece).length, count);
+      const seen = clockNs();
+      const { sentNs = 0n, launches = { startedNs: 0n, endedNs: 0n } } = detail ?? {};
+      const times = [sentNs, startedNs, launches.startedNs, launches.endedNs, endedNs, noticedNs, seen, seen];
+      return [[begun, queued, ...times].map((ns) => Number((ns ?? 0n) - begun) / 1000)];
+    },
+    close: async () => {
+      slot.close();
+      held.close();
+      stream.close();
+    },
+  };
+}
+
+/**
+ * @param {any} device
+ * @param {number} count
+ * @param {string} variant
+ */
+async function chunkedSteps(device, count, variant) {
+  /** @type {bigint[]} */
+  let seen = [];
+  const way = await chunked(device, count, variant, { records: 1000, saw: () => seen.push(clockNs()) });
+  let before = -1;
+  return {
+    name: way.name,
+    run: async () => {
+      seen = [];
+      const begun = clockNs();
+      await way.run();
+      const over = clockNs();
+      const records = [...way.engine.records].filter(({ sequence }) => sequence > before);
+      before = records.at(-1)?.sequence ?? before;
+      return records
+        .sort((a, b) => Number(a.start - b.start))
+        .map((one, k) =>
+          [
+            one.enqueuedNs,
+            one.submittedNs,
+            one.launchedNs,
+            one.startedNs,
+            one.computeStartedNs,
+            one.computeEndedNs,
+            one.endedNs,
+            one.noticedNs,
+            seen[k] ?? 0n,
+            over,
+          ].map((ns) => Number(ns - begun) / 1000),
+        );
+    },
+    close: way.close,
+  };
+}
+
+/** @param {any} generator */
+function configured(generator) {
+  generator.setCharset(1, 'abcdefghijklmnopqrstuvwxyz');
+  generator.setCharset(2, '0123456789');
+  generator.setMask([1, 1, 1, 1, 1, 1, 2, 2, 2, 2]);
+  generator.setFormat('packed');
+  return generator;
+}
+
+/**
+ * @param {number} bytes
+ * @param {number} count
+ */
+function check(bytes, count) {
+  if (bytes !== count * 10) throw new Error(`${bytes} bytes of ${count} words`);
+}
+
+/**
+ * @param {readonly number[]} values
+ * @param {number} share
+ */
+function quantile(values, share) {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+}
+
+/** @param {readonly number[]} values */
+function median(values) {
+  return quantile(values, 0.5);
+}
