@@ -33,7 +33,7 @@ async function inTurn<R>(work: () => Promise<R>): Promise<R> {
 /**
  * Compilers take minutes for all ways to write operations of all types. Those that are left to the long run differ from
  * others that are here by their type alone, or on GPUs by the lanes of a CPU's gang. SHA-256 without native bodies is in
- * a gang on wasm, and on one lane here; test/block-devices.test.ts has it on GPUs, against node:crypto.
+ * a gang on wasm, and on one lane here.
  */
 const isLong = process.env.MILLRACE_LONG === '1';
 const compiled = ['native', 'opencl', 'webgpu'];
@@ -44,8 +44,8 @@ const leftOut = [
 ];
 const leftOutOn: Readonly<Record<string, RegExp>> = {
   native: /^std\/sha256: .*generic, a gang|^operations\/(i32|f32|bool)\/.*multiply-adds, a gang/,
-  opencl: /^operations.*one lane$|^std\/sha256: /,
-  webgpu: /^operations.*one lane$|^std\/sha256: /,
+  opencl: /^operations.*one lane$/,
+  webgpu: /^operations.*one lane$/,
 };
 
 describe.each(names)('%s', (name) => {

@@ -23,7 +23,7 @@ export interface Run {
   readonly count: number;
   readonly buffers?: Readonly<Record<string, Uint8Array>>;
   readonly ring?: Uint8Array;
-  /** Asked before each item, and before each round of its long loops. */
+  /** Asked before each item. */
   readonly cancelled?: () => boolean;
 }
 
@@ -37,7 +37,6 @@ export function interpret(program: Program | Hoisted, run: Run): { complete: boo
   for (let item = first; item < first + run.count; item++) {
     if (run.cancelled?.()) return { complete: false };
     machine.item(item);
-    if (machine.isStopped) return { complete: false };
   }
   return { complete: true };
 }
@@ -49,15 +48,11 @@ class Machine {
   readonly #memory = new Map<BufferDecl, Memory>();
   readonly #ring: Uint32Array | undefined;
   readonly #leaves: (node: Node) => Value;
-  readonly #cancelled: () => boolean;
   #item = 0;
   #leaving = false;
-  /** A long loop was left because the run is cancelled. */
-  isStopped = false;
 
   constructor(program: Program, run: Run) {
     this.#program = program;
-    this.#cancelled = run.cancelled ?? (() => false);
     this.#ring = run.ring && new Uint32Array(run.ring.buffer, run.ring.byteOffset, run.ring.byteLength >> 2);
     const implicit = implicitValues(run.base ?? 0n, ringCapacity(program, run.ring?.byteLength ?? 0));
     const job = valuesOf(program.name, 'job', program.job, run.job);
@@ -163,8 +158,6 @@ class Machine {
       }
       case 'while':
         for (;;) {
-          this.isStopped ||= statement.isLong === true && this.#cancelled();
-          if (this.isStopped) break;
           this.#block(statement.test);
           if (!this.#value(statement.condition)) break;
           this.#block(statement.body);
