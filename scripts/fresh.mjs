@@ -5,7 +5,7 @@
 //   node scripts/fresh.mjs --committed --tests all             as a clone has it, with all tests
 
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -25,6 +25,7 @@ const clone = join(scratch, 'clone');
 const home = join(scratch, 'home');
 const bin = join(scratch, 'bin');
 for (const folder of [clone, home, bin]) mkdirSync(folder);
+chmodSync(scratch, 0o755); // tests run this Node as another person too
 
 try {
   step('the files', copyFiles);

@@ -64,7 +64,7 @@ describe('commands of README.md, of the workloads’ READMEs and of what they le
 
   test('a name or an option that the code of another test lacks is seen', () => {
     const example = { by: { file: 'test/cli.test.ts', code: ["run(['doctor'], {"] } };
-    expect(missingFrom(example, 'millrace doctor --json')).toEqual(['--json']);
+    expect(missingFrom(example, 'millrace doctor --log error')).toEqual(['--log']);
     expect(missingFrom(example, 'millrace devices')).toEqual(['devices']);
     const title = { by: { file: 'test/cli.test.ts', code: ['tells what works, and hides where it runs'] } };
     expect(missingFrom(title, 'millrace works')).toEqual(['works']);

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, expect, test } from 'vitest';
 import { orphans, type Want, wrongEndings } from '../ending.js';
+import { eventsOf } from '../events.js';
 import { buildFake, type Call, callsIn, type Fake } from './fake.js';
 
 /**
@@ -94,7 +95,7 @@ function solve(name: string, extra: NodeJS.ProcessEnv): Promise<Solved> {
       const calls = callsIn(readFileSync(log, 'utf8'));
       resolve({
         code: ended.exitCode,
-        done: JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? '{}'),
+        done: eventsOf(stdout).at(-1),
         written: readFileSync(out, 'latin1'),
         count: (wanted) => calls.filter((call) => call.name === wanted).length,
       });

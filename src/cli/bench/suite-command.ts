@@ -95,22 +95,13 @@ async function suite({ output, options: given, args, signal }: Call<SuiteCommand
       signal.throwIfAborted();
       all.push(one);
       tellFigure(output, one);
+      if (given.save !== undefined) keep({ save: given.save }, reportOf(host, all));
     }
     const figures = all.filter(isFigure);
     output.line();
     for (const line of table([SUITE_HEADING, ...figures.map(figureRow)], { right: SUITE_RIGHT })) output.line(line);
     output.line(`\n${plural(figures.length, 'figure')} in ${duration((performance.now() - begun) / 1000)}`);
-    const missing = all.filter((one): one is NoFigure => !isFigure(one));
-    let report: SavedReport = {
-      ...about(),
-      machine: host,
-      figures,
-      missing,
-      peers: [],
-      scaling: [],
-      several: [],
-      timelines: [],
-    };
+    let report = reportOf(host, all);
     keep(given, report);
     if (given.plot !== undefined) report = { ...report, timelines: await timelinesOf(wanted, devices) };
     if (given.peers) report = { ...report, peers: await tellPeers(output, wanted, devices, how) };
@@ -123,6 +114,13 @@ async function suite({ output, options: given, args, signal }: Call<SuiteCommand
   } finally {
     await Promise.all(devices.map((device) => device.close()));
   }
+}
+
+/** Figures alone: what else there is takes longer. */
+function reportOf(host: SavedReport['machine'], all: readonly (Figure | NoFigure)[]): SavedReport {
+  const missing = all.filter((one): one is NoFigure => !isFigure(one));
+  const nothing = { peers: [], scaling: [], several: [], timelines: [] };
+  return { ...about(), machine: host, figures: all.filter(isFigure), missing, ...nothing };
 }
 
 /** Some chunks of a job on each device, of the workloads that tell them. */
@@ -170,8 +168,11 @@ function tellVerdicts(output: Output, verdicts: readonly Verdict[]): void {
   if (lost > 0) output.line(`${plural(lost, 'figure')} lost more than ${percent(0.1)}, beyond both spreads`);
 }
 
-/** Before what takes long, and after it: an end by force leaves the figures. */
-function keep({ save, markdown, plot }: SuiteCommandOptions, report: SavedReport): void {
+/** After each figure, before what takes long, and after it: an end by force leaves the figures. */
+function keep(
+  { save, markdown, plot }: Pick<SuiteCommandOptions, 'save' | 'markdown' | 'plot'>,
+  report: SavedReport,
+): void {
   const { date, machine: host, figures, missing, scaling, timelines } = report;
   if (save !== undefined) write(save, `${JSON.stringify(report, null, 2)}\n`, '--save');
   if (markdown !== undefined) write(markdown, `${markdownOf(date, host, [...figures, ...missing])}\n`, '--markdown');

@@ -22,7 +22,7 @@ export function gapsCommand(): Command {
     .addOption(valued('--start <n>', 'the first number, as 2^280+1 or in decimal').argParser(natural))
     .addOption(valued('--header <hex>', 'a block header of 80 bytes or more instead: H · 2^shift is the first number'))
     .addOption(valued('-f, --shift <n>', 'of a header (default: its own, or 32)').argParser(wholeNumber(14, 1024)))
-    .addOption(valued('--length <n>', 'integers to search (default: 2^32; 2^shift with --header)').argParser(natural))
+    .addOption(valued('--length <n>', 'integers to search (default: 2^shift)').argParser(natural))
     .addOption(valued('--min-merit <m>', 'gap / ln p at least (default: 20)').argParser(positive))
     .addOption(valued('--min-gap <n>', 'the length itself').argParser(wholeNumber(2, 2 ** 20)))
     .addOption(valued('--target <t>', "a difficulty (default with --header: the header's)").argParser(difficultyGiven))

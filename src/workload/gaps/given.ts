@@ -27,17 +27,16 @@ export interface Wanted {
 }
 
 export function wantedOf(given: GivenNumbers): Wanted {
-  const { start, header, length } = given;
+  const { start, header, shift = DEFAULT_SHIFT, length = 1n << BigInt(shift) } = given;
   if ((start === undefined) === (header === undefined))
     throw usage('what is searched is not clear', 'give --start or --header');
   if (header !== undefined) return fromHeader(header, given);
   const first = start as bigint;
   const bounds = boundsOf(first, given, undefined);
-  return { start: first, length: length ?? DEFAULT_LENGTH, ...bounds, work: undefined };
+  return { start: first, length, ...bounds, work: undefined };
 }
 
-/** Where neither a range nor a shift is given. */
-const DEFAULT_LENGTH = 1n << 32n;
+/** 2^shift integers are searched where no length is given. */
 const DEFAULT_SHIFT = 32;
 
 function fromHeader(hex: string, given: GivenNumbers): Wanted {

@@ -17,6 +17,8 @@ import { limbs } from './sieving.js';
 
 /** What is measured, and what it holds on a device until it is closed. */
 export interface Rated extends Candidate {
+  /** Of a job: the share of the time in which the device had work. */
+  fed?(): number | undefined;
   close(): void | Promise<void>;
 }
 
@@ -123,14 +125,23 @@ export async function searchRate(device: Device, options: SearchRateOptions = {}
   const start = HASH << 32n;
   const request = { start, length: BigInt(length), leastGap: leastGap(start, TARGET), primes, ...asked };
   const engine = new Engine([device], given);
+  let share: number | undefined;
   const run = async () => {
     const found: bigint[] = [];
     const gaps = searchGaps({ ...request, ...(onPiece && { onPiece }) }, { engine });
     for await (const { offset } of gaps) found.push(offset);
+    share = engine.devices[0]?.fed;
     if (length > MINED && !found.includes(BigInt(MINED))) throw wrong(device, 'no gap where one is known');
     return { work: length, digest: found.join() };
   };
-  return { name: `search, ${device.info.id}`, unit: 'integers', runs, run, close: () => engine.close() };
+  return {
+    name: `search, ${device.info.id}`,
+    unit: 'integers',
+    runs,
+    run,
+    close: () => engine.close(),
+    fed: () => share,
+  };
 }
 
 const MINED = 20_540_019;
