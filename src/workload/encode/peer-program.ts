@@ -1,7 +1,8 @@
 /**
  * What NumPy and PyTorch run. Each has several ways to write the same states, and which is the fastest depends on version
  * and hardware: it tries them first, and the best one is the peer. States are whole: both parts of every number are
- * written. Memory is made once, as ours is; on a GPU time is taken from the first copy to the end of the last kernel.
+ * written. Memory is made once, as ours is; on a GPU time is taken from the first copy to the end of the last kernel. Behind
+ * a run it sleeps: threads of its libraries spin for a while, and the next turn is somebody else's.
  */
 export const PEER_PROGRAM = `
 import hashlib, json, os, sys, time
@@ -94,5 +95,6 @@ print(json.dumps({"version": version, "how": best.__name__.replace("_", " ")}), 
 for _ in sys.stdin:
     seconds = timed(best, batches)
     digest = hashlib.sha256(np.ascontiguousarray(fetched()[0])).hexdigest()
+    time.sleep(0.2)
     print(json.dumps({"seconds": seconds, "digest": digest}), flush=True)
 `;
