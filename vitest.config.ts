@@ -61,9 +61,8 @@ export default defineConfig({
     // Native code can end its process; in a fork that fails one file, in a thread it would end the whole run.
     pool: 'forks',
     sequence: { sequencer: LongestFirst },
-    // One more than the two cores of the machine that this is made for: much of what tests do is to wait for a process, a
-    // terminal or a timer, and two workers leave a seventh of the time unused.
-    maxWorkers: 3,
+    // As many as cores: with three on two of them all took as long, and each test was slower.
+    maxWorkers: 2,
     // Real processes, terminals and drivers on a busy machine: the last lines name what passed only then, to be mended.
     retry: 1,
     // Far above what anything takes on an idle machine: a busy one must not fail a test.
