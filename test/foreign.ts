@@ -12,10 +12,15 @@ export interface Foreign {
   readonly emulator?: readonly string[];
 }
 
+/** With SHA-2 too. On ARM it is this processor or one much like it. */
 export const armWithAes: Foreign = {
   cpu: { arch: 'arm', features: new Set(['neon', 'aes', 'sha2']) },
-  compiler: ['aarch64-linux-gnu-gcc', '-static', '-march=armv8-a+crypto'],
-  emulator: ['qemu-aarch64', '-cpu', 'max'],
+  ...(process.arch === 'arm64'
+    ? { compiler: ['gcc', '-march=armv8-a+crypto'] }
+    : {
+        compiler: ['aarch64-linux-gnu-gcc', '-static', '-march=armv8-a+crypto'],
+        emulator: ['qemu-aarch64', '-cpu', 'max'],
+      }),
 };
 
 export const x86WithAesNi: Foreign = {

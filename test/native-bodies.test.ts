@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { thisCpu } from '../src/device/native/cpu.js';
 import { items, type Kernel, kernelText, read, rw, sha256, u32 } from '../src/kernel/index.js';
-import { type Foreign, missing, runForeign } from './foreign.js';
+import { armWithAes, type Foreign, missing, runForeign } from './foreign.js';
 
 /**
  * Bodies for instructions that only some processors have, each in programs of its own. They are run where the processor
@@ -14,16 +14,6 @@ const shaNi: Foreign = {
   cpu: { arch: 'x86', features: new Set(['sse4_1', 'avx2', 'sha_ni']) },
   compiler: ['gcc', '-mavx2', '-msha'],
 };
-const armSha: Foreign = {
-  cpu: { arch: 'arm', features: new Set(['neon', 'aes', 'sha2']) },
-  ...(here.arch === 'arm'
-    ? { compiler: ['gcc', '-march=armv8-a+crypto'] }
-    : {
-        compiler: ['aarch64-linux-gnu-gcc', '-static', '-march=armv8-a+crypto'],
-        emulator: ['qemu-aarch64', '-cpu', 'max'],
-      }),
-};
-
 /** Why programs for it cannot run here. */
 function reason(foreign: Foreign): string | undefined {
   if (foreign.emulator) return missing(foreign) && `no ARM cross compiler or qemu (${missing(foreign)})`;
@@ -57,7 +47,7 @@ const lanesAndLengths: readonly (readonly [lanes: number, lengths: readonly numb
 
 describe.each([
   ['c-shani', shaNi, '_mm_sha256rnds2_epu32'],
-  ['c-neon-sha', armSha, 'vsha256h2q_u32'],
+  ['c-neon-sha', armWithAes, 'vsha256h2q_u32'],
 ] as const)('sha256.compress, %s', (_, foreign, instruction) => {
   test.for(lanesAndLengths)("%i lanes: node:crypto's digests", ([lanes, lengths], ctx) => {
     const absent = reason(foreign);
@@ -80,6 +70,58 @@ describe.each([
     );
     expect(out).toEqual(Uint32Array.from(digests.flatMap(wordsOf)));
   });
+});
+
+/** Last words of double hashes: an item's nonces fill no group, or several. */
+describe('sha256.doubleLasts, c-neon-sha', () => {
+  test.for([
+    [1, 4],
+    [1, 7],
+    [2, 5],
+    [4, 4],
+    [4, 32],
+    [8, 6],
+  ] as const)("%i lanes, %i nonces an item: node:crypto's", ([lanes, count], ctx) => {
+    const absent = reason(armWithAes);
+    if (absent) return ctx.skip(absent);
+    const kernel = items(
+      'lasts',
+      { chunk: { header: [u32, 19] }, buffers: { nonces: read(u32), out: rw(u32) } },
+      ({ item, chunk, buffers }) => {
+        const places = Array.from({ length: count }, (_, i) => item.mul(count).add(i));
+        const lasts = sha256.doubleLasts(places.map((at) => [...chunk.header, buffers.nonces.at(at)]));
+        lasts?.forEach((last, i) => void buffers.out.set(places[i] as (typeof places)[0], last));
+      },
+    );
+    expect(kernelText(kernel, { target: 'c', lanes, cpu: armWithAes.cpu })).toContain('sha256su1 v');
+
+    const [head, tails] = [randomBytes(76), Array.from({ length: COUNT * count }, () => randomBytes(4))];
+    const nonces = Uint32Array.from(tails.flatMap(wordsOf));
+    const buffers = { nonces, out: new Uint32Array(nonces.length) };
+    const { out } = runForeign(armWithAes, kernel, lanes, COUNT, buffers, { header: wordsOf(head) });
+    const sha = (bytes: Buffer) => createHash('sha256').update(bytes).digest();
+    expect(out).toEqual(Uint32Array.from(tails, (tail) => sha(sha(Buffer.concat([head, tail]))).readUInt32BE(28)));
+  });
+});
+
+test('sha256.doubleLasts of nonces that all items share is no native body, and right', (ctx) => {
+  const absent = reason(armWithAes);
+  if (absent) return ctx.skip(absent);
+  const header = randomBytes(92);
+  const kernel = items(
+    'shared',
+    { chunk: { words: [u32, 23] }, buffers: { out: rw(u32) } },
+    ({ item, chunk: { words }, buffers }) => {
+      const nonces = words.slice(19);
+      const lasts = sha256.doubleLasts(nonces.map((nonce) => [...words.slice(0, 19), nonce]));
+      lasts?.forEach((last, i) => void buffers.out.set(item.mul(nonces.length).add(i), last));
+    },
+  );
+  expect(kernelText(kernel, { target: 'c', cpu: armWithAes.cpu })).not.toContain('sha256su1');
+  const { out } = runForeign(armWithAes, kernel, 1, 1, { out: new Uint32Array(4) }, { words: wordsOf(header) });
+  const sha = (bytes: Buffer) => createHash('sha256').update(bytes).digest();
+  const of = (at: number) => sha(sha(Buffer.concat([header.subarray(0, 76), header.subarray(at, at + 4)])));
+  expect([...(out ?? [])]).toEqual([76, 80, 84, 88].map((at) => of(at).readUInt32BE(28)));
 });
 
 function wordsOf(bytes: Buffer): number[] {

@@ -40,7 +40,8 @@ export interface Batches extends AsyncIterable<Batch> {
 }
 
 export const BATCH_BYTES = 8 * 2 ** 20;
-const SAMPLES = 4;
+/** Rows of a batch that are checked. */
+export const SAMPLES = 4;
 
 export interface BatchJob<Row> {
   readonly flow: Flow<Uint8Array>;
@@ -182,7 +183,7 @@ class HeldBatch implements Batch, Indexed {
 }
 
 /** Rows of a piece to check: the first, the last, and some between that depend on nothing but the piece. */
-function sampled({ start, count }: Piece, samples: number): number[] {
+export function sampled({ start, count }: Piece, samples: number): number[] {
   const chosen = new Set([0, count - 1]);
   let state = Number(BigInt.asUintN(32, start)) ^ count;
   for (let tries = 0; chosen.size < Math.min(samples, count) && tries < 8 * samples; tries++) {

@@ -131,6 +131,11 @@ export interface NativeShape {
   readonly lanes: number;
   readonly args: readonly string[];
   readonly results: readonly string[];
+  /**
+   * Are names those of rows (`NativeBody.quads`)? Four words of a gang are then four rows: row j has, for each four lanes
+   * and in their order, the words of the j-th.
+   */
+  readonly rows?: boolean;
 }
 export interface NativeBody {
   readonly name: string;
@@ -138,6 +143,8 @@ export interface NativeBody {
   readonly prelude?: string;
   /** The size of gang it is best in; 4 unless told. */
   readonly lanes?: number | 'widest';
+  /** It works on 16 bytes of one lane at a time: arguments and results, all u32, come by fours, and as rows if it can be. */
+  readonly quads?: boolean;
   text(shape: NativeShape): string;
 }
 

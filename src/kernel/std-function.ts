@@ -10,6 +10,8 @@ export interface NativeText {
   readonly prelude?: string;
   /** The size of gang it is best in; 4 unless told. */
   readonly lanes?: number | 'widest';
+  /** As of `NativeBody`. */
+  readonly quads?: boolean;
   text(shape: NativeShape): string;
 }
 
@@ -40,6 +42,7 @@ export function std(definition: StdFunction): (...args: Expr<Scalar>[]) => Expr<
       text: (shape: NativeShape) => native.text(shape),
       ...(native.prelude === undefined ? {} : { prelude: native.prelude }),
       ...(native.lanes === undefined ? {} : { lanes: native.lanes }),
+      ...(native.quads === undefined ? {} : { quads: native.quads }),
     };
     return trace.native(body, nodes, definition.results(args)).map((node) => new Expr(node.type, node));
   };

@@ -3,10 +3,12 @@
  * Self-contained: no test runner, no network.
  *
  *   node test/words/job.mjs [--device cuda:0] [--millions 10,50,100] [--warm 300] [--runs 101] [--variants 64/2/3,32/2/3]
+ *                           [--batch 64,96]
  *
- * First what each way takes, by turns, before the process is warm and after it: the engine's own part of a job is
- * 0.3 ms while V8 still interprets it. Then, with telemetry, when each step of each chunk came, in microseconds from the
- * moment that the job was asked for:
+ * First what each way takes, by turns, before the process is warm and after it: the one call; batches() of the library,
+ * which on one device does without a job; the same batches as a job of the engine's, checked alike; and jobs fed in other
+ * ways, not checked. A job's own part is 0.3 ms while V8 still interprets it. Then, with telemetry, when each step of each
+ * chunk came, in microseconds from the moment that the words were asked for:
  *
  *   taken     the chunk was cut out of the job       kernel    its kernel began, and ended
  *   queued    its commands are on the board          ended     its copy to the host ended, on the device
@@ -25,6 +27,8 @@ const { values: options } = parseArgs({
     runs: { type: 'string', default: '101' },
     /** MiB of a batch, streams, slots of each. */
     variants: { type: 'string', default: '64/2/3,32/2/3,128/2/2' },
+    /** MiB of a batch of batches(). */
+    batch: { type: 'string', default: '64' },
     dist: { type: 'string', default: new URL('../../dist', import.meta.url).pathname },
   },
 });
@@ -33,6 +37,7 @@ const { openDevice } = await load('device/registry.js');
 const { clockNs } = await load('device/clock.js');
 const { batches } = await load('engine/batches.js');
 const { Engine } = await load('engine/engine.js');
+const { STREAMS } = await load('engine/slots.js');
 const { MemorySource } = await load('engine/source.js');
 const { between } = await load('engine/space.js');
 const { createGenerator } = await load('workload/words/generator.js');
@@ -40,12 +45,15 @@ const { HeldFlow } = await load('workload/words/held.js');
 const { parseMask } = await load('workload/words/mask.js');
 const { Plan } = await load('workload/words/plan.js');
 const { maskOf } = await load('workload/words/rate.js');
+const { referenceRow } = await load('workload/words/reference.js');
+const { StraightBatches } = await load('workload/words/straight.js');
 const { wordsOf } = await load('workload/words/words.js');
 
 const mask = parseMask(maskOf(10));
 const plan = new Plan(mask, 'canonical', '');
 const { size } = wordsOf(mask);
 const FIRST = 15;
+const reference = { mask, separator: '' };
 
 /** @typedef {{ name: string, run(): Promise<void>, close(): Promise<void> }} Way */
 /** Times of a chunk's steps in microseconds from the job's beginning, in the order of `steps`.
@@ -66,11 +74,11 @@ process.exit(0);
 async function compareWays(millions, warm) {
   const device = await openDevice(options.device, { completion: 'poll' });
   const count = millions * 1e6;
-  const ways = [
-    await oneCall(device, count),
-    await library(device, count, 'async'),
-    await library(device, count, 'sync'),
-  ];
+  const ways = [await oneCall(device, count)];
+  const sizes = options.batch.split(',').map(Number);
+  for (const mib of sizes) ways.push(await library(device, count, 'async', mib));
+  ways.push(await chunked(device, count, '64/2/3', { isChecked: true }));
+  for (const mib of sizes) ways.push(await library(device, count, 'sync', mib));
   for (const variant of options.variants.split(',')) ways.push(await chunked(device, count, variant));
   /** @type {number[][]} */
   const taken = ways.map(() => []);
@@ -84,14 +92,14 @@ async function compareWays(millions, warm) {
   }
   const base = median(taken[0]?.slice(warm) ?? []);
   console.log(`${millions} M words of 10, packed, to page-locked memory of ${device.info.name}; ms`);
-  console.log(`  ${''.padEnd(24)} first ${FIRST}   after ${warm}: median  10 %  90 %   GB/s   over the one call`);
+  console.log(`  ${''.padEnd(26)} first ${FIRST}   after ${warm}: median  10 %  90 %   GB/s   over the one call`);
   for (const [which, { name }] of ways.entries()) {
     const all = taken[which] ?? [];
     const late = all.slice(warm);
     const ms = median(late);
     const [low, high] = [0.1, 0.9].map((share) => quantile(late, share).toFixed(3));
     console.log(
-      `  ${name.padEnd(24)} ${median(all.slice(0, FIRST)).toFixed(3)}              ${ms.toFixed(3)} ${low} ${high}  ${(count / ms / 1e5).toFixed(1)}   ${(ms - base).toFixed(3)} ms, ${((ms / base - 1) * 100).toFixed(1)} %`,
+      `  ${name.padEnd(26)} ${median(all.slice(0, FIRST)).toFixed(3)}              ${ms.toFixed(3)} ${low} ${high}  ${(count / ms / 1e5).toFixed(1)}   ${(ms - base).toFixed(3)} ms, ${((ms / base - 1) * 100).toFixed(1)} %`,
     );
   }
   for (const way of ways) await way.close();
@@ -118,12 +126,13 @@ async function oneCall(device, count) {
  * @param {any} device
  * @param {number} count
  * @param {'sync' | 'async'} mode
+ * @param {number} mib
  * @returns {Promise<Way>}
  */
-async function library(device, count, mode) {
-  const generator = configured(await createGenerator({ devices: device, mode }));
+async function library(device, count, mode, mib) {
+  const generator = configured(await createGenerator({ devices: device, mode, batchBytes: mib * 2 ** 20 }));
   return {
-    name: `batches(), ${mode}`,
+    name: `batches(), ${mode}, ${mib} MiB`,
     run: async () => {
       let bytes = 0;
       for await (const batch of generator.batches(0n, count)) {
@@ -136,23 +145,23 @@ async function library(device, count, mode) {
   };
 }
 
-/** An engine fed in another way, without the check.
+/** An engine fed in another way; without the check, unless that is asked for.
  * @param {any} device
  * @param {number} count
  * @param {string} variant
- * @param {{ records?: number, saw?: () => void }} [watched]
+ * @param {{ records?: number, saw?: () => void, isChecked?: boolean }} [watched]
  */
-async function chunked(device, count, variant, { records = 0, saw = () => undefined } = {}) {
+async function chunked(device, count, variant, { records = 0, saw = () => undefined, isChecked = false } = {}) {
   const [mib = 64, streams = 2, slots = 3] = variant.split('/').map(Number);
   const engine = new Engine([device], { pipeline: 'poll', streams, slots, ...(records > 0 && { records }) });
   const held = new HeldFlow(plan, size, mib * 2 ** 20);
   return {
-    name: `${mib} MiB, ${streams} × ${slots}`,
+    name: isChecked ? `as a job, checked, ${mib} MiB` : `${mib} MiB, ${streams} × ${slots}`,
     engine,
     run: async () => {
       const made = batches({
         flow: held.from(0n),
-        options: { engine, rowBytes: plan.stride },
+        options: { engine, rowBytes: plan.stride, ...(isChecked && { verify: checkRow }) },
         source: () => new MemorySource(between(0n, BigInt(count))),
         row: (/** @type {bigint} */ index, /** @type {Uint8Array} */ bytes) => ({ index, bytes }),
       });
@@ -179,6 +188,7 @@ async function showSteps(millions, warm) {
   const device = await openDevice(options.device, { completion: 'poll', telemetry: true });
   const count = millions * 1e6;
   const watched = [await oneCallSteps(device, count)];
+  for (const mib of options.batch.split(',').map(Number)) watched.push(await straightSteps(device, count, mib));
   for (const variant of options.variants.split(',')) watched.push(await chunkedSteps(device, count, variant));
   console.log(`  µs from the beginning${' '.repeat(18)}${steps.map((name) => name.padStart(8)).join('')}`);
   for (const { name, run, close } of watched) {
@@ -235,6 +245,70 @@ async function oneCallSteps(device, count) {
 /**
  * @param {any} device
  * @param {number} count
+ * @param {number} mib
+ */
+async function straightSteps(device, count, mib) {
+  const held = new HeldFlow(plan, size, mib * 2 ** 20);
+  const opened = await held.on(device);
+  /** @type {{ taken: bigint, queued: bigint, done: Promise<any> }[]} */
+  let chunks = [];
+  const slotOf = held.slot.bind(held);
+  held.slot = async (/** @type {any} */ flow, /** @type {any} */ stream) => {
+    const slot = await slotOf(flow, stream);
+    const submit = slot.submit.bind(slot);
+    slot.submit = (/** @type {any} */ piece) => {
+      const taken = clockNs();
+      const completion = submit(piece);
+      chunks.push({ taken, queued: clockNs(), done: completion.done });
+      return completion;
+    };
+    return slot;
+  };
+  const streams = Array.from({ length: STREAMS }, () => device.stream());
+  const straight = new StraightBatches(held, opened, streams);
+  return {
+    name: `straight, ${mib} MiB`,
+    run: async () => {
+      chunks = [];
+      /** @type {bigint[]} */
+      const seen = [];
+      const begun = clockNs();
+      const course = await straight.begin({ start: 0n, count: BigInt(count), reference, stride: plan.stride });
+      for (let batch = await course.next(); batch; batch = await course.next()) {
+        seen.push(clockNs());
+        batch.release();
+      }
+      course.end();
+      const over = clockNs();
+      check(Number(course.given) * 10, count);
+      const reports = await Promise.all(chunks.map(({ done }) => done));
+      return chunks.map(({ taken, queued }, k) => {
+        const { startedNs, endedNs, noticedNs, detail } = reports[k];
+        const { sentNs = 0n, launches = { startedNs: 0n, endedNs: 0n } } = detail ?? {};
+        const times = [
+          sentNs,
+          startedNs,
+          launches.startedNs,
+          launches.endedNs,
+          endedNs,
+          noticedNs,
+          seen[k] ?? 0n,
+          over,
+        ];
+        return [taken, queued, ...times].map((ns) => Number((ns ?? 0n) - begun) / 1000);
+      });
+    },
+    close: async () => {
+      await straight.close();
+      held.close();
+      for (const stream of streams) stream.close();
+    },
+  };
+}
+
+/**
+ * @param {any} device
+ * @param {number} count
  * @param {string} variant
  */
 async function chunkedSteps(device, count, variant) {
@@ -270,6 +344,11 @@ async function chunkedSteps(device, count, variant) {
     },
     close: way.close,
   };
+}
+
+/** @param {{ index: bigint, bytes: Uint8Array }} row */
+function checkRow(row) {
+  return referenceRow(reference, row);
 }
 
 /** @param {any} generator */

@@ -117,6 +117,8 @@ export interface VectorFunction {
   readonly result: string;
   readonly body: string;
   readonly needs?: readonly string[];
+  /** The body where a vector is one of NEON's; a macro's, since counts must be constants there. */
+  readonly neon?: string;
 }
 
 /** Forms for all lanes at once, where they are better than a loop. A `_c` form takes a count that is the same for all. */
@@ -124,15 +126,20 @@ export const vectorFunctions: Readonly<Record<string, VectorFunction>> = wholeGa
 
 function wholeGangFunctions(): Record<string, VectorFunction> {
   const table: Record<string, VectorFunction> = {};
-  const put = (name: string, args: readonly string[], result: string, body: string) => {
-    table[name] = { args, result, body };
+  const put = (name: string, args: readonly string[], result: string, body: string, neon?: string) => {
+    table[name] = { args, result, body, ...(neon === undefined ? {} : { neon }) };
   };
   for (const type of ['u32', 'i32', 'u64'] as const) {
     const bits = type === 'u64' ? 64 : 32;
     const raw = type === 'i32' ? 'u32v' : `${type}v`;
     const back = type === 'i32' ? '(i32v)' : '';
-    put(`rotr_${type}_c`, [`${type}v`, 'int'], `${type}v`, `${back}(((${raw})a >> b) | ((${raw})a << (${bits} - b)))`);
-    put(`rotl_${type}_c`, [`${type}v`, 'int'], `${type}v`, `${back}(((${raw})a << b) | ((${raw})a >> (${bits} - b)))`);
+    const [right, left] = [
+      `${back}(((${raw})a >> b) | ((${raw})a << (${bits} - b)))`,
+      `${back}(((${raw})a << b) | ((${raw})a >> (${bits} - b)))`,
+    ];
+    const isWord = type === 'u32';
+    put(`rotr_${type}_c`, [`${type}v`, 'int'], `${type}v`, right, isWord ? neonRotate('(b)') : undefined);
+    put(`rotl_${type}_c`, [`${type}v`, 'int'], `${type}v`, left, isWord ? neonRotate('(32 - (b) & 31)') : undefined);
     const count = type === 'u64' ? '(__builtin_convertvector(b, u64v) & 63)' : '(b & 31)';
     const negative = type === 'u64' ? '(-__builtin_convertvector(b, u64v) & 63)' : '(-b & 31)';
     put(`shl_${type}_v`, [`${type}v`, 'u32v'], `${type}v`, `${back}((${raw})a << ${count})`);
@@ -155,6 +162,7 @@ function wholeGangFunctions(): Record<string, VectorFunction> {
     ['u32v'],
     'u32v',
     '(((a >> 8) | (a << 24)) & 0xff00ff00u) | (((a >> 24) | (a << 8)) & 0x00ff00ffu)',
+    '((u32v)vrev32q_u8((uint8x16_t)(a)))',
   );
   put(
     'mulHi_u32_v',
@@ -221,4 +229,18 @@ function wholeGangFunctions(): Record<string, VectorFunction> {
     put(`bits_${y}_${x}_v`, [`${y}v`], `${x}v`, `(${x}v)a`);
   }
   return table;
+}
+
+/**
+ * A rotation to the right. GCC makes three instructions of the plain form, two of which only one of Neoverse-N1's two
+ * pipes has; whole bytes need one, which both have, and the rest two.
+ */
+function neonRotate(by: string): string {
+  const bytes = [...Array(16).keys()].map((i) => (i & 12) + ((i + 1) & 3));
+  return (
+    `(${by} == 16 ? (u32v)vrev32q_u16((uint16x8_t)(a)) : ` +
+    `${by} == 8 ? (u32v)vqtbl1q_u8((uint8x16_t)(a), (uint8x16_t){${bytes.join(', ')}}) : ` +
+    `({ const uint32x4_t rotated = (uint32x4_t)(a); ` +
+    `(u32v)vsriq_n_u32(vshlq_n_u32(rotated, 32 - ${by} & 31), rotated, ${by} ? ${by} : 32); }))`
+  );
 }

@@ -134,7 +134,10 @@ export class Helpers {
     const vector = vectorFunctions[name];
     if (vector) {
       for (const other of vector.needs ?? []) need(other);
-      return `static inline ${vector.result} ${name}(${vector.args.map((type, i) => `${type} ${'abcd'[i]}`).join(', ')}) { return ${vector.body}; }`;
+      const plain = `static inline ${vector.result} ${name}(${vector.args.map((type, i) => `${type} ${'abcd'[i]}`).join(', ')}) { return ${vector.body}; }`;
+      if (vector.neon === undefined || this.#lanes !== NEON_LANES) return plain;
+      const names = [...'abcd'].slice(0, vector.args.length).join(', ');
+      return `#ifdef __aarch64__\n#include <arm_neon.h>\n#define ${name}(${names}) ${vector.neon}\n#else\n${plain}\n#endif`;
     }
     return this.#laneLoop(name.replace(/_v$/, ''), need);
   }
@@ -152,6 +155,9 @@ export class Helpers {
     return `static inline ${vector(shape.result)} ${scalar}_v(${args}) { ${vector(shape.result)} r; for (int l = 0; l < LANES; l++) r[l] = ${shape.result === 'bool' ? `-(${value})` : value}; return r; }`;
   }
 }
+
+/** Lanes of 32 bits in a register of NEON. */
+const NEON_LANES = 4;
 
 /** Splats before the functions that may use them, scalar functions before their vector forms. */
 const byDependency = (a: string, b: string) => rank(a) - rank(b) || (a < b ? -1 : 1);

@@ -1,10 +1,10 @@
-import type { AtomicOp, Hoisted, Node, Place, Table } from '../ir.js';
+import type { AtomicOp, Block, Hoisted, Node, Place, Table } from '../ir.js';
 import type { Origin } from '../origin.js';
 import type { Gang } from '../passes/gang.js';
 import { type Scalar, type Value, wordsOf } from '../types.js';
 import { cLiteral, vectorType } from './c.js';
 import type { Helpers } from './c-helpers.js';
-import { hasQuads, loadQuads, quadsPrelude, storeQuads } from './c-quads.js';
+import { hasQuads, loadRows, type QuadPlaces, quadsPrelude, spotsOf, storeRows, turned } from './c-quads.js';
 import type { EffectNames, EffectStatement, Operand } from './cstyle.js';
 
 /**
@@ -16,6 +16,10 @@ export class CMemory {
   readonly #helpers: Helpers;
   readonly #checked: boolean;
   readonly #preludes = new Set<string>();
+  /** Words that are also there as the rows of a quad (c-quads.ts), by the first of the four. */
+  readonly #rows = new Map<Node, { readonly words: readonly Node[]; readonly rows: readonly string[] }>();
+  /** Numbers of lanes that are there as scalars, and the block in which they have their name. */
+  readonly #spots = new Map<Node, { readonly name: string; readonly block: Block }>();
   readonly sites: Origin[] = [];
 
   constructor(gang: Gang, helpers: Helpers, checked: boolean) {
@@ -132,11 +136,16 @@ export class CMemory {
       return `{ const ${type} *const p = &${element(place, address, 0)}; for (int l = 0; l < LANES; l++) { ${parts} } }`;
     };
     const vector = vectorType(type, true);
-    const apart = this.#quads(place, names, results.length, (base, index) => loadQuads(base, index, defined));
-    return [
-      ...defined.map((name) => `${vector} ${name} = {0};`),
-      ...this.#allLanes(names, place, at, one, piece, apart),
-    ];
+    const quads = this.#quads(place, names, results.length);
+    if (quads) {
+      const rows = this.#newRows(results);
+      return [
+        ...quads.lines,
+        ...loadRows(this.#gang.lanes, quads, rows),
+        `${vector} ${defined.join(', ')}; ${turned(rows, defined)}`,
+      ];
+    }
+    return [...defined.map((name) => `${vector} ${name} = {0};`), ...this.#allLanes(names, place, at, one, piece)];
   }
 
   #store(statement: Extract<EffectStatement, { kind: 'store' }>, names: EffectNames): string[] {
@@ -156,24 +165,70 @@ export class CMemory {
       const parts = texts.map((part, k) => `p[4 * l + ${k}] = ${laneOf(part, '[l]')};`).join(' ');
       return `{ ${type} *const p = &${element(place, address, 0)}; for (int l = 0; l < LANES; l++) { ${parts} } }`;
     };
-    const all = texts.map((value) => (value.varying ? value.text : `splat_${type}(${value.text})`));
-    const apart = this.#quads(place, names, values.length, (base, index) => storeQuads(base, index, all));
-    return this.#allLanes(names, place, at, one('[l]'), piece, apart);
+    const quads = this.#quads(place, names, values.length);
+    if (quads) {
+      const { lines, rows } = this.#rowsOf(values, names);
+      return [...quads.lines, ...lines, ...storeRows(this.#gang.lanes, quads, rows)];
+    }
+    return this.#allLanes(names, place, at, one('[l]'), piece);
   }
 
-  /** How all lanes of a gang reach a quad each, wherever it is; undefined where there is no better way than one by one. */
-  #quads(
-    { buffer, base, index }: Place,
-    names: EffectNames,
-    width: number,
-    act: (base: string, index: string) => string,
-  ): string | undefined {
+  /** Where the quads of all lanes are, wherever that is; undefined where there is no better way than one by one. */
+  #quads(place: Place, names: EffectNames, width: number): (QuadPlaces & { lines: string[] }) | undefined {
+    const { buffer, base, index } = place;
     const { lanes, varying } = this.#gang;
     if (width !== 4 || wordsOf(buffer.type) !== 1 || !hasQuads(lanes) || (base && varying.has(base))) return undefined;
-    if (!varying.has(index)) return undefined;
+    if (!varying.has(index) || this.#neighbours(place) || names.mask !== 'active' || this.#checked) return undefined;
     this.#preludes.add(quadsPrelude(lanes));
     const from = bufferName(buffer.name);
-    return act(base ? `${from} + (u64)${names.value(base).text} * 4` : from, names.value(index).text);
+    const { lines, spot } = this.#spotsOf(index, names);
+    return {
+      base: base ? `${from} + (u64)${names.value(base).text} * 4` : from,
+      index: names.value(index).text,
+      spot,
+      lines,
+    };
+  }
+
+  /** The numbers of lanes as scalars; a sum with a constant is made of those of its other term, if they are there. */
+  #spotsOf(index: Node, names: EffectNames): { lines: string[]; spot(lane: number): string } {
+    const known = (node: Node | undefined): string | undefined => {
+      const spots = node && this.#spots.get(node);
+      return spots && spots.block === names.block ? spots.name : undefined;
+    };
+    const [term, more] = index.op === 'add' && index.args[1]?.op === 'const' ? index.args : [];
+    const [own, other] = [known(index), known(term)];
+    if (own !== undefined) return { lines: [], spot: (lane) => `${own}[${lane}]` };
+    if (other !== undefined)
+      return { lines: [], spot: (lane) => `(${other}[${lane}] + ${cLiteral('u32', more?.detail.value as Value)})` };
+    const name = `at${this.#temporaries++}`;
+    this.#spots.set(index, { name, block: names.block });
+    return { lines: [spotsOf(name, names.value(index).text)], spot: (lane) => `${name}[${lane}]` };
+  }
+
+  #newRows(words: readonly Node[]): readonly string[] {
+    const name = `q${this.#temporaries++}`;
+    const rows = words.map((_, j) => `${name}_${j}`);
+    this.#rows.set(words[0] as Node, { words, rows });
+    return rows;
+  }
+
+  /** Four words as rows: those they came from, or turned now. */
+  #rowsOf(words: readonly Node[], names: EffectNames): { lines: string[]; rows: readonly string[] } {
+    const known = this.#rows.get(words[0] as Node);
+    if (known && words.every((word, i) => word === known.words[i])) return { lines: [], rows: known.rows };
+    const name = `q${this.#temporaries++}`;
+    const rows = words.map((_, j) => `${name}_${j}`);
+    const texts = words.map((word) => {
+      const { text, varying } = names.value(word);
+      return varying ? text : `splat_${word.type}(${text})`;
+    });
+    return { lines: [`u32v ${rows.join(', ')}; ${turned(texts, rows)}`], rows };
+  }
+
+  /** Do lanes that follow each other reach what follows each other? */
+  #neighbours({ index, base }: Place): boolean {
+    return this.#gang.consecutive.has(index) && !(base && this.#gang.varying.has(base));
   }
 
   /**
@@ -186,15 +241,13 @@ export class CMemory {
     at: (lane: string) => string,
     one: (address: string) => string,
     piece: (address: string) => string,
-    apart?: string,
   ): string[] {
     const masked = `for (int l = 0; l < LANES; l++) if (${names.mask}[l]) { ${this.#guarded(at('[l]'), one)} }`;
     if (names.mask !== 'active' || this.#checked) return [masked];
-    const neighbours = this.#gang.consecutive.has(place.index) && !(place.base && this.#gang.varying.has(place.base));
     const lastStart = (2 ** 32 - this.#gang.lanes).toString(16);
-    const fast = neighbours
+    const fast = this.#neighbours(place)
       ? `if (whole && ${names.value(place.index).text}[0] <= 0x${lastStart}u) ${piece(at('[0]'))}`
-      : `if (whole) ${apart ?? `for (int l = 0; l < LANES; l++) { ${one(at('[l]'))} }`}`;
+      : `if (whole) for (int l = 0; l < LANES; l++) { ${one(at('[l]'))} }`;
     return [fast, `else ${masked}`];
   }
 
@@ -209,6 +262,13 @@ export class CMemory {
     const buffer = bufferName(place.buffer.name);
     const at = this.#plainAddress(place, names, 4);
     if (!names.mask) return [`__builtin_prefetch(&${buffer}[${at('')}]);`];
+    if (names.mask === 'active' && hasQuads(this.#gang.lanes) && this.#gang.varying.has(place.index) && !place.base) {
+      // A lane that is not there may name any address too.
+      this.#preludes.add(quadsPrelude(this.#gang.lanes));
+      const { lines, spot } = this.#spotsOf(place.index, names);
+      const one = (_: unknown, lane: number) => `__builtin_prefetch(&${buffer}[(u64)${spot(lane)} * 4]);`;
+      return [...lines, Array.from({ length: this.#gang.lanes }, one).join(' ')];
+    }
     return [`for (int l = 0; l < LANES; l++) if (${names.mask}[l]) __builtin_prefetch(&${buffer}[${at('[l]')}]);`];
   }
 
@@ -246,10 +306,15 @@ export class CMemory {
     }
   }
 
-  /** A native body is given plain names: of scalars, or of vectors that hold all lanes. */
+  /**
+   * A native body is given plain names: of scalars, of vectors that hold a word of all lanes, or, if it works on quads, of
+   * rows: four of them for four words.
+   */
   #native(statement: Extract<EffectStatement, { kind: 'native' }>, names: EffectNames): string[] {
-    const lanes = this.#gang.varying.has(statement.results[0] as Node) ? this.#gang.lanes : 1;
-    if (statement.body.prelude) this.#preludes.add(statement.body.prelude);
+    const { body, results } = statement;
+    const lanes = this.#gang.varying.has(results[0] as Node) ? this.#gang.lanes : 1;
+    if (body.prelude) this.#preludes.add(body.prelude);
+    if (body.quads && hasQuads(lanes)) return this.#nativeQuads(statement, lanes, names);
     const lines: string[] = [];
     const args = statement.args.map((node) => {
       const operand = names.value(node);
@@ -259,9 +324,27 @@ export class CMemory {
       lines.push(`const ${vectorType(node.type, lanes > 1)} ${name} = ${text};`);
       return name;
     });
-    const results = statement.results.map((node) => names.define(node));
-    lines.push(...statement.results.map((node, i) => `${vectorType(node.type, lanes > 1)} ${results[i]};`));
-    return [...lines, ...statement.body.text({ lanes, args, results }).trim().split('\n')];
+    const defined = results.map((node) => names.define(node));
+    lines.push(...results.map((node, i) => `${vectorType(node.type, lanes > 1)} ${defined[i]};`));
+    return [...lines, ...body.text({ lanes, args, results: defined }).trim().split('\n')];
+  }
+
+  #nativeQuads(
+    { body, args, results }: Extract<EffectStatement, { kind: 'native' }>,
+    lanes: number,
+    names: EffectNames,
+  ): string[] {
+    this.#preludes.add(quadsPrelude(lanes));
+    const given = fours(args).map((words) => this.#rowsOf(words, names));
+    const defined = results.map((node) => names.define(node));
+    const made = fours(results).map((words) => this.#newRows(words));
+    const text = body.text({ lanes, args: given.flatMap(({ rows }) => rows), results: made.flat(), rows: true });
+    return [
+      ...given.flatMap(({ lines }) => lines),
+      `u32v ${made.flat().join(', ')};`,
+      ...text.trim().split('\n'),
+      ...fours(defined).map((words, k) => `u32v ${words.join(', ')}; ${turned(made[k] ?? [], words)}`),
+    ];
   }
 
   /** Text of the element's number, for a lane; in a checked build ~0 where it is out of bounds. */
@@ -308,6 +391,9 @@ function isBelow({ op, args: [, by] }: Node, length: number): boolean {
 /** The k-th element of an access. */
 const element = (place: Place, address: string, k: number): string =>
   `${bufferName(place.buffer.name)}[${address}${k === 0 ? '' : ` + ${k}`}]`;
+
+const fours = <T>(list: readonly T[]): T[][] =>
+  Array.from({ length: list.length / 4 }, (_, i) => list.slice(4 * i, 4 * i + 4));
 
 /** A value as one lane sees it. */
 const laneOf = (operand: Operand, lane: string): string => `${operand.text}${operand.varying ? lane : ''}`;

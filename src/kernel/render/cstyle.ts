@@ -80,6 +80,8 @@ export interface EffectNames {
   /** Name of a value that is defined. */
   define(node: Node): string;
   readonly mask: string | undefined;
+  /** Where the statement stands: what is declared beside it has a name until the block's end. */
+  readonly block: Block;
 }
 
 /** An expression printed inline may hold this many operations; more than that reads badly and is given a name. */
@@ -130,7 +132,7 @@ export class CStyle {
   }
 
   block(block: Block): void {
-    for (const statement of block) this.#statement(statement);
+    for (const statement of block) this.#statement(statement, block);
   }
 
   #operand(node: Node): Operand {
@@ -173,7 +175,7 @@ export class CStyle {
     this.statements++;
   }
 
-  #statement(statement: Statement): void {
+  #statement(statement: Statement, block: Block): void {
     const { origin } = statement;
     const mask = statement.mask && this.#operand(statement.mask).text;
     for (const text of this.#dialect.before?.(statement) ?? []) this.line(text, origin);
@@ -257,7 +259,12 @@ export class CStyle {
       case 'emit':
         throw new TypeError('emit is lowered by the harness before printing');
       default: {
-        const names: EffectNames = { value: (node) => this.#named(node), define: (node) => this.#define(node), mask };
+        const names: EffectNames = {
+          value: (node) => this.#named(node),
+          define: (node) => this.#define(node),
+          mask,
+          block,
+        };
         for (const text of this.#dialect.effect(statement, names)) this.line(text, origin);
         this.statements++;
       }

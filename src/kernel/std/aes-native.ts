@@ -2,51 +2,36 @@ import type { NativeShape } from '../ir.js';
 import type { NativeText } from '../std-function.js';
 
 /**
- * AES instructions over a gang. They take one lane's four words in a register, a gang holds one word of all lanes: both
- * ways is a 4×4 transposition of 32-bit words, per four lanes. Groups of four lanes are independent, so the latency of a
- * round (3 to 5 cycles) is filled by the others.
+ * AES instructions over a gang. They take one lane's four words in a register: a gang's rows. Blocks of four lanes are
+ * independent, so the latency of a round (2 to 5 cycles) is filled by the others.
  */
 
 /** 128-bit registers, any number of lanes: x86 with AES-NI. */
 export const aesNiBody: NativeText = {
   prelude: '#include <immintrin.h>',
   lanes: 'widest',
-  text: (shape) => (shape.lanes % 4 === 0 ? x86(shape, 128) : laneByLane(shape, x86Lane)),
+  quads: true,
+  text: (shape) => (shape.rows ? x86(shape, 128) : laneByLane(shape, x86Lane)),
 };
 
 /** Eight or sixteen lanes in four 256- or 512-bit registers: x86 with VAES. A narrower gang takes the way above. */
 export const vaesBody: NativeText = {
-  prelude: '#include <immintrin.h>',
-  lanes: 'widest',
-  text: (shape) => (shape.lanes === 16 ? x86(shape, 512) : shape.lanes === 8 ? x86(shape, 256) : aesNiBody.text(shape)),
+  ...aesNiBody,
+  text: (shape) => (shape.rows && shape.lanes > 4 ? x86(shape, shape.lanes === 16 ? 512 : 256) : aesNiBody.text(shape)),
 };
 
 export const neonBody: NativeText = {
   prelude: '#include <arm_neon.h>',
-  text: (shape) => (shape.lanes % 4 === 0 ? neon(shape) : laneByLane(shape, neonLane)),
+  quads: true,
+  text: (shape) => (shape.rows ? neon(shape) : laneByLane(shape, neonLane)),
 };
 
 function x86(shape: NativeShape, bits: 128 | 256 | 512): string {
   const type = bits === 128 ? '__m128i' : `__m${bits}i`;
-  const p = bits === 128 ? '_mm' : `_mm${bits}`;
-  const suffix = bits === 128 ? 'si128' : 'epi128';
-  // Four registers of columns from four of words, and back: the same steps.
-  const transpose = (from: readonly string[], to: string) => [
-    `const ${type} ${to}a = ${p}_unpacklo_epi32(${from[0]}, ${from[1]}), ${to}b = ${p}_unpacklo_epi32(${from[2]}, ${from[3]});`,
-    `const ${type} ${to}c = ${p}_unpackhi_epi32(${from[0]}, ${from[1]}), ${to}d = ${p}_unpackhi_epi32(${from[2]}, ${from[3]});`,
-    `${type} ${to}0 = ${p}_unpacklo_epi64(${to}a, ${to}b), ${to}1 = ${p}_unpackhi_epi64(${to}a, ${to}b);`,
-    `${type} ${to}2 = ${p}_unpacklo_epi64(${to}c, ${to}d), ${to}3 = ${p}_unpackhi_epi64(${to}c, ${to}d);`,
-  ];
-  const groups = (shape.lanes * 32) / bits;
-  return eachGroup(shape, groups, type, (args, results) => [
-    ...transpose(args.slice(0, 4), 's'),
-    ...chunksOf4(args.slice(4)).flatMap((key, k) => [
-      ...transpose(key, `k${k}`),
-      [0, 1, 2, 3].map((i) => `s${i} = ${p}_aesenc_${suffix}(s${i}, k${k}${i});`).join(' '),
-    ]),
-    ...transpose(['s0', 's1', 's2', 's3'], 'r'),
-    ...results.map((result, i) => `${result} = r${i};`),
-  ]);
+  const round = bits === 128 ? '_mm_aesenc_si128' : `_mm${bits}_aesenc_epi128`;
+  return eachPart(shape, (shape.lanes * 32) / bits, type, (keys) =>
+    keys.map((key) => (state) => `${round}(${state}, ${key})`),
+  );
 }
 
 /**
@@ -54,53 +39,30 @@ function x86(shape: NativeShape, bits: 128 | 256 | 512): string {
  * round before it, and the last key is added at the end. That takes the additions out of the chain of rounds.
  */
 function neon(shape: NativeShape): string {
-  const type = 'uint32x4_t';
-  const transpose = (from: readonly string[], to: string) => [
-    `const uint32x4x2_t ${to}a = vzipq_u32(${from[0]}, ${from[2]}), ${to}b = vzipq_u32(${from[1]}, ${from[3]});`,
-    `const uint32x4x2_t ${to}c = vzipq_u32(${to}a.val[0], ${to}b.val[0]), ${to}d = vzipq_u32(${to}a.val[1], ${to}b.val[1]);`,
-  ];
-  const column = (name: string, i: number) => `${name}${i < 2 ? 'c' : 'd'}.val[${i % 2}]`;
-  const bytes = (text: string) => `vreinterpretq_u8_u32(${text})`;
-  return eachGroup(shape, shape.lanes / 4, type, (args, results) => {
-    const keys = chunksOf4(args.slice(4));
-    const last = keys.length - 1;
-    const round = (k: number) =>
-      [0, 1, 2, 3].map((i) => {
-        const key = k === 0 ? 'vdupq_n_u8(0)' : bytes(column(`k${k - 1}`, i));
-        return `x${i} = vaesmcq_u8(vaeseq_u8(x${i}, ${key}));`;
-      });
-    return [
-      ...transpose(args.slice(0, 4), 's'),
-      ...[0, 1, 2, 3].map((i) => `uint8x16_t x${i} = ${bytes(column('s', i))};`),
-      ...keys.flatMap((key, k) => [...transpose(key, `k${k}`), round(k).join(' ')]),
-      ...[0, 1, 2, 3].map(
-        (i) => `const uint32x4_t y${i} = veorq_u32(vreinterpretq_u32_u8(x${i}), ${column(`k${last}`, i)});`,
-      ),
-      ...transpose(['y0', 'y1', 'y2', 'y3'], 'r'),
-      ...results.map((result, i) => `${result} = ${column('r', i)};`),
-    ];
-  });
+  return eachPart(shape, shape.lanes / 4, 'uint8x16_t', (keys) => [
+    ...['vdupq_n_u8(0)', ...keys.slice(0, -1)].map(
+      (key) => (state: string) => `vaesmcq_u8(vaeseq_u8(${state}, ${key}))`,
+    ),
+    (state) => `${state} ^ ${keys.at(-1)}`,
+  ]);
 }
 
-/** `body` in a block of its own per register's worth of lanes, with the texts of that part of each value. */
-function eachGroup(
-  { args, results }: NativeShape,
-  groups: number,
-  type: string,
-  body: (args: string[], results: string[]) => string[],
-): string {
-  const part = (name: string, group: number) =>
-    groups === 1 ? `*(${type} *)&${name}` : `((${type} *)&${name})[${group}]`;
-  return Array.from({ length: groups }, (_, group) =>
-    [
-      '{',
-      ...body(
-        args.map((name) => part(name, group)),
-        results.map((name) => part(name, group)),
-      ),
-      '}',
-    ].join('\n'),
-  ).join('\n');
+/** What happens to a state, step by step, given its keys. */
+type Steps = (keys: readonly string[]) => readonly ((state: string) => string)[];
+
+/** The steps of each register's worth of each row: four states do each before the next. */
+function eachPart({ args, results }: NativeShape, parts: number, type: string, steps: Steps): string {
+  const keys = chunksOf4(args.slice(4));
+  const lines: string[] = [];
+  for (let part = 0; part < parts; part++) {
+    const of = (name = '') => (parts === 1 ? `*(${type} *)&${name}` : `((${type} *)&${name})[${part}]`);
+    const rows = [0, 1, 2, 3].map((j) => steps(keys.map((key) => of(key[j]))));
+    lines.push(`{ ${type} ${rows.map((_, j) => `s${j} = ${of(args[j])}`).join(', ')};`);
+    for (let step = 0; step < (rows[0]?.length ?? 0); step++)
+      lines.push(rows.map((row, j) => `s${j} = ${row[step]?.(`s${j}`)};`).join(' '));
+    lines.push(`${rows.map((_, j) => `${of(results[j])} = s${j};`).join(' ')} }`);
+  }
+  return lines.join('\n');
 }
 
 /** A single lane, or a number of lanes that fills no register. */

@@ -98,10 +98,10 @@ describe('blake3.compressIv', () => {
       out: new Uint32Array(8 * primitives.length),
     },
   };
-  for (const runner of [interpreter, native]) {
-    test(`is what UniversalHash does (${runner.id})`, async (ctx) => {
+  for (const [runner, lanes] of [[interpreter, 4] as const, ...[1, 2, 4, 8, 16].map((n) => [native, n] as const)]) {
+    test(`is what UniversalHash does (${runner.id}, ${lanes} lanes)`, async (ctx) => {
       if (runner.absent) return ctx.skip(runner.absent);
-      const { out } = await runner.run(kernel, setup, { lanes: 4 });
+      const { out } = await runner.run(kernel, setup, { lanes });
       expect(hexOfWords(out as Uint32Array)).toBe(primitives.map((vector) => vector.out).join(''));
     });
   }

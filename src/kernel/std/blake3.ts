@@ -2,6 +2,7 @@ import { MillraceError } from '../error.js';
 import { type Expr, type In, operand } from '../expr.js';
 import { std } from '../std-function.js';
 import type { Scalar } from '../types.js';
+import { neonBody } from './blake3-neon.js';
 
 type Word = Expr<'u32'>;
 type Chaining = readonly In<'u32'>[];
@@ -126,6 +127,7 @@ const rounds = std({
     }
     return v;
   },
+  native: { 'c-neon': neonBody({ quarters, permutation }) },
 });
 
 function mix(v: Word[], [a, b, c, d]: (typeof quarters)[number], x: Word, y: Word): void {

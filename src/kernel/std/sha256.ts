@@ -1,9 +1,11 @@
 import { type Expr, type In, operand } from '../expr.js';
+import { Stage } from '../ir.js';
 import { bitSelect } from '../operations.js';
 import { std } from '../std-function.js';
 import { currentTrace } from '../trace.js';
 import type { Scalar } from '../types.js';
 import { armBody } from './sha256-arm.js';
+import { armLastsBody } from './sha256-arm-lasts.js';
 import { shaNiBody } from './sha256-shani.js';
 
 type Word = Expr<'u32'>;
@@ -53,6 +55,22 @@ export const sha256 = {
   double(message: readonly In<'u32'>[]): Digest {
     return sha256.hash(sha256.hash(message));
   },
+
+  /**
+   * The last words of `double` for messages that differ in their last word alone, on targets that have a way of their own
+   * to them, at less than the whole digests cost. Undefined elsewhere, and for few.
+   */
+  doubleLasts(messages: readonly (readonly In<'u32'>[])[]): readonly Word[] | undefined {
+    const [first = []] = messages;
+    const words = first.slice(0, -1).map((word) => operand('u32', word));
+    const isHeader = words.length === 19 && words.every(({ node }) => node.stage < Stage.varying);
+    if (!isHeader || messages.length < FEWEST_LASTS || !currentTrace().natives.has(LASTS)) return undefined;
+    const state = sha256.compress(sha256.iv, words.slice(0, 16));
+    const block = [...words.slice(16), operand('u32', 0), ...sha256.padding(640).map((word) => operand('u32', word))];
+    const begun = run(state, expand(block, 4));
+    const nonces = messages.map((message) => operand('u32', message[19] as In<'u32'>));
+    return restOfDouble(...begun, ...extend(block, 20).slice(16), ...state, ...nonces) as Word[];
+  },
 };
 
 /** Is the digest, read as Bitcoin does (byte 31 first), strictly below the target (most significant word first)? */
@@ -89,11 +107,44 @@ const compressEach = std({
   },
 });
 
-/** What each of the 64 rounds adds: a message word and the round's constant. */
-function expand(block: readonly Word[]): Word[] {
+const LASTS = 'c-neon-sha';
+/** Below, beginning and end of the way to them cost more than it saves. */
+const FEWEST_LASTS = 4;
+/** What the words before the nonce give: a state, four words, a state. */
+const GIVEN = 20;
+
+/**
+ * The last words of double hashes of 20 words, from the fifth round of their second block on. Given are the state after
+ * four rounds and words 16 to 19, both with a fourth word of zero, the state before, and the fourth word of each.
+ */
+const restOfDouble = std({
+  name: 'sha256.restOfDouble',
+  results: (args) => Array<Scalar>(args.length - GIVEN).fill('u32'),
+  generic: (...args) => {
+    const [a, b, c, d, e, f, g, h] = args.slice(0, 8) as [Word, Word, Word, Word, Word, Word, Word, Word];
+    const [w16, w17, w18, w19] = args.slice(8, 12) as [Word, Word, Word, Word];
+    const padding = sha256.padding(640).map((word) => operand('u32', word));
+    return (args.slice(GIVEN) as Word[]).map((nonce) => {
+      const words = extend([nonce, ...padding, w16, w17, w18.add(smallSigma0(nonce)), w19.add(nonce)], 61);
+      const added = words.slice(1).map((word, t) => word.add(roundConstants[4 + t] as number));
+      const state = run([a.add(nonce), b, c, d, e.add(nonce), f, g, h], added);
+      return sha256.hash(state.map((word, i) => word.add(args[12 + i] as Word)))[7];
+    });
+  },
+  native: { [LASTS]: armLastsBody(sha256.iv, roundConstants, GIVEN) },
+});
+
+/** What each of the first rounds adds: a message word and the round's constant. */
+const expand = (block: readonly Word[], count = 64): Word[] =>
+  extend(block, count)
+    .slice(0, count)
+    .map((word, t) => word.add(roundConstants[t] as number));
+
+/** Message words up to `count`, each made of four of the sixteen before it. */
+function extend(block: readonly Word[], count: number): Word[] {
   const w = [...block];
-  for (let t = 16; t < 64; t++) {
-    const at = (back: number) => w[t - back] as Word;
+  while (w.length < count) {
+    const at = (back: number) => w[w.length - back] as Word;
     w.push(
       smallSigma1(at(2))
         .add(at(7))
@@ -101,10 +152,13 @@ function expand(block: readonly Word[]): Word[] {
         .add(at(16)),
     );
   }
-  return w.map((word, t) => word.add(roundConstants[t] as number));
+  return w;
 }
 
-function rounds(state: readonly Word[], words: readonly Word[]): Word[] {
+const rounds = (state: readonly Word[], words: readonly Word[]): Word[] =>
+  run(state, words).map((word, i) => word.add(state[i] as Word));
+
+function run(state: readonly Word[], words: readonly Word[]): Word[] {
   let [a, b, c, d, e, f, g, h] = state as [Word, Word, Word, Word, Word, Word, Word, Word];
   for (const word of words) {
     const t1 = h
@@ -114,7 +168,7 @@ function rounds(state: readonly Word[], words: readonly Word[]): Word[] {
     const t2 = bigSigma0(a).add(majority(a, b, c));
     [h, g, f, e, d, c, b, a] = [g, f, e, d.add(t1), c, b, a, t1.add(t2)];
   }
-  return [a, b, c, d, e, f, g, h].map((word, i) => word.add(state[i] as Word));
+  return [a, b, c, d, e, f, g, h];
 }
 
 const bigSigma0 = (x: Word) => x.rotr(2).xor(x.rotr(13)).xor(x.rotr(22));

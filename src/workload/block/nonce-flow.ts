@@ -1,4 +1,4 @@
-import type { CompileOptions } from '../../device/device.js';
+import type { CompileOptions, Device } from '../../device/device.js';
 import { passOf } from '../../engine/flow.js';
 import { type Flow, flow, hitsIn, type Overflow, type Piece } from '../../engine/index.js';
 import type { Setting } from '../../engine/tune.js';
@@ -8,7 +8,7 @@ import { jobValues } from './scan.js';
 /** How a device looks for nonces, where that is not left to it (tune.ts). Every way gives the same nonces. */
 export interface BlockSetting extends Setting, Pick<CompileOptions, 'pipes' | 'nativeBodies'> {
   readonly lanes?: number;
-  /** Nonces that one item tries. */
+  /** Nonces that one item tries, if not as many as suit the device. */
   readonly perThread?: number;
   readonly streams?: number;
   readonly slots?: number;
@@ -20,8 +20,20 @@ export interface FoundNonce {
 }
 
 /** A chunk of nonces as one launch: an index is a nonce, however many of them an item tries. */
-export function nonceFlow({ prefix, target, most }: Nonces, setting: BlockSetting): Flow<readonly FoundNonce[]> {
-  const { perThread = 1 } = setting;
+export function nonceFlow(nonces: Nonces, setting: BlockSetting): Flow<readonly FoundNonce[]> {
+  return {
+    name: 'block',
+    open: (device, options) => flowWith(nonces, setting, perThreadOn(device, setting)).open(device, options),
+  };
+}
+
+/** Nonces that one item tries: one, but for ARM's SHA-2 instructions, whose way to the last words likes many. */
+export function perThreadOn({ info: { capabilities } }: Device, { perThread, nativeBodies }: BlockSetting): number {
+  if (perThread !== undefined) return perThread;
+  return nativeBodies !== false && capabilities.includes('neon') && capabilities.includes('sha') ? 32 : 1;
+}
+
+function flowWith({ prefix, target, most }: Nonces, setting: BlockSetting, perThread: number) {
   // Items at either end may try nonces of the pieces beside: what they find there is not told.
   const launch = ({ start, count }: Piece) => {
     const [first, end] = [Number(start), Number(start) + count];

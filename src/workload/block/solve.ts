@@ -11,7 +11,7 @@ import {
 import { settingFor } from '../../engine/tune-known.js';
 import { tunedFlow } from '../../engine/tune-live.js';
 import { prepareKernel } from '../../kernel/index.js';
-import { compileOptions, type FoundNonce, isTopWordZero, kernelFor, nonceFlow } from './nonce-flow.js';
+import { compileOptions, type FoundNonce, isTopWordZero, kernelFor, nonceFlow, perThreadOn } from './nonce-flow.js';
 import { checkNonce } from './reference.js';
 import { NONCES } from './scan.js';
 import { blockTunable } from './tune.js';
@@ -124,7 +124,7 @@ export function preparations(targets: readonly bigint[]): readonly Preparation[]
     name: kernelFor(topWordZero).name,
     on: async (device) => {
       const setting = await settingFor(device, blockTunable);
-      return { kernel: kernelFor(topWordZero, setting.perThread), compile: compileOptions(setting) };
+      return { kernel: kernelFor(topWordZero, perThreadOn(device, setting)), compile: compileOptions(setting) };
     },
   }));
 }

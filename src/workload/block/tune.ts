@@ -4,7 +4,7 @@ import { between, Engine, search } from '../../engine/index.js';
 import { type Axis, nameOf, type Trial, type Tunable } from '../../engine/tune.js';
 import { MillraceError } from '../../kernel/error.js';
 import { EASY, GENESIS_NONCES, genesis, genesisWindow } from './genesis.js';
-import { type BlockSetting, compileOptions, isTopWordZero, kernelFor, nonceFlow } from './nonce-flow.js';
+import { type BlockSetting, compileOptions, isTopWordZero, kernelFor, nonceFlow, perThreadOn } from './nonce-flow.js';
 import { checkNonce, headerPrefix, targetFromBits } from './reference.js';
 import { jobValues, NONCES, openSlot, type Piece, scan } from './scan.js';
 
@@ -46,7 +46,7 @@ function axes({ kind, processor, capabilities, limits }: DeviceInfo): readonly A
       name: 'gang',
       changes: [...[1, 4, 8, 16].filter((one) => one <= limits.lanes).map((lanes) => ({ lanes })), ...bodies],
     },
-    { name: 'nonces per item', changes: [{ perThread: 2 }] },
+    { name: 'nonces per item', changes: [...(bodies.length > 0 ? [{ perThread: 1 }] : []), { perThread: 2 }] },
     ...feeding,
   ];
 }
@@ -137,7 +137,7 @@ const RUN_SECONDS = 0.25;
 
 /** Scans pieces of the first block's nonces for hashes below a target, whatever an item tries of them. */
 export async function openScan(device: Device, setting: BlockSetting, below: bigint) {
-  const { perThread = 1 } = setting;
+  const perThread = perThreadOn(device, setting);
   const program = await programOf(device, kernelFor(isTopWordZero(below), perThread), compileOptions(setting));
   const stream = device.stream();
   try {

@@ -18,6 +18,7 @@ import {
   u64Of,
   when,
 } from '../../kernel/index.js';
+import { compressBytes } from '../../kernel/std/sha256-bytes.js';
 import { BLOCKS, padBuffers, padOf } from './pads.js';
 import { rolledAes, rolledBlake3, rolledSha256 } from './rolled.js';
 import { halves, put, setState, stateAt } from './state.js';
@@ -139,8 +140,9 @@ const mixOne = ({ copies, tables, rolled = false, pads: count }: Variant) =>
   );
 
 /**
- * Three chains of one item, in phases 2, 0 and 1 at first: the one that is to do AES, the one with SHA-256, the one with
- * BLAKE3. After each round they change places instead of branches.
+ * Three chains of one item, in phases 0, 2 and 1 at first: the one that is to do SHA-256, the one with AES, the one with
+ * BLAKE3. After each round they change places instead of branches. In this order a chain's next block has at least the time
+ * of a SHA-256 to come from memory, after BLAKE3; with AES first it would have none.
  */
 const mixThree = ({ copies, tables, rolled = false, early = false, pads: count }: Variant) =>
   items(
@@ -150,12 +152,13 @@ const mixThree = ({ copies, tables, rolled = false, early = false, pads: count }
       const chain = item.and(3);
       const first = item.shr(2).mul(3);
       const look = { copies, tables, lane: item.and(copies - 1) };
-      const places = [2, 0, 1].map((phase) => {
+      const places = [0, 2, 1].map((phase) => {
         const slot = first
           .add(offsetOf(lit('u32', phase), chain, chunk.turn))
           .mul(CHAINS)
           .add(chain);
-        return { slot: cell('u32', slot), state: cells('u32', stateAt(buffers.state, slot)) };
+        const state = cells('u32', stateAt(buffers.state, slot));
+        return { turn: (phase + 1) % 3, slot: cell('u32', slot), state };
       });
       const steps = stepsOf(look, rolled);
       loop(chunk.rounds, (i) => {
@@ -170,14 +173,14 @@ const mixThree = ({ copies, tables, rolled = false, early = false, pads: count }
         const begun = early ? places.map(begin) : [];
         const done = places.map((one, place) => {
           const { now, own, pad, block, message } = begun[place] ?? begin(one);
-          const after = steps[place]?.(now, message) ?? now;
+          const after = steps[one.turn]?.(now, message) ?? now;
           pad.write(block, halves(after));
           pad.fetch(blockOf(after, round.add(1)));
-          return { own, after };
+          return { turn: one.turn, own, after };
         });
         // Who has done AES does SHA-256 next, and so on.
-        done.forEach(({ own, after }, place) => {
-          const next = places[(place + 1) % 3];
+        done.forEach(({ turn, own, after }) => {
+          const next = places.find((one) => one.turn === (turn + 1) % 3);
           next?.slot.set(own);
           if (next) put(next.state, after);
         });
@@ -262,10 +265,9 @@ type Step = (state: readonly Word[], block: readonly Word[]) => Word[];
 /** The compressions: AES, SHA-256, BLAKE3. */
 function stepsOf(look: AesTables, isRolled: boolean): readonly [Step, Step, Step] {
   const swapped = (words: readonly Word[]) => words.map((word) => word.byteSwap());
-  const compress = isRolled ? rolledSha256 : sha256.compress;
   return [
     (state, block) => (isRolled ? rolledAes : aesStep)(state, block, look),
-    (state, block) => swapped(compress(swapped(state), swapped(block))),
+    (state, block) => (isRolled ? swapped(rolledSha256(swapped(state), swapped(block))) : compressBytes(state, block)),
     (state, block) => (isRolled ? rolledBlake3(state, blake3.iv, block) : blake3.compressIv(state, block)),
   ];
 }

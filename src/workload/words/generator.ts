@@ -2,14 +2,17 @@ import type { Device, DeviceBuffer, DeviceInfo, Stream } from '../../device/devi
 import { openDevices } from '../../device/registry.js';
 import type { Batch } from '../../engine/batches.js';
 import { batches } from '../../engine/batches.js';
+import { attempt } from '../../engine/conduct.js';
 import { Engine } from '../../engine/engine.js';
 import type { Partition, Share } from '../../engine/share.js';
+import { STREAMS } from '../../engine/slots.js';
 import { MemorySource } from '../../engine/source.js';
 import { between } from '../../engine/space.js';
 import { completionOf } from '../../engine/where.js';
 import { referenceOf } from './batches.js';
 import { latin } from './charset.js';
 import { Configuration, checkRange, type Made } from './configuration.js';
+import type { Asked, Course } from './course.js';
 import { type DeviceBatch, DeviceRing } from './device-ring.js';
 import { DirectBatches } from './direct.js';
 import { fillFromDevices } from './fill-job.js';
@@ -18,6 +21,7 @@ import { type Layout, separatorOf } from './layout.js';
 import { referenceRow } from './reference.js';
 import { borrowStream } from './shared-stream.js';
 import { Status, WordsError, wordsError } from './status.js';
+import { StraightBatches } from './straight.js';
 
 export interface GeneratorOptions {
   /** A list of names such as `cuda:0,cpu`, or opened devices, which then stay open. Default `auto`, the best there is. */
@@ -69,6 +73,9 @@ export class Generator {
   #engine: Engine | undefined;
   #held: { readonly made: Made; readonly flow: HeldFlow } | undefined;
   #direct: { readonly flow: HeldFlow; readonly batches: Promise<DirectBatches> } | undefined;
+  #straight: { readonly flow: HeldFlow; readonly batches: StraightBatches } | undefined;
+  /** Of `#straight`, whatever the flow. */
+  readonly #streams: Stream[] = [];
   #ring: { readonly made: Made; readonly ring: Promise<DeviceRing> } | undefined;
   #lastError: WordsError | undefined;
   #isClosed = false;
@@ -174,31 +181,33 @@ export class Generator {
   /** Batches in order, as views of page-locked memory: each is filled again after its `release()`. */
   async *batches(start: bigint, count: bigint | number, signal?: AbortSignal): AsyncGenerator<Batch, void, undefined> {
     const asked = `${count} words from ${start} on`;
-    const configured = this.#now(asked, () => {
-      const made = this.#configuration.made(asked);
-      if (start < 0n || start + BigInt(count) > made.words.size) checkRange(made.words, start, Number(count));
-      return made;
+    const made = this.#now(asked, () => {
+      const configured = this.#configuration.made(asked);
+      if (start < 0n || start + BigInt(count) > configured.words.size) {
+        checkRange(configured.words, start, Number(count));
+      }
+      return configured;
     });
     if (BigInt(count) === 0n) return;
-    const { words, plan } = configured;
+    const { words, plan } = made;
+    const { stride } = plan;
     const reference = referenceOf(words, separatorOf(this.format));
-    const made = batches({
-      flow: this.#flowFor(configured).from(start),
-      options: {
-        engine: this.#engineFor(),
-        rowBytes: plan.stride,
-        verify: ({ index, bytes }: { readonly index: bigint; readonly bytes: Uint8Array }) =>
-          referenceRow(reference, { index: start + index, bytes }),
-        ...(signal && { signal }),
-      },
-      source: () => new MemorySource(between(0n, BigInt(count))),
-      row: (index, bytes) => ({ index, bytes }),
-    });
+    const flow = this.#flowFor(made);
+    const request = { start, count: BigInt(count), reference, stride, signal };
     try {
-      for await (const batch of made) {
-        const { count: length, bytes } = batch;
-        yield { start: start + batch.start, count: length, bytes, release: () => batch.release() };
+      signal?.throwIfAborted();
+      const beginning = this.#begin(flow, request);
+      const course = beginning instanceof Promise ? await beginning : beginning;
+      if (course) {
+        try {
+          for (let batch = await course.next(); batch; batch = await course.next()) yield batch;
+        } finally {
+          const ending = course.end();
+          if (ending) await ending;
+        }
       }
+      const given = course?.given ?? 0n;
+      if (given < request.count && !this.#isClosed) yield* this.#byJob(flow, request, given);
     } catch (error) {
       throw this.#failed(error, asked);
     }
@@ -245,6 +254,14 @@ export class Generator {
       await direct.batch(start, count, (bytes) => into.set(bytes));
       return;
     }
+    if (isAlone && this.#options.mode === 'async') {
+      for await (const batch of this.batches(start, count, signal)) {
+        into.set(batch.bytes, Number(batch.start - start) * made.plan.stride);
+        batch.release();
+      }
+      this.#checkOpen(`${count} words from ${start} on`); // batches of a generator that was closed just end
+      return;
+    }
     const { share = 'pull', steal = true } = this.#options;
     const partition: Partition | undefined = share === 'pull' ? undefined : { by: share, steal };
     const reference = referenceOf(made.words, separatorOf(this.format));
@@ -259,6 +276,28 @@ export class Generator {
       partition,
       signal,
     });
+  }
+
+  /** As a job of the engine's, from the word behind the first `given` on. */
+  async *#byJob(flow: HeldFlow, request: Asked, given: bigint): AsyncGenerator<Batch, void, undefined> {
+    const { count, reference, stride, signal } = request;
+    const first = request.start + given;
+    const made = batches({
+      flow: flow.from(first),
+      options: {
+        engine: this.#engineFor(),
+        rowBytes: stride,
+        verify: ({ index, bytes }: { readonly index: bigint; readonly bytes: Uint8Array }) =>
+          referenceRow(reference, { index: first + index, bytes }),
+        ...(signal && { signal }),
+      },
+      source: () => new MemorySource(between(0n, count - given)),
+      row: (index, bytes) => ({ index, bytes }),
+    });
+    for await (const batch of made) {
+      const { count: length, bytes } = batch;
+      yield { start: first + batch.start, count: length, bytes, release: () => batch.release() };
+    }
   }
 
   async #launch(stream: Stream, start: bigint, count: number, into: DeviceBuffer | undefined): Promise<DeviceBatch> {
@@ -297,6 +336,28 @@ export class Generator {
     return this.#held.flow;
   }
 
+  /** Without a job, where there is one device and it is swift; undefined where the engine is to do it, or to say why. */
+  #begin(flow: HeldFlow, request: Asked): Course | undefined | Promise<Course | undefined> {
+    const [device, ...others] = this.#devices;
+    if (!device || others.length > 0 || this.#options.mode !== 'async' || !SWIFT.has(device.info.kind))
+      return undefined;
+    const begun =
+      this.#straight?.flow === flow
+        ? this.#straight.batches.begin(request)
+        : this.#openStraight(flow, device).then((straight) => straight.begin(request));
+    return begun instanceof Promise ? begun.catch(() => undefined) : begun;
+  }
+
+  async #openStraight(flow: HeldFlow, device: Device): Promise<StraightBatches> {
+    const opened = await flow.on(device);
+    this.#checkOpen('batches');
+    if (this.#straight?.flow === flow) return this.#straight.batches;
+    while (this.#streams.length < STREAMS) this.#streams.push(device.stream());
+    void this.#straight?.batches.close();
+    this.#straight = { flow, batches: new StraightBatches(flow, opened, this.#streams) };
+    return this.#straight.batches;
+  }
+
   #directFor(made: Made): Promise<DirectBatches> {
     const flow = this.#flowFor(made);
     if (this.#direct?.flow !== flow) {
@@ -315,6 +376,8 @@ export class Generator {
   }
 
   async #letGo(): Promise<void> {
+    await this.#straight?.batches.close();
+    for (const stream of this.#streams) attempt(() => stream.close());
     await this.#ring?.ring.then((ring) => ring.close()).catch(() => undefined);
     await this.#direct?.batches.then((direct) => direct.close()).catch(() => undefined);
     this.#held?.flow.close();
@@ -351,6 +414,9 @@ export class Generator {
     if (this.#isClosed) throw new WordsError(Status.badHandle, 'the generator was closed', asked, 'make another');
   }
 }
+
+/** Kinds of devices that take milliseconds for a batch: others need chunks to their measure, which only a job has. */
+const SWIFT: ReadonlySet<DeviceInfo['kind']> = new Set(['cuda', 'opencl', 'native']);
 
 /** A launch counts its quads in 31 bits. */
 const MOST_DEVICE_BYTES = 2 ** 35;
