@@ -9,9 +9,10 @@ const long = process.env.MILLRACE_LONG === '1';
 
 /** What takes longest comes first: begun last, it would run alone while the other workers have nothing to do. */
 const slow = [
-  'conformance uhash uhash-cli gaps block-files encode-devices jobs conventions run command block-devices words-cli',
-  'gpu-text terminal cli store-faults jobs-commands gaps-cli teardown tune crash salvage browser readme montgomery fuzz',
-  'network-gaps-pool words-c package native-bodies aes words-library engine network-cli batches encode-handover device',
+  'conformance run readme browser encode-devices block-files jobs gpu-text uhash block-devices montgomery words-cli gaps',
+  'fuzz package terminal command store-faults cli crash jobs-commands simulation conventions telemetry device words-c',
+  'uhash-cli batches salvage gaps-cli tune network-gaps-pool teardown store-power native-bodies store-ending aes blake3',
+  'words-library bench engine network-cli encode-handover',
 ].flatMap((names) => names.split(' '));
 
 class LongestFirst extends BaseSequencer {

@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { can } from '../src/device/conformance/case.js';
 import type { Device } from '../src/device/device.js';
 import { listDevices, openDevice } from '../src/device/registry.js';
 import {
@@ -136,9 +137,10 @@ const more: [Encoding, number, number, number?][] = [
 ];
 
 describe.each(names)('%s', { timeout: 600_000 }, (name) => {
-  const id = devices.find(({ kind }) => kind === name)?.id;
+  const info = devices.find(({ kind }) => kind === name);
+  const id = info?.id;
   const missing = absent.find((kind) => kind.id === name)?.reason ?? `there is no ${name}`;
-  const precisions: Precision[] = name === 'webgpu' ? ['f32'] : ['f64', 'f32'];
+  const precisions = (['f64', 'f32'] as const).filter((precision) => info && can({ info }, precision));
   let device: Device;
   beforeAll(async () => {
     if (id !== undefined) device = await openDevice(id);

@@ -41,6 +41,7 @@ function quads(): Sample {
   const count = 50;
   return {
     kernel,
+    needs: ['f32'],
     setup: {
       count,
       buffers: {

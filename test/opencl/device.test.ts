@@ -67,7 +67,7 @@ test('what a device says of itself is read from the platform', (ctx) => {
   expect(cpu.units).toBe(availableParallelism());
   expect(cpu.memoryBytes).toBeLessThanOrEqual(totalmem());
   expect(cpu.limits.bufferBytes).toBeLessThanOrEqual(cpu.memoryBytes);
-  // Every CPU that Node runs on has these, and every platform for them a full profile.
+  // Processors of PCs and servers have these, and every platform for them a full profile.
   expect(cpu.capabilities).toEqual(expect.arrayContaining(['u64', 'f64', 'f32']));
   expect(cpu.versions.opencl).toMatch(/^OpenCL \d\.\d/);
   const processors = found.infos.map(({ processor }) => processor);

@@ -45,8 +45,8 @@ const { HeldFlow } = await load('workload/words/held.js');
 const { parseMask } = await load('workload/words/mask.js');
 const { Plan } = await load('workload/words/plan.js');
 const { maskOf } = await load('workload/words/rate.js');
-const { referenceRow } = await load('workload/words/reference.js');
-const { StraightBatches } = await load('workload/words/straight.js');
+const { referenceRow, referenceText } = await load('workload/words/reference.js');
+const { StraightBatches } = await load('engine/straight.js');
 const { wordsOf } = await load('workload/words/words.js');
 
 const mask = parseMask(maskOf(10));
@@ -54,6 +54,7 @@ const plan = new Plan(mask, 'canonical', '');
 const { size } = wordsOf(mask);
 const FIRST = 15;
 const reference = { mask, separator: '' };
+const expected = (/** @type {bigint} */ index) => referenceText(reference, index);
 
 /** @typedef {{ name: string, run(): Promise<void>, close(): Promise<void> }} Way */
 /** Times of a chunk's steps in microseconds from the job's beginning, in the order of `steps`.
@@ -249,12 +250,11 @@ async function oneCallSteps(device, count) {
  */
 async function straightSteps(device, count, mib) {
   const held = new HeldFlow(plan, size, mib * 2 ** 20);
-  const opened = await held.on(device);
+  const opened = await held.from(0n).open(device);
   /** @type {{ taken: bigint, queued: bigint, done: Promise<any> }[]} */
   let chunks = [];
-  const slotOf = held.slot.bind(held);
-  held.slot = async (/** @type {any} */ flow, /** @type {any} */ stream) => {
-    const slot = await slotOf(flow, stream);
+  const watching = async (/** @type {any} */ stream) => {
+    const slot = await opened.slot(stream);
     const submit = slot.submit.bind(slot);
     slot.submit = (/** @type {any} */ piece) => {
       const taken = clockNs();
@@ -265,7 +265,7 @@ async function straightSteps(device, count, mib) {
     return slot;
   };
   const streams = Array.from({ length: STREAMS }, () => device.stream());
-  const straight = new StraightBatches(held, opened, streams);
+  const straight = new StraightBatches({ ...opened, slot: watching }, streams);
   return {
     name: `straight, ${mib} MiB`,
     run: async () => {
@@ -273,7 +273,7 @@ async function straightSteps(device, count, mib) {
       /** @type {bigint[]} */
       const seen = [];
       const begun = clockNs();
-      const course = await straight.begin({ start: 0n, count: BigInt(count), reference, stride: plan.stride });
+      const course = await straight.begin({ start: 0n, count: BigInt(count), rowBytes: plan.stride, expected });
       for (let batch = await course.next(); batch; batch = await course.next()) {
         seen.push(clockNs());
         batch.release();

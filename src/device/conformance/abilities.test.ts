@@ -1,12 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { lowerGpu, MillraceError } from '../../kernel/index.js';
-import type { Device } from '../device.js';
+import type { Device, DeviceInfo } from '../device.js';
+import { checkNeeds } from '../opencl/needs.js';
 import { openDevice } from '../registry.js';
 import { runCase } from './case.js';
 import { build } from './fuzz/build.js';
 import { generate } from './fuzz/generate.js';
 import { paletteOf } from './fuzz/palette.js';
 import { fuzzDevice } from './fuzz/run.js';
+import { conformanceCases } from './index.js';
 import { judgeOf } from './judge.js';
 import { type Operation, operations } from './operations.js';
 import { Random } from './random.js';
@@ -16,8 +18,9 @@ const interpreter = await openDevice('interpreter');
 const device = (
   capabilities: readonly string[],
   compile: Device['compile'] = (k) => interpreter.compile(k),
+  kind: DeviceInfo['kind'] = 'interpreter',
 ): Device => ({
-  info: { ...interpreter.info, capabilities },
+  info: { ...interpreter.info, kind, capabilities },
   compile,
   alloc: (bytes) => interpreter.alloc(bytes),
   stream: () => interpreter.stream(),
@@ -33,10 +36,33 @@ describe('a case', () => {
     [[], ['f64'], 'skipped', 'the device has no f64'],
     [['f64'], ['f64', 'exact-floats'], 'skipped', 'floats of this device are not exact'],
     [['f64', 'exact-floats'], ['f64', 'exact-floats'], 'failed', 'it ran'],
+    // Only OpenCL's devices name it.
+    [[], ['f32'], 'failed', 'it ran'],
   ] as const)('on a device with %j that needs %j is %s', async (capabilities, needs, status, reason) => {
     expect(await runCase({ name: 'x', needs, run }, device(capabilities))).toMatchObject({ status, reason });
   });
 });
+
+test.each([[['u64', 'f64', 'atomics']], [['u64', 'f32', 'atomics']]])(
+  'a device of OpenCL with %j is asked for no kernel that it refuses, and for integers whole',
+  async (capabilities) => {
+    const asked = device(
+      capabilities,
+      async (kernel) => {
+        checkNeeds(lowerGpu(kernel, { target: 'opencl' }).program, asked.info);
+        throw new Error('it would run');
+      },
+      'opencl',
+    );
+    const results = await Promise.all(conformanceCases.map((one) => runCase(one, asked)));
+    expect(results.filter(({ reason }) => reason?.includes('has not'))).toEqual([]);
+    const ran = results.filter(({ reason }) => reason === 'it would run').map(({ name }) => name);
+    const named = (names: readonly string[]) => names.filter((name) => /^operations\/(u32|i32|u64|bool)\//.test(name));
+    expect(named(ran)).toEqual(named(conformanceCases.map(({ name }) => name)));
+    const floats = ran.filter((name) => name.startsWith('operations/f32/'));
+    expect(floats.length > 0).toBe(capabilities.includes('f32'));
+  },
+);
 
 describe('where floats are not exact', () => {
   const exact = judgeOf(interpreter);

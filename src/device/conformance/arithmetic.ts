@@ -13,7 +13,7 @@ import {
 } from '../../kernel/index.js';
 import type { CompileOptions, Device, Values } from '../device.js';
 import { runsGangs } from './behaviour.js';
-import type { Case } from './case.js';
+import { type Case, needsOfType } from './case.js';
 import { judgeOf } from './judge.js';
 import { type Operation, operationsOn, type Slot, scalars, slotType } from './operations.js';
 import { type Data, dataOf, Rig } from './rig.js';
@@ -26,7 +26,7 @@ import { type Buffers, inMemory, memoryType, type Result, Sheet } from './sheet.
  * hoisting off, scalars beside vectors). One kernel holds all operations of a type, so that few are compiled.
  */
 export const arithmetic: readonly Case[] = scalars.flatMap((type) =>
-  casesOn(type).map((one) => (type === 'f64' ? { ...one, needs: ['f64'] as const } : one)),
+  casesOn(type).map((one) => ({ ...one, needs: needsOfType(type) })),
 );
 
 function casesOn(type: Scalar): Case[] {

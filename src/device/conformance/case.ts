@@ -1,3 +1,4 @@
+import type { Scalar } from '../../kernel/index.js';
 import type { Device } from '../device.js';
 import { inTime } from '../patience.js';
 
@@ -9,13 +10,23 @@ export interface Case {
   run(device: Device): Promise<void>;
 }
 
-/** Doubles; and floats that are rounded correctly, with NaN, infinities, -0 and denormals: WGSL promises neither. */
-export type Ability = 'f64' | 'exact-floats';
+/**
+ * Doubles; and floats that are rounded correctly, with NaN, infinities, -0 and denormals: WGSL promises neither. A device
+ * of OpenCL may refuse kernels with floats, or only with their quotients and square roots.
+ */
+export type Ability = 'f64' | 'f32' | 'f32-divide' | 'exact-floats';
 
-export const can = ({ info }: Device, ability: Ability): boolean => info.capabilities.includes(ability);
+/** The other kinds take f32 without saying so. */
+export const can = ({ info }: Pick<Device, 'info'>, ability: Ability): boolean =>
+  info.capabilities.includes(ability) || (info.kind !== 'opencl' && (ability === 'f32' || ability === 'f32-divide'));
+
+/** For a case about one type. */
+export const needsOfType = (type: Scalar): readonly Ability[] => (type === 'f32' || type === 'f64' ? [type] : []);
 
 const without: Readonly<Record<Ability, string>> = {
   f64: 'the device has no f64',
+  f32: 'the device has no f32',
+  'f32-divide': 'the device has no quotients of f32',
   'exact-floats': 'floats of this device are not exact',
 };
 

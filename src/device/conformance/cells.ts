@@ -114,7 +114,8 @@ const behaviours: readonly Behaviour[] = [
       return [5, z, x, y];
     },
   },
-  ofTypes('integers, bools and f32', ['u32', 'i32', 'u64', 'f32', 'bool']),
+  ofTypes('integers and bools', ['u32', 'i32', 'u64', 'bool']),
+  { ...ofTypes('f32', ['f32']), needs: ['f32'] },
   { ...ofTypes('floats to the last bit', ['f32', 'f64'], 2 ** -149), needs: ['f64', 'exact-floats'] },
 ];
 

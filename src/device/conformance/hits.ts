@@ -14,10 +14,10 @@ function freshRing(words: number): Uint32Array {
   return ring;
 }
 
-/** What every device has, and floats that need exact ones. */
+/** Types that WGSL has too; and doubles, with floats that need exact ones. */
 const everyType = (floats: boolean): Case => ({
   name: floats ? 'hits/records with doubles, and floats that are rounded' : 'hits/records of every other type',
-  ...(floats && { needs: ['f64', 'exact-floats'] }),
+  needs: floats ? ['f64', 'exact-floats'] : ['f32'],
   run: async (device) => {
     const kernel = items(
       'record',

@@ -1,7 +1,7 @@
 import { cell, type Expr, items, type Numeric, read, rw, when } from '../../kernel/index.js';
 import type { CompileOptions, Device } from '../device.js';
 import { variantsOf } from './behaviour.js';
-import { type Case, check, Skip } from './case.js';
+import { type Case, check, needsOfType, Skip } from './case.js';
 import { edgesOn } from './edges.js';
 import { type Data, dataOf, equalData, Rig, zeros } from './rig.js';
 
@@ -26,7 +26,7 @@ async function inAllVariants(
 
 const copies = (type: Numeric): Case => ({
   name: `memory/${type}: elements and quads, read, written, and changed in place`,
-  ...(type === 'f64' && { needs: ['f64'] }),
+  needs: needsOfType(type),
   run: (device) =>
     inAllVariants(device, async (rig, options) => {
       const from = sample(type, device);

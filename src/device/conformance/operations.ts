@@ -19,7 +19,7 @@ import {
   wmad,
 } from '../../kernel/index.js';
 import type { Device } from '../device.js';
-import { can } from './case.js';
+import { can, needsOfType } from './case.js';
 import { converted, extreme, modelled, reinterpreted } from './model.js';
 
 /** Operands: a to d are of the operation's own type, n is a u32 (a count), p a bool. */
@@ -234,6 +234,13 @@ export const operations: readonly Operation[] = [
   ...words,
 ];
 
-/** Those on a type that a device has: none that give doubles where there are none. */
+/** Those on a type that a device has: none that give floats which it has not. */
 export const operationsOn = (type: Scalar, device: Device): readonly Operation[] =>
-  operations.filter(({ on, result }) => on === type && (result !== 'f64' || can(device, 'f64')));
+  operations.filter(
+    ({ name, on, result }) =>
+      on === type &&
+      needsOfType(result).every((ability) => can(device, ability)) &&
+      (!quotients.includes(name) || can(device, 'f32-divide')),
+  );
+
+const quotients: readonly string[] = ['div.f32', 'sqrt.f32'];

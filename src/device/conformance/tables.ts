@@ -1,6 +1,6 @@
 import { type Expr, items, lit, loop, type Numeric, read, rw, table, when } from '../../kernel/index.js';
 import { variantsOf } from './behaviour.js';
-import type { Case } from './case.js';
+import { type Case, needsOfType } from './case.js';
 import { edgesOn } from './edges.js';
 import { type Data, dataOf, equalData, Rig, zeros } from './rig.js';
 
@@ -10,7 +10,7 @@ const COUNT = 29;
 /** Constants, job values, and values computed of both, by indices that vary, are uniform, known early, or constant. */
 const lookups = (type: Numeric): Case => ({
   name: `tables/${type}: constants and job values`,
-  ...(type === 'f64' && { needs: ['f64'] }),
+  needs: needsOfType(type),
   run: async (device) => {
     const values = edgesOn(type, device) as readonly number[];
     const n = values.length;

@@ -2,7 +2,7 @@ import type { Kernel } from '../../kernel/index.js';
 import { atomic, cell, f32, f64, lit, loop, read, rw, tiles, u32, u64, when, whileTrue } from '../../kernel/index.js';
 import type { Device } from '../device.js';
 import { variantsOf } from './behaviour.js';
-import { type Case, can, check } from './case.js';
+import { type Case, can, check, needsOfType } from './case.js';
 import { type Data, equalData, Rig } from './rig.js';
 
 /** Runs a kernel in every variant the device has; each must leave what is wanted. */
@@ -74,7 +74,7 @@ const wholeSums: Case = {
 
 const sums: readonly Case[] = (['f32', 'f64'] as const).map((type) => ({
   name: `tiles/sums of ${type} have one order, whatever their length`,
-  ...(type === 'f64' && { needs: ['f64'] }),
+  needs: needsOfType(type),
   run: (device) => {
     const kernel = tiles(
       'sums',
@@ -246,6 +246,7 @@ const uniform: Case = {
 
 const hits: Case = {
   name: 'tiles/hits from regions and from once()',
+  needs: ['f32'],
   run: async (device) => {
     const kernel = tiles('found', { hit: { at: u32, value: f32 } }, ({ tile, each, once, emit }) => {
       each(70, (i) => when(i.mul(7).rem(11).eq(tile), () => emit({ at: i, value: i.to(f32).mul(0.5) })));

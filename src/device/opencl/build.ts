@@ -3,7 +3,6 @@ import type { DeviceInfo } from '../device.js';
 import { buildCached } from '../gpu/build.js';
 import type { Built } from '../gpu/device.js';
 import type { GpuSource } from '../gpu/driver.js';
-import { buildOptions } from './compile.js';
 import { ask } from './service.js';
 
 /**
@@ -12,9 +11,9 @@ import { ask } from './service.js';
  */
 export function build(source: GpuSource, info: DeviceInfo, cache: DiskCache): Promise<Built> {
   const { text } = source;
-  const options = buildOptions(source.shape, info.capabilities);
+  const options = source.shape.compilerOptions;
   const { opencl = '', driver = '', platform = '' } = info.versions;
-  const key = cacheKey(['opencl', text, options, platform, info.name, opencl, driver]);
+  const key = cacheKey(['opencl', text, options.join(' '), platform, info.name, opencl, driver]);
   const number = Number(info.id.split(':')[1]);
   const compile = () => ask({ kind: 'compile', number, text, options });
   return buildCached(source, { cache, key, binary: 'bin', text: 'cl', compile });

@@ -1,15 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import type { GridShape } from '../../kernel/grid.js';
+import { CL } from './api.js';
 import { buildOptions, refusalOf } from './compile.js';
 
 describe('options', () => {
-  const shape = { compilerOptions: ['-cl-std=CL1.2', '-cl-fp32-correctly-rounded-divide-sqrt'] } as Partial<GridShape>;
+  const options = ['-cl-std=CL1.2', '-cl-fp32-correctly-rounded-divide-sqrt'];
 
-  test('exact quotients are asked for only where the device has them', () => {
-    expect(buildOptions(shape as GridShape, ['u64', 'f32-divide'])).toBe(
-      '-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt',
-    );
-    expect(buildOptions(shape as GridShape, ['u64', 'f32'])).toBe('-cl-std=CL1.2');
+  test('exact quotients are asked for only where the device claims them', () => {
+    expect(buildOptions(options, { single: CL.FP_CORRECTLY_ROUNDED_DIVIDE_SQRT })).toBe(options.join(' '));
+    expect(buildOptions(options, { single: CL.FP_DENORM })).toBe('-cl-std=CL1.2');
   });
 });
 

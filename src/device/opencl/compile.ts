@@ -1,17 +1,17 @@
-import type { GridShape } from '../../kernel/grid.js';
 import { CompileRefusal } from '../gpu/driver.js';
 import { addressOf } from '../native/libc.js';
 import { CL, Out } from './api.js';
 import type { Context } from './context.js';
+import type { ClDevice } from './info.js';
 
-/** What the compiler is told, without what this device does not know. */
-export function buildOptions({ compilerOptions }: GridShape, capabilities: readonly string[]): string {
-  const exact = capabilities.includes('f32-divide');
-  return compilerOptions.filter((option) => exact || option !== '-cl-fp32-correctly-rounded-divide-sqrt').join(' ');
+/** What the compiler is told, without what it may refuse: rounded quotients where the device does not claim them. */
+export function buildOptions(options: readonly string[], { single }: Pick<ClDevice, 'single'>): string {
+  const exact = (single & CL.FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) !== 0;
+  return options.filter((option) => exact || option !== '-cl-fp32-correctly-rounded-divide-sqrt').join(' ');
 }
 
 /** A program from text. Throws CompileRefusal where the platform's compiler does not take it. */
-export function fromText(context: Context, text: string, options: string): number {
+export function fromText(context: Context, text: string, options: readonly string[]): number {
   const { api, errors, device, handle } = context;
   const bytes = new TextEncoder().encode(text);
   const out = new Out();
@@ -24,7 +24,7 @@ export function fromText(context: Context, text: string, options: string): numbe
     out.cell(2),
   );
   errors.check('clCreateProgramWithSource', out.int(2));
-  const code = api.clBuildProgram(program, 1, out.put(device.handle), options, 0, 0);
+  const code = api.clBuildProgram(program, 1, out.put(device.handle), buildOptions(options, device), 0, 0);
   if (code === 0) return program;
   const refusal = refusalOf(compilerOf(context), buildLog(context, program) || `clBuildProgram failed with ${code}`);
   api.clReleaseProgram(program);
@@ -32,7 +32,7 @@ export function fromText(context: Context, text: string, options: string): numbe
 }
 
 /** A program from what `binaryOf` gave on such a device before; undefined where the platform does not take it. */
-export function fromBinary(context: Context, binary: Uint8Array, options: string): number | undefined {
+export function fromBinary(context: Context, binary: Uint8Array, options: readonly string[]): number | undefined {
   const { api, device, handle } = context;
   const out = new Out();
   // SAFETY: lists of one device, one length and one address, all of which outlive the call; the bytes are as they were
@@ -47,7 +47,8 @@ export function fromBinary(context: Context, binary: Uint8Array, options: string
     out.cell(4),
   );
   if (out.int(4) !== 0) return undefined;
-  if (out.int(3) === 0 && api.clBuildProgram(program, 1, out.cell(0), options, 0, 0) === 0) return program;
+  if (out.int(3) === 0 && api.clBuildProgram(program, 1, out.cell(0), buildOptions(options, device), 0, 0) === 0)
+    return program;
   api.clReleaseProgram(program);
   return undefined;
 }

@@ -2,9 +2,8 @@ import { MillraceError } from '../../kernel/error.js';
 import { type GridBindingKind, type GridShape, gridSize, spreadGrid } from '../../kernel/grid.js';
 import type { GpuSource } from '../gpu/driver.js';
 import { CL, Out } from './api.js';
-import { buildOptions, fromBinary, fromText } from './compile.js';
+import { fromBinary, fromText } from './compile.js';
 import type { Context } from './context.js';
-import { capabilitiesOf } from './info.js';
 import type { Memory } from './memory.js';
 import type { CommandQueue, Event } from './queue.js';
 
@@ -53,7 +52,7 @@ export class OpenClProgram {
     this.tables = tables;
     this.#context = context;
     this.#set = shape.bindings.map(() => -1);
-    const options = buildOptions(shape, capabilitiesOf(device));
+    const options = shape.compilerOptions;
     const ready = binary && fromBinary(context, binary, options);
     this.fromBinary = ready !== undefined;
     this.#program = ready ?? fromText(context, text, options);

@@ -12,7 +12,7 @@ import { describeDevice } from './info.js';
 /** A process for what takes long or may crash: starting platforms, compiling. One question at a time, one answer each. */
 export type Question =
   | { readonly kind: 'survey' }
-  | { readonly kind: 'compile'; readonly number: number; readonly text: string; readonly options: string };
+  | { readonly kind: 'compile'; readonly number: number; readonly text: string; readonly options: readonly string[] };
 
 export interface Survey {
   /** The loader. */

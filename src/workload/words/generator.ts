@@ -3,25 +3,25 @@ import { openDevices } from '../../device/registry.js';
 import type { Batch } from '../../engine/batches.js';
 import { batches } from '../../engine/batches.js';
 import { attempt } from '../../engine/conduct.js';
+import type { Asked, Course } from '../../engine/course.js';
 import { Engine } from '../../engine/engine.js';
 import type { Partition, Share } from '../../engine/share.js';
 import { STREAMS } from '../../engine/slots.js';
 import { MemorySource } from '../../engine/source.js';
 import { between } from '../../engine/space.js';
+import { StraightBatches } from '../../engine/straight.js';
 import { completionOf } from '../../engine/where.js';
 import { referenceOf } from './batches.js';
 import { latin } from './charset.js';
 import { Configuration, checkRange, type Made } from './configuration.js';
-import type { Asked, Course } from './course.js';
 import { type DeviceBatch, DeviceRing } from './device-ring.js';
 import { DirectBatches } from './direct.js';
 import { fillFromDevices } from './fill-job.js';
 import { HeldFlow } from './held.js';
 import { type Layout, separatorOf } from './layout.js';
-import { referenceRow } from './reference.js';
+import { type ReferenceJob, referenceRow, referenceText } from './reference.js';
 import { borrowStream } from './shared-stream.js';
 import { Status, WordsError, wordsError } from './status.js';
-import { StraightBatches } from './straight.js';
 
 export interface GeneratorOptions {
   /** A list of names such as `cuda:0,cpu`, or opened devices, which then stay open. Default `auto`, the best there is. */
@@ -190,10 +190,10 @@ export class Generator {
     });
     if (BigInt(count) === 0n) return;
     const { words, plan } = made;
-    const { stride } = plan;
     const reference = referenceOf(words, separatorOf(this.format));
     const flow = this.#flowFor(made);
-    const request = { start, count: BigInt(count), reference, stride, signal };
+    const expected = (index: bigint) => referenceText(reference, index);
+    const request = { start, count: BigInt(count), rowBytes: plan.stride, expected, signal };
     try {
       signal?.throwIfAborted();
       const beginning = this.#begin(flow, request);
@@ -207,7 +207,7 @@ export class Generator {
         }
       }
       const given = course?.given ?? 0n;
-      if (given < request.count && !this.#isClosed) yield* this.#byJob(flow, request, given);
+      if (given < request.count && !this.#isClosed) yield* this.#byJob(flow, reference, request, given);
     } catch (error) {
       throw this.#failed(error, asked);
     }
@@ -279,14 +279,19 @@ export class Generator {
   }
 
   /** As a job of the engine's, from the word behind the first `given` on. */
-  async *#byJob(flow: HeldFlow, request: Asked, given: bigint): AsyncGenerator<Batch, void, undefined> {
-    const { count, reference, stride, signal } = request;
+  async *#byJob(
+    flow: HeldFlow,
+    reference: ReferenceJob,
+    request: Asked,
+    given: bigint,
+  ): AsyncGenerator<Batch, void, undefined> {
+    const { count, rowBytes, signal } = request;
     const first = request.start + given;
     const made = batches({
       flow: flow.from(first),
       options: {
         engine: this.#engineFor(),
-        rowBytes: stride,
+        rowBytes,
         verify: ({ index, bytes }: { readonly index: bigint; readonly bytes: Uint8Array }) =>
           referenceRow(reference, { index: first + index, bytes }),
         ...(signal && { signal }),
@@ -349,12 +354,12 @@ export class Generator {
   }
 
   async #openStraight(flow: HeldFlow, device: Device): Promise<StraightBatches> {
-    const opened = await flow.on(device);
+    const seen = await flow.from(0n).open(device);
     this.#checkOpen('batches');
     if (this.#straight?.flow === flow) return this.#straight.batches;
     while (this.#streams.length < STREAMS) this.#streams.push(device.stream());
     void this.#straight?.batches.close();
-    this.#straight = { flow, batches: new StraightBatches(flow, opened, this.#streams) };
+    this.#straight = { flow, batches: new StraightBatches(seen, this.#streams) };
     return this.#straight.batches;
   }
 

@@ -24,19 +24,13 @@ export function referenceRow(
   { index, bytes }: { readonly index: bigint; readonly bytes: Uint8Array },
 ): true | string {
   const expected = referenceText(job, index);
-  if (bytes.length === expected.length && isTextAt(bytes, 0, expected)) return true;
+  if (bytes.length === expected.length && bytes.every((byte, at) => byte === expected.charCodeAt(at))) return true;
   return `it is ${JSON.stringify(String.fromCharCode(...bytes))} and should be ${JSON.stringify(expected)}`;
 }
 
 /** What a row should be. */
 export function referenceText({ mask, separator, leftmostFastest }: ReferenceJob, index: bigint): string {
   return referenceWord(mask, index, leftmostFastest) + separator;
-}
-
-/** Whether that text is there. */
-export function isTextAt(bytes: Uint8Array, from: number, text: string): boolean {
-  for (let at = 0; at < text.length; at++) if (bytes[from + at] !== text.charCodeAt(at)) return false;
-  return true;
 }
 
 export interface ReferenceJob {

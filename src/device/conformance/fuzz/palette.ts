@@ -1,6 +1,6 @@
 import type { Numeric, Scalar, Value } from '../../../kernel/index.js';
 import type { Device } from '../../device.js';
-import { can } from '../case.js';
+import { can, needsOfType } from '../case.js';
 import { anyValue, edges } from '../edges.js';
 import { type Operation, operations } from '../operations.js';
 import type { Random } from '../random.js';
@@ -18,7 +18,7 @@ export interface Palette {
 }
 
 export function paletteOf(device: Device): Palette {
-  const types = everything.scalars.filter((type) => type !== 'f64' || can(device, 'f64'));
+  const types = everything.scalars.filter((type) => needsOfType(type).every((ability) => can(device, ability)));
   return types.includes('f64') && can(device, 'exact-floats') ? everything : madeOf(types, can(device, 'exact-floats'));
 }
 

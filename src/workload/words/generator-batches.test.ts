@@ -3,26 +3,25 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vite
 import type { Completion, Device, Stream } from '../../device/device.js';
 import { listDevices, openDevice } from '../../device/registry.js';
 import type { Batch } from '../../engine/batches.js';
+import { Course } from '../../engine/course.js';
 import type { FlowSlot } from '../../engine/flow.js';
 import { SLOTS_PER_STREAM, STREAMS } from '../../engine/slots.js';
+import { StraightBatches } from '../../engine/straight.js';
 import { type Nature, type VirtualDevice, virtualDevices } from '../../engine/virtual.js';
 import { MillraceError } from '../../kernel/error.js';
 import { latin } from './charset.js';
-import { Course } from './course.js';
 import { createGenerator, type Generator } from './generator.js';
 import { HeldFlow } from './held.js';
 import { parseMask } from './mask.js';
 import { Plan } from './plan.js';
 import { referenceWord } from './reference.js';
 import { Status, type WordsError } from './status.js';
-import { StraightBatches } from './straight.js';
 import { wordsOf } from './words.js';
 
 const mask = parseMask('?l?l?d?d?d');
 const plan = new Plan(mask, 'canonical', '\n');
 const { size } = wordsOf(mask);
 const [BATCH_WORDS, PLACES] = [1000, STREAMS * SLOTS_PER_STREAM];
-const reference = { mask, separator: '\n' };
 
 function expected(start: bigint, count: number): string {
   return Array.from({ length: count }, (_, at) => `${referenceWord(mask, start + BigInt(at))}\n`).join('');
@@ -45,7 +44,7 @@ async function straightOn(nature: Nature) {
   const [virtual] = virtualDevices(device, [nature]) as [VirtualDevice];
   const flow = new HeldFlow(plan, size, BATCH_WORDS * plan.stride);
   const streams = Array.from({ length: STREAMS }, () => virtual.stream());
-  const straight = new StraightBatches(flow, await flow.on(virtual), streams);
+  const straight = new StraightBatches(await flow.from(0n).open(virtual), streams);
   closing.push(async () => {
     await straight.close();
     flow.close();
@@ -59,8 +58,8 @@ async function straightOn(nature: Nature) {
 const asked = (start: bigint, count: number, signal?: AbortSignal) => ({
   start,
   count: BigInt(count),
-  reference,
-  stride: plan.stride,
+  rowBytes: plan.stride,
+  expected: (index: bigint) => `${referenceWord(mask, index)}\n`,
   signal,
 });
 

@@ -1,19 +1,18 @@
-import type { DeviceInfo, Report, Stream } from '../../device/device.js';
-import { type Batch, SAMPLES, sampled } from '../../engine/batches.js';
-import { attempt, Conduct } from '../../engine/conduct.js';
-import { type FlowSlot, Overflow } from '../../engine/flow.js';
-import { Silence } from '../../engine/silence.js';
-import { least, type Piece } from '../../engine/space.js';
-import { isTextAt, type ReferenceJob, referenceText } from './reference.js';
+import type { DeviceInfo, Report, Stream } from '../device/device.js';
+import { type Batch, SAMPLES, sampled } from './batches.js';
+import { attempt, Conduct } from './conduct.js';
+import { type FlowSlot, Overflow } from './flow.js';
+import { Silence } from './silence.js';
+import { least, type Piece } from './space.js';
 
-/** Which words. */
+/** Which rows, and how one is known to be right. */
 export interface Asked {
   readonly start: bigint;
   /** At least one. */
   readonly count: bigint;
-  readonly reference: ReferenceJob;
-  /** Bytes of a word with what follows it. */
-  readonly stride: number;
+  readonly rowBytes: number;
+  /** A row as it should be, a character for each byte. */
+  expected(index: bigint): string;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -30,7 +29,7 @@ export interface Track {
   readonly streams: readonly Stream[];
   /** The course's own. */
   readonly places: Place[];
-  /** Words of a chunk. */
+  /** Rows of a chunk. */
   readonly most: number;
 }
 
@@ -47,7 +46,7 @@ interface Flying {
   readonly piece: Piece;
   readonly place: Place;
   readonly done: Promise<Report>;
-  /** Some of its words as they should be. */
+  /** Some of its rows as they should be. */
   expected: readonly Expected[] | undefined;
 }
 
@@ -57,9 +56,9 @@ interface Expected {
 }
 
 /**
- * Words from one index to another on one device, chunk by chunk, in order. It knows how to go straight on and nothing
- * else: at the first trouble (an error, a chunk cut short, a wrong word) it ends behind the last batch that was right. What
- * is left is for an engine, which tries again, blames the device and says why.
+ * Rows from one index to another on one device, chunk by chunk, in order. It knows how to go straight on and nothing
+ * else: at the first trouble (an error, a chunk cut short, a wrong row) it ends behind the last batch that was right. What
+ * is left is for a job, which tries again, blames the device and says why.
  */
 export class Course {
   readonly #asked: Asked;
@@ -86,7 +85,7 @@ export class Course {
     this.#giveUp();
     this.#hasPlace();
   };
-  /** Words in the batches given so far. */
+  /** Rows in the batches given so far. */
   given = 0n;
 
   constructor(asked: Asked, track: Track, events: CourseEvents) {
@@ -135,7 +134,7 @@ export class Course {
     }
   }
 
-  /** Time has passed. A device that does not answer is waited for as long as an engine would. */
+  /** Time has passed. A device that does not answer is waited for as long as a job would. */
   tick(ms: number): void {
     if (!this.#isWaiting) return;
     const { info } = this.#track;
@@ -207,13 +206,12 @@ export class Course {
   }
 
   #expect(piece: Piece): Expected[] {
-    const { reference } = this.#asked;
-    return sampled(piece, SAMPLES).map((row) => ({ row, text: referenceText(reference, piece.start + BigInt(row)) }));
+    return sampled(piece, SAMPLES).map((row) => ({ row, text: this.#asked.expected(piece.start + BigInt(row)) }));
   }
 
   #areRight(bytes: Uint8Array, expected: readonly Expected[]): boolean {
-    const { stride } = this.#asked;
-    return expected.every(({ row, text }) => isTextAt(bytes, row * stride, text));
+    const { rowBytes } = this.#asked;
+    return expected.every(({ row, text }) => isTextAt(bytes, row * rowBytes, text));
   }
 
   async #cancel(): Promise<void> {
@@ -235,6 +233,11 @@ export class Course {
     clearTimeout(late);
     this.#events.over(this);
   }
+}
+
+function isTextAt(bytes: Uint8Array, from: number, text: string): boolean {
+  for (let at = 0; at < text.length; at++) if (bytes[from + at] !== text.charCodeAt(at)) return false;
+  return true;
 }
 
 const LATE_MS = 2000;

@@ -1,11 +1,10 @@
-import type { Stream } from '../../device/device.js';
-import { fitted } from '../../engine/chunk.js';
-import type { FlowSlot, OpenFlow } from '../../engine/flow.js';
-import { SLOTS_PER_STREAM } from '../../engine/slots.js';
-import { least } from '../../engine/space.js';
-import { MillraceError } from '../../kernel/error.js';
+import type { Stream } from '../device/device.js';
+import { MillraceError } from '../kernel/error.js';
+import { fitted } from './chunk.js';
 import { type Asked, Course, type CourseEvents, type Place } from './course.js';
-import type { HeldFlow } from './held.js';
+import type { FlowSlot, OpenFlow } from './flow.js';
+import { SLOTS_PER_STREAM } from './slots.js';
+import { least } from './space.js';
 
 /**
  * Batches of one device in order, several chunks in flight, without a job around them: nobody else may take a chunk, so
@@ -13,10 +12,9 @@ import type { HeldFlow } from './held.js';
  * kept from one course to the next.
  */
 export class StraightBatches {
-  readonly #flow: HeldFlow;
   readonly #opened: OpenFlow<Uint8Array>;
   readonly #streams: readonly Stream[];
-  /** Words of a chunk. */
+  /** Rows of a chunk. */
   readonly #most: number;
   readonly #events: CourseEvents;
   /** Slots that no course has, by stream. */
@@ -27,8 +25,7 @@ export class StraightBatches {
   #clock: ReturnType<typeof setInterval> | undefined;
   #isClosed = false;
 
-  constructor(flow: HeldFlow, opened: OpenFlow<Uint8Array>, streams: readonly Stream[]) {
-    this.#flow = flow;
+  constructor(opened: OpenFlow<Uint8Array>, streams: readonly Stream[]) {
     this.#opened = opened;
     this.#streams = streams;
     this.#most = fitted(opened.shape, opened.shape.most);
@@ -108,7 +105,7 @@ export class StraightBatches {
       while (places.length < slots) {
         const stream = places.length % this.#streams.length;
         const queue = this.#streams[stream] as Stream;
-        places.push({ slot: this.#free[stream]?.pop() ?? (await this.#flow.slot(this.#opened, queue)), stream });
+        places.push({ slot: this.#free[stream]?.pop() ?? (await this.#opened.slot(queue)), stream });
       }
     } catch (error) {
       if (error instanceof MillraceError && error.code === 'device-memory' && places.length > 0) return;

@@ -1,0 +1,59 @@
+import { expect, test } from 'vitest';
+import { CL } from './api.js';
+import { type ClDevice, capabilitiesOf } from './info.js';
+
+const NEAREST = CL.FP_INF_NAN | CL.FP_ROUND_TO_NEAREST;
+const EXACT = NEAREST | CL.FP_DENORM;
+
+const device = (given: Partial<ClDevice>): ClDevice => ({
+  number: 0,
+  handle: 0,
+  platform: { name: 'a platform', version: 'OpenCL 3.0' },
+  name: 'a device',
+  vendor: 'its maker',
+  isCpu: false,
+  version: 'OpenCL 3.0',
+  driver: '1',
+  profile: 'FULL_PROFILE',
+  extensions: new Set(),
+  units: 1,
+  clockMHz: 0,
+  memoryBytes: 2 ** 30,
+  bufferBytes: 2 ** 28,
+  nearBytes: 2 ** 15,
+  hasNear: true,
+  workgroup: 256,
+  single: NEAREST,
+  double: 0,
+  subgroups: false,
+  architecture: undefined,
+  ...given,
+});
+
+const pocl = {
+  isCpu: true,
+  platform: { name: 'Portable Computing Language', version: 'OpenCL 3.0 PoCL 3.1+debian' },
+  double: EXACT | CL.FP_FMA,
+};
+const all = ['u64', 'f64', 'f32', 'f32-divide', 'exact-floats', 'atomics'];
+
+test.each<[string, Partial<ClDevice>, string[]]>([
+  ['flushes denormals', {}, ['u64', 'atomics']],
+  ['divides as it likes', { single: EXACT }, ['u64', 'f32', 'atomics']],
+  [
+    'rounds every quotient',
+    { single: EXACT | CL.FP_CORRECTLY_ROUNDED_DIVIDE_SQRT },
+    ['u64', 'f32', 'f32-divide', 'exact-floats', 'atomics'],
+  ],
+  ['fuses no doubles', { double: EXACT }, ['u64', 'atomics']],
+  ['has no long integers', { profile: 'EMBEDDED_PROFILE' }, ['atomics']],
+  ['is PoCL for AArch64', { ...pocl, version: 'OpenCL 3.0 PoCL HSTR: pthread-aarch64-unknown-linux-gnu-(null)' }, all],
+  // 32-bit vectors of ARM flush denormals, and there PoCL is to be believed.
+  [
+    'is PoCL for ARMv7',
+    { ...pocl, version: 'OpenCL 3.0 PoCL HSTR: pthread-arm-unknown-linux-gnueabihf-cortex-a7' },
+    ['u64', 'f64', 'atomics'],
+  ],
+])('what a device can that %s', (_, given, capabilities) => {
+  expect(capabilitiesOf(device(given))).toEqual(capabilities);
+});
