@@ -49,6 +49,8 @@ describe.skipIf(!executable)('in Chromium', () => {
         ...['--headless', '--no-sandbox', '--disable-quic', '--no-first-run'],
         ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],
         ...['--enable-unsafe-webgpu', '--use-webgpu-adapter=swiftshader', '--enable-features=Vulkan'],
+        // Written out by SwiftShader a word at a time, zeros take most of its compiling.
+        '--disable-dawn-features=use_vulkan_zero_initialize_workgroup_memory_extension',
       ],
     });
     page = await browser.newPage();
