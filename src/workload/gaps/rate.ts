@@ -124,13 +124,14 @@ export async function searchRate(device: Device, options: SearchRateOptions = {}
   const { primes = DEFAULT_PRIMES, runs = 5, length = 2 ** 25, engine: given, onPiece, ...asked } = options;
   const start = HASH << 32n;
   const request = { start, length: BigInt(length), leastGap: leastGap(start, TARGET), primes, ...asked };
-  const engine = new Engine([device], given);
   let share: number | undefined;
   const run = async () => {
     const found: bigint[] = [];
+    const engine = new Engine([device], given); // its own: between two runs nobody feeds the device
     const gaps = searchGaps({ ...request, ...(onPiece && { onPiece }) }, { engine });
     for await (const { offset } of gaps) found.push(offset);
     share = engine.devices[0]?.fed;
+    await engine.close();
     if (length > MINED && !found.includes(BigInt(MINED))) throw wrong(device, 'no gap where one is known');
     return { work: length, digest: found.join() };
   };
@@ -139,7 +140,7 @@ export async function searchRate(device: Device, options: SearchRateOptions = {}
     unit: 'integers',
     runs,
     run,
-    close: () => engine.close(),
+    close: () => {},
     fed: () => share,
   };
 }
