@@ -2,10 +2,10 @@ import type { NativeText } from '../std-function.js';
 import { shaBody } from './sha256-native.js';
 
 /**
- * ARMv8's SHA-2 instructions: four rounds in two, four message words in two. In a gang of 4 the block kernel takes 255
- * instructions a nonce (GCC 12; clang 19: 215), 108 of them these. Neoverse-N1 starts one of these a cycle and four
- * instructions in all, so these are the limit; LLVM's model of it says 119 cycles, 21 MH/s at 2.5 GHz, and for gangs of
- * 1 / 2 / 8 140 / 128 / 146. GCC interleaves the lanes by itself: blocks one, two and four abreast give the same code.
+ * ARMv8's SHA-2 instructions: four rounds in two, four message words in two. In a gang of 4 a double hash takes 255
+ * instructions a lane (GCC 12; clang 19: 215), 108 of them these, and 126 cycles of a Neoverse-N1, which starts one of these
+ * a cycle. GCC interleaves the lanes by itself: blocks one, two and four abreast give the same code. Searches that the last
+ * word decides have a quicker way (sha256-arm-lasts.ts).
  */
 export const armBody = (constants: readonly number[]): NativeText =>
   shaBody(
