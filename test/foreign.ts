@@ -2,6 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { thisCpu } from '../src/device/native/cpu.js';
 import { type CpuFeatures, JobParameters, type Kernel, lower, type Values } from '../src/kernel/index.js';
 
 /** A processor that is not this one, or is this one with fewer instructions: its compiler and, if need be, emulator. */
@@ -32,7 +33,11 @@ export const x86WithAesNi: Foreign = {
 export function missing({ cpu, compiler, emulator }: Foreign): string | undefined {
   const absent = [compiler[0], emulator?.[0]].find((name) => name && spawnSync(name, ['--version']).status !== 0);
   if (absent) return `${absent} is not installed`;
-  return !emulator && cpu.arch === 'x86' && process.arch !== 'x64' ? 'this is no x86 processor' : undefined;
+  if (emulator) return undefined;
+  const here = thisCpu();
+  if (here.arch !== cpu.arch) return `this is no ${cpu.arch} processor`;
+  const lacking = [...cpu.features].filter((name) => !here.features.has(name));
+  return lacking.length > 0 ? `this processor has no ${lacking.join(', ')}` : undefined;
 }
 
 /** Compiles a kernel over u32 buffers to a program of its own, runs it, and gives the buffers as they are afterwards. */

@@ -1,6 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { thisCpu } from '../src/device/native/cpu.js';
 import { items, type Kernel, kernelText, read, rw, sha256, u32 } from '../src/kernel/index.js';
 import { armWithAes, type Foreign, missing, runForeign } from './foreign.js';
 
@@ -8,19 +7,10 @@ import { armWithAes, type Foreign, missing, runForeign } from './foreign.js';
  * Bodies for instructions that only some processors have, each in programs of its own. They are run where the processor
  * has the instructions, ARM's also where there is a cross compiler and an emulator.
  */
-const here = thisCpu();
-
 const shaNi: Foreign = {
   cpu: { arch: 'x86', features: new Set(['sse4_1', 'avx2', 'sha_ni']) },
   compiler: ['gcc', '-mavx2', '-msha'],
 };
-/** Why programs for it cannot run here. */
-function reason(foreign: Foreign): string | undefined {
-  if (foreign.emulator) return missing(foreign) && `no ARM cross compiler or qemu (${missing(foreign)})`;
-  const lacking = [...foreign.cpu.features].filter((name) => !here.features.has(name));
-  return lacking.length > 0 ? `this processor has no ${lacking.join(', ')}` : missing(foreign);
-}
-
 /** Items whose number fills no gang. */
 const COUNT = 509;
 const LONGEST = 40;
@@ -50,7 +40,7 @@ describe.each([
   ['c-neon-sha', armWithAes, 'vsha256h2q_u32'],
 ] as const)('sha256.compress, %s', (_, foreign, instruction) => {
   test.for(lanesAndLengths)("%i lanes: node:crypto's digests", ([lanes, lengths], ctx) => {
-    const absent = reason(foreign);
+    const absent = missing(foreign);
     if (absent) return ctx.skip(absent);
     const kernel = hashes(lengths);
     expect(kernelText(kernel, { target: 'c', lanes, cpu: foreign.cpu })).toContain(instruction);
@@ -82,7 +72,7 @@ describe('sha256.doubleLasts, c-neon-sha', () => {
     [4, 32],
     [8, 6],
   ] as const)("%i lanes, %i nonces an item: node:crypto's", ([lanes, count], ctx) => {
-    const absent = reason(armWithAes);
+    const absent = missing(armWithAes);
     if (absent) return ctx.skip(absent);
     const kernel = items(
       'lasts',
@@ -105,7 +95,7 @@ describe('sha256.doubleLasts, c-neon-sha', () => {
 });
 
 test('sha256.doubleLasts of nonces that all items share is no native body, and right', (ctx) => {
-  const absent = reason(armWithAes);
+  const absent = missing(armWithAes);
   if (absent) return ctx.skip(absent);
   const header = randomBytes(92);
   const kernel = items(
