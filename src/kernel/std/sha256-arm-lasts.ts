@@ -15,8 +15,15 @@ import type { NativeText } from '../std-function.js';
  * - What the integer pipes do, the end of the group before and the beginning of the next, is strewn over the rounds.
  * - Beginning and end of it all are not overlapped. With 16 nonces they cost 3 cycles each, with 128 a third.
  */
-export function armLastsBody(iv: readonly number[], constants: readonly number[], given: number): NativeText {
-  return { prelude: prelude(iv, constants), lanes: GROUP, text: (shape) => text(shape, given) };
+export function armLastsBody(sha256: Sha256, given: number): NativeText {
+  return { prelude: prelude(sha256), lanes: GROUP, text: (shape) => text(shape, given) };
+}
+
+/** What the function is made of. */
+export interface Sha256 {
+  readonly iv: readonly number[];
+  readonly constants: readonly number[];
+  padding(bits: number): readonly number[];
 }
 
 /** Lanes of a group: their registers are all there are. */
@@ -39,10 +46,6 @@ function text({ lanes, args, results }: NativeShape, given: number): string {
   ].join('\n');
 }
 
-/** What is the same for all messages that this is for: the padding of 80 bytes, and that of a digest. */
-const PADDING = [0x80000000, ...Array<number>(10).fill(0), 640];
-const DIGEST_PADDING = [0x80000000, ...Array<number>(6).fill(0), 256];
-
 type Quad = readonly number[];
 const quads = (words: readonly number[]): Quad[] =>
   Array.from({ length: words.length / 4 }, (_, q) => words.slice(4 * q, 4 * q + 4));
@@ -53,10 +56,10 @@ const smallSigma0 = (x: number) => (rotr(x, 7) ^ rotr(x, 18) ^ (x >>> 3)) >>> 0;
 const su0 = (a: Quad, b: Quad): Quad => sum(a, [...a.slice(1), b[0] as number].map(smallSigma0));
 
 /** Quads in memory that no job changes, by name. */
-function constantQuads(iv: readonly number[], constants: readonly number[]): Map<string, Quad> {
+function constantQuads({ iv, constants, padding }: Sha256): Map<string, Quad> {
   const k = quads(constants);
-  const [w4, w8, w12] = quads(PADDING) as [Quad, Quad, Quad];
-  const [digest8, digest12] = quads(DIGEST_PADDING) as [Quad, Quad];
+  const [w4, w8, w12] = quads(padding(640)) as [Quad, Quad, Quad];
+  const [digest8, digest12] = quads(padding(256)) as [Quad, Quad];
   const [abcd, efgh] = quads(iv) as [Quad, Quad];
   const plus = (q: number, words: Quad) => sum(k[q] as Quad, words);
   return new Map<string, Quad>([
@@ -84,8 +87,9 @@ const JOB = END + 5 * GROUP; // the last quad of SHA256SU0 that is the same for 
 const JOB_QUADS = ['su28', 'abcdIn', 'efghIn', 'abcdInK'] as const;
 const QUADS = JOB + JOB_QUADS.length;
 
-function prelude(iv: readonly number[], constants: readonly number[]): string {
-  const table = constantQuads(iv, constants);
+function prelude(sha256: Sha256): string {
+  const { iv, constants, padding } = sha256;
+  const table = constantQuads(sha256);
   const hex = (words: Quad) => `{${words.map((word) => `0x${word.toString(16)}`).join(', ')}}`;
   const sigma = (x: string) => `(${x} >> 7 | ${x} << 25) ^ (${x} >> 18 | ${x} << 14) ^ ${x} >> 3`;
   const vectors = Array.from({ length: 26 }, (_, i) => `"v${i}"`);
@@ -95,15 +99,14 @@ typedef u32 sha256_four __attribute__((vector_size(16)));
 static const sha256_four sha256_lasts_table[] = {${[...table.values()].map(hex).join(', ')}};
 /* shared: the state after four rounds and words 16 to 19, both without what the nonce adds; the state before. */
 static __attribute__((noinline)) void sha256_lasts(const u32 *shared, const u32 *nonces, u32 *lasts, u64 groups) {
-  const sha256_four *const s = (const sha256_four *)__builtin_assume_aligned(shared, 4);
   sha256_four quads[${QUADS}], part[5];
-  __builtin_memcpy(part, s, sizeof part);
+  __builtin_memcpy(part, shared, sizeof part);
   for (int lane = 0; lane < ${GROUP}; lane++) {
     quads[${BEGIN} + 3 * lane] = part[0];
     quads[${BEGIN} + 3 * lane + 1] = part[1];
     quads[${BEGIN} + 3 * lane + 2] = part[2];
   }
-  quads[${JOB}] = (sha256_four)${hex(su0(PADDING.slice(8), [0]))};
+  quads[${JOB}] = (sha256_four)${hex(su0(padding(640).slice(8), [0]))};
   quads[${JOB}][3] += ${sigma('shared[8]')};
   quads[${JOB + 1}] = part[3];
   quads[${JOB + 2}] = part[4];
@@ -127,17 +130,18 @@ function assembly(table: ReadonlyMap<string, Quad>): string[] {
   const lanes = Array.from({ length: GROUP }, (_, lane) => steps(lane, places));
   const begin = lanes.flatMap((_, lane) => begins(lane));
   const end = lanes.flatMap((_, lane) => ends(lane));
-  const strewn = [...end, ...begin];
 
-  // The first lanes' ends are behind the loads of the group before; begins come when all lanes have taken theirs.
+  // Behind the first steps, by which all lanes have loaded what they begin with, and before the last, which store anew
+  // what they leave for the end.
+  const strewn = [...end, ...begin];
   const rounds = lanes[0]?.length as number;
-  const places0 = (rounds - FREE) * GROUP;
+  const turns = (rounds - FREE) * GROUP;
   const body: string[] = [];
   let given = 0;
   for (let step = 0; step < rounds; step++) {
     for (let lane = 0; lane < GROUP; lane++) {
       body.push(...((lanes[lane] as string[][])[step] as string[]));
-      const due = Math.max(0, Math.ceil((((step - FREE) * GROUP + lane + 1) / places0) * strewn.length * HURRY));
+      const due = Math.max(0, Math.ceil((((step - FREE) * GROUP + lane + 1) / turns) * strewn.length * HURRY));
       while (given < Math.min(due, strewn.length)) body.push(strewn[given++] as string);
     }
   }

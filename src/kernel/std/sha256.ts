@@ -131,7 +131,7 @@ const restOfDouble = std({
       return sha256.hash(state.map((word, i) => word.add(args[12 + i] as Word)))[7];
     });
   },
-  native: { [LASTS]: armLastsBody(sha256.iv, roundConstants, GIVEN) },
+  native: { [LASTS]: armLastsBody({ ...sha256, constants: roundConstants }, GIVEN) },
 });
 
 /** What each of the first rounds adds: a message word and the round's constant. */
