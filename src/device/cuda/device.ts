@@ -6,12 +6,13 @@ import type { BoundJob, Device, DeviceBuffer, DeviceInfo, Resident, ResidentOpti
 import { CrewThreads } from '../gpu/crew-threads.js';
 import { type Built, GpuDevice, type Link, openLink } from '../gpu/device.js';
 import type { GpuSource } from '../gpu/driver.js';
+import { leaveToHeir } from '../heir.js';
 import type { Finding, OpenOptions, Probed } from '../kinds.js';
 import { addressOf } from '../native/libc.js';
 import { workerBeside } from '../pool/threads.js';
 import { build, type Toolchain } from './build.js';
 import type { CudaStart } from './driver.js';
-import { cudaVersion, type Gpu, refusesWork } from './info.js';
+import { cudaVersion, type Gpu, isForOneProcess, refusesWork } from './info.js';
 import { findLibrary } from './library.js';
 import { targetFor } from './nvrtc.js';
 import { ask } from './service.js';
@@ -25,12 +26,14 @@ const WORKGROUP = 256;
 export class CudaDevice extends GpuDevice {
   protected readonly target = 'cuda';
   protected readonly nearLimit: number;
+  readonly #isForOne: boolean;
   readonly #tools: Toolchain;
   readonly #cache: Promise<DiskCache>;
 
-  constructor(link: Link, info: DeviceInfo, nearLimit: number, tools: Toolchain) {
+  constructor(link: Link, info: DeviceInfo, gpu: Gpu, tools: Toolchain) {
     super(link, addressOf, undefined, info);
-    this.nearLimit = nearLimit;
+    this.nearLimit = gpu.nearBytes;
+    this.#isForOne = isForOneProcess(gpu);
     this.#tools = tools;
     this.#cache = DiskCache.open();
     this.#cache.catch(() => undefined); // told where it is used
@@ -52,7 +55,9 @@ export class CudaDevice extends GpuDevice {
     return this.residents.open(job, options);
   }
 
+  /** The driver takes 0.1 s to let go of a process's files: an heir waits for that, unless the next process must too. */
   leave(): Promise<void> {
+    if (!this.#isForOne) leaveToHeir((path) => path.startsWith('/dev/nvidia'));
     return this.left();
   }
 
@@ -80,7 +85,7 @@ export async function open(id: string, options: OpenOptions = {}): Promise<Devic
   linking.catch(() => undefined); // told below, unless the survey knows better
   try {
     const { gpu, info, tools } = usable(id, ordinal, await asking);
-    return new CudaDevice(await linking, info, gpu.nearBytes, tools);
+    return new CudaDevice(await linking, info, gpu, tools);
   } catch (error) {
     await linking.then(
       (link) => link.stop(),
