@@ -1,38 +1,21 @@
-import { spawn } from 'node:child_process';
 import { readdirSync, readlinkSync } from 'node:fs';
-import { Socket } from 'node:net';
+import { startHolding } from './native/libc.js';
 
 /**
  * Open files of this process get an heir: a shell that holds them too, waits for this process to be gone, and ends then.
  * So whatever the system does when the last holder of such a file ends, nobody waits for it who waits for this process.
- * Where a process is not shown its files, or there is no shell, they end with it as ever.
+ * False where there is nothing to inherit, or nobody who could: then they end with this process as ever.
  */
-export function leaveToHeir(isMeant: (path: string) => boolean): void {
-  const files = openFiles().filter(({ path }) => isMeant(path));
-  if (files.length === 0) return;
-  // It reads a pipe into which nothing is ever written: that ends with the process that has the other end.
-  const heir = spawn('/bin/sh', ['-c', 'read end'], {
-    stdio: ['pipe', 'ignore', 'ignore', ...files.map(({ number }) => number)],
-    cwd: '/',
-    env: {},
-    detached: true,
-  });
-  heir.on('error', () => undefined);
-  heir.unref();
-  if (heir.stdin instanceof Socket) heir.stdin.unref();
+export function leaveToHeir(isMeant: (path: string) => boolean): boolean {
+  const files = openFiles().filter((number) => isMeant(pathOf(number) ?? ''));
+  // Nothing is ever written into what it reads: that ends with this process. Nor does it keep a folder in use.
+  return files.length > 0 && startHolding(['/bin/sh', '-c', 'cd /; read end'], files);
 }
 
-interface OpenFile {
-  readonly number: number;
-  readonly path: string;
-}
-
-function openFiles(): readonly OpenFile[] {
+/** By their numbers; none where the system does not show a process its files (Linux does). */
+function openFiles(): readonly number[] {
   try {
-    return readdirSync(OPEN_FILES).flatMap((number) => {
-      const path = pathOf(number);
-      return path === undefined ? [] : [{ number: Number(number), path }];
-    });
+    return readdirSync(OPEN_FILES).map(Number);
   } catch {
     return [];
   }
@@ -40,7 +23,7 @@ function openFiles(): readonly OpenFile[] {
 const OPEN_FILES = '/proc/self/fd';
 
 /** Undefined for what was closed since the list was made: the list itself, at least. */
-function pathOf(number: string): string | undefined {
+function pathOf(number: number): string | undefined {
   try {
     return readlinkSync(`${OPEN_FILES}/${number}`);
   } catch {

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { MillraceError } from '../kernel/error.js';
+import { items } from '../kernel/index.js';
 import type { Device, DeviceInfo } from './device.js';
 import { type DeviceKind, DeviceKinds, type DeviceModule, openAnother, type Probed } from './kinds.js';
 
@@ -35,6 +36,7 @@ function world(modules: Partial<Record<Kind, Partial<DeviceModule> | Probed>>) {
           asked.push(`open ${name}`);
           return { info: { ...info(id as Kind, 0), id: name } } as Device;
         },
+        ...(own.prepare && { prepare: own.prepare }),
         ...(own.sensors && { sensors: own.sensors }),
         ...(own.diagnose && { diagnose: own.diagnose }),
       }),
@@ -148,6 +150,25 @@ describe('the list', () => {
     const usage = new MillraceError({ code: 'usage', message: 'no number of threads' });
     await expect(world({ native: { probe: () => Promise.reject(usage) } }).kinds.list()).rejects.toBe(usage);
   });
+});
+
+test.each(['cuda', 'auto'])('what is expected of %s is prepared once it has been asked to open', async (name) => {
+  const { asked, kinds } = world({
+    cuda: {
+      probe: async () => ({ infos: [info('cuda', 0)] }),
+      prepare: (kernel, options) => {
+        asked.push(`prepare ${kernel.name} ${JSON.stringify(options)}`);
+        throw new Error('told by whoever compiles it');
+      },
+    },
+    native,
+  });
+  const kernel = items('later', {}, () => undefined);
+  const options = { expect: [{ kernel, compile: { lanes: 64 } }] };
+  await kinds.open(name, options);
+  await kinds.open('native', options);
+  const steps = ['open cuda', 'prepare later {"lanes":64}', 'open native'];
+  expect(asked).toEqual(name === 'auto' ? ['probe cuda', 'open cuda:0', ...steps.slice(1)] : steps);
 });
 
 test('sensors and findings come from kinds that have them; a failure is none, or a warning', async () => {

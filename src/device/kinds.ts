@@ -1,5 +1,6 @@
 import { MillraceError } from '../kernel/error.js';
-import type { Device, DeviceInfo, Sensors } from './device.js';
+import type { Kernel } from '../kernel/index.js';
+import type { CompileOptions, Device, DeviceInfo, Sensors } from './device.js';
 import { limitMemory } from './limited.js';
 import { inTime } from './patience.js';
 
@@ -17,8 +18,15 @@ export interface OpenOptions {
   readonly completion?: 'poll' | 'callback' | 'sync';
   /** Record the time of every call of the driver. */
   readonly telemetry?: boolean;
+  /** What will be compiled: the part that needs no device is done while a driver starts, which leaves this thread idle. */
+  readonly expect?: readonly Expected[];
   /** Diagnostics, a line each: handles, caches, decisions. */
   readonly log?: (line: string) => void;
+}
+
+export interface Expected {
+  readonly kernel: Kernel;
+  readonly compile?: CompileOptions;
 }
 
 /** What the module of a device kind exports. */
@@ -27,6 +35,8 @@ export interface DeviceModule {
   probe(options?: OpenOptions): Promise<Probed>;
   /** Opens one; `device-absent` where there is none. `id` is the kind's, which means its first, or one of its devices'. */
   open(id: string, options?: OpenOptions): Promise<Device>;
+  /** Does as much of the way from a kernel to a program of this kind as needs no device. */
+  prepare?(kernel: Kernel, options?: CompileOptions): void;
   /** What a device says about itself just now, without opening it; undefined where it says nothing. */
   sensors?(id: string): Promise<Sensors | undefined>;
   /** What `millrace doctor` should tell of this kind beyond its devices: libraries, drivers, permissions. */
@@ -103,7 +113,7 @@ export class DeviceKinds {
         cause,
       });
     });
-    return this.#remember(await module.open(id, options), options);
+    return this.#remember(await opened(module, id, options), options);
   }
 
   /** Opens a list such as `cuda:0,native`; all of them or none. */
@@ -155,7 +165,7 @@ export class DeviceKinds {
       const answer = answers.get(kind.id) ?? (await probeKind(kind, options));
       answers.set(kind.id, answer);
       const first = 'infos' in answer && answer.infos.find((info) => fits(preference, info));
-      if (first) return this.#remember(await (await kind.load()).open(first.id, options), options);
+      if (first) return this.#remember(await opened(await kind.load(), first.id, options), options);
     }
     const reasons = [...answers].map(([id, answer]) => `${id}: ${'reason' in answer ? answer.reason : 'none fits'}`);
     throw new MillraceError({
@@ -189,6 +199,17 @@ export class DeviceKinds {
       advice: `devices here are ${here}; auto takes the best${missing === '' ? '' : `; also known: ${missing}`}`,
     });
   }
+}
+
+/** What is expected is prepared when the driver has been asked to start, not before. */
+function opened(module: DeviceModule, id: string, options: OpenOptions): Promise<Device> {
+  const opening = module.open(id, options);
+  try {
+    for (const { kernel, compile } of options.expect ?? []) module.prepare?.(kernel, compile);
+  } catch {
+    // Whoever compiles it is told.
+  }
+  return opening;
 }
 
 const fits = ({ kind, on }: Preference, info: DeviceInfo): boolean =>

@@ -10,7 +10,7 @@ export { interpret, type Run } from './interpret.js';
 export type { BufferDecl, Field, Hoisted, NativeShape, Node, Program } from './ir.js';
 export { type ItemContext, items } from './items.js';
 export { kernelText, type Lowered, type LowerOptions, lower, type TextOptions } from './lower.js';
-export { type GpuOptions, type GpuTarget, type LoweredGpu, lowerGpu } from './lower-gpu.js';
+export { type GpuOptions, type GpuTarget, type LoweredGpu, lowerAhead, lowerGpu } from './lower-gpu.js';
 export * from './operations.js';
 export { Origin } from './origin.js';
 export { JobParameters, type Values, valuesOf } from './params.js';

@@ -79,19 +79,50 @@ const targets: Readonly<Record<GpuTarget, Target>> = {
 };
 
 export const DEFAULT_WORKGROUP = 256;
+const defaults = {
+  workgroup: DEFAULT_WORKGROUP,
+  hoist: true,
+  checked: false,
+  nativeBodies: true,
+  pipes: 0,
+  harness: 'range',
+} as const;
 const MOST_THREADS = 1024;
 
 /** From a kernel to text for a GPU: trace, passes, layout, print. */
 export function lowerGpu(kernel: Kernel, options: GpuOptions): LoweredGpu {
-  const { workgroup = DEFAULT_WORKGROUP, checked = false, nativeBodies = true } = options;
+  const ready = ahead.get(kernel);
+  return ready && ready.asked === nameOf(options) ? ready.lowered : lowered(kernel, options);
+}
+
+/**
+ * Does it ahead, for whoever asks for the same later: a device that is being opened leaves this thread idle. How much
+ * workgroup memory that device has is not known then, so that only kernels are kept that need none of it.
+ */
+export function lowerAhead(kernel: Kernel, options: GpuOptions): void {
+  const asked = nameOf(options);
+  if (ahead.get(kernel)?.asked === asked) return;
+  const made = lowered(kernel, options);
+  if (made.shape.nearBytes === 0 && made.program.tables.length === 0) ahead.set(kernel, { asked, lowered: made });
+}
+
+const ahead = new WeakMap<Kernel, { readonly asked: string; readonly lowered: LoweredGpu }>();
+
+/** All that the text depends on, but for the limit of workgroup memory. */
+function nameOf({ nearLimit: _, ...options }: GpuOptions): string {
+  const { target, workgroup, hoist, checked, nativeBodies, pipes: shares, harness } = { ...defaults, ...options };
+  return JSON.stringify([target, workgroup, hoist, checked, nativeBodies, shares, harness]);
+}
+
+function lowered(kernel: Kernel, options: GpuOptions): LoweredGpu {
+  const { workgroup, hoist, checked, nativeBodies, pipes: shares, harness } = { ...defaults, ...options };
   const target = targets[options.target];
   checkWorkgroup(kernel.name, workgroup);
-  const isQueue = options.harness === 'queue';
+  const isQueue = harness === 'queue';
   if (isQueue && (options.target !== 'cuda' || checked)) throw noQueue(kernel.name, options);
-  const { program: hoisted } = floatingOf(kernel, new Set(nativeBodies ? target.natives : []), options.hoist ?? true);
+  const { program: hoisted } = floatingOf(kernel, new Set(nativeBodies ? target.natives : []), hoist);
   if (options.target === 'wgsl' && holds(hoisted, 'f64')) throw noDoubles(kernel.name);
   // Parameters are the host's, which has 64 bits: what `wide` changes is the body alone.
-  const { pipes: shares = 0 } = options;
   const program = pipes(hoisted, shares === 'nvidia' ? pipesFor(hoisted) : shares, target.factor);
   const placed = place(options.target === 'wgsl' ? wide(program, checked) : program);
   const language = target.language(placed, checked, workgroup);

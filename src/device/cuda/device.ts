@@ -1,10 +1,19 @@
 import { access, constants, readdir } from 'node:fs/promises';
-import type { Kernel } from '../../kernel/index.js';
+import { type Kernel, lowerAhead } from '../../kernel/index.js';
 import { absent, deviceNumber } from '../absent.js';
 import { DiskCache } from '../cache.js';
-import type { BoundJob, Device, DeviceBuffer, DeviceInfo, Resident, ResidentOptions, Sensors } from '../device.js';
+import type {
+  BoundJob,
+  CompileOptions,
+  Device,
+  DeviceBuffer,
+  DeviceInfo,
+  Resident,
+  ResidentOptions,
+  Sensors,
+} from '../device.js';
 import { CrewThreads } from '../gpu/crew-threads.js';
-import { type Built, GpuDevice, type Link, openLink } from '../gpu/device.js';
+import { askedOf, type Built, GpuDevice, type Link, openLink } from '../gpu/device.js';
 import type { GpuSource } from '../gpu/driver.js';
 import { leaveToHeir } from '../heir.js';
 import type { Finding, OpenOptions, Probed } from '../kinds.js';
@@ -21,6 +30,7 @@ import { signalLibrary } from './signal.js';
 
 /** Threads of a workgroup: two warps for each of a multiprocessor's four schedulers. */
 const WORKGROUP = 256;
+const PIPES = 'nvidia';
 
 /** An NVIDIA GPU through the driver API: a worker thread owns its context, NVRTC compiles in others. */
 export class CudaDevice extends GpuDevice {
@@ -39,8 +49,8 @@ export class CudaDevice extends GpuDevice {
     this.#cache.catch(() => undefined); // told where it is used
   }
 
-  protected override get pipes(): 'nvidia' {
-    return 'nvidia';
+  protected override get pipes(): typeof PIPES {
+    return PIPES;
   }
 
   protected workgroup(_kind: Kernel['kind']): number {
@@ -93,6 +103,12 @@ export async function open(id: string, options: OpenOptions = {}): Promise<Devic
     );
     throw error;
   }
+}
+
+export function prepare(kernel: Kernel, options: CompileOptions = {}): void {
+  const { lanes = 'auto' } = options;
+  const workgroup = lanes === 'auto' ? WORKGROUP : lanes;
+  lowerAhead(kernel, askedOf({ target: 'cuda', workgroup, pipes: PIPES }, options));
 }
 
 async function startWorker(ordinal: number, options: OpenOptions): Promise<Link> {

@@ -106,11 +106,10 @@ export abstract class GpuDevice implements Device {
   async compile(kernel: Kernel, options: CompileOptions = {}): Promise<GpuProgram> {
     this.checkOpen();
     const started = performance.now();
-    const { lanes = 'auto', hoist = true, nativeBodies = true, checked = false, pipes = this.pipes } = options;
+    const { lanes = 'auto' } = options;
     const workgroup = lanes === 'auto' ? this.workgroup(kernel.kind) : this.#workgroup(kernel, lanes);
-    const { target, nearLimit } = this;
-    const limit = nearLimit === undefined ? {} : { nearLimit };
-    const asked: GpuOptions = { target, workgroup, ...limit, hoist, checked, nativeBodies, pipes };
+    const { target, nearLimit, pipes } = this;
+    const asked = askedOf({ target, workgroup, pipes, ...(nearLimit === undefined ? {} : { nearLimit }) }, options);
     const lowered = lowerGpu(kernel, asked);
     this.accept(lowered);
     const { number, cached, occupancy } = await this.#load(lowered);
@@ -258,6 +257,12 @@ export abstract class GpuDevice implements Device {
     this.#streams.fail(error);
     await this.#link.stop(error);
   }
+}
+
+/** What a kernel is lowered with, where a caller leaves the rest to the device. */
+export function askedOf(own: GpuOptions, options: CompileOptions): GpuOptions {
+  const { hoist = true, nativeBodies = true, checked = false, pipes = own.pipes ?? 0 } = options;
+  return { ...own, hoist, nativeBodies, checked, pipes };
 }
 
 interface Loaded {

@@ -1,4 +1,4 @@
-import type { Kernel, LoweredGpu } from '../../kernel/index.js';
+import { type Kernel, type LoweredGpu, prepareKernel } from '../../kernel/index.js';
 import { absent, deviceNumber } from '../absent.js';
 import { DiskCache } from '../cache.js';
 import type { CompileOptions, Device } from '../device.js';
@@ -92,6 +92,8 @@ export async function start(
   const link = await openLink({ device: `opencl:${own.number}`, worker, own, options, ...(crew && { crew }) });
   return new OpenClDevice(link, nearBytes);
 }
+
+export const prepare = prepareKernel;
 
 /** For `millrace doctor`. */
 export async function diagnose(): Promise<readonly Finding[]> {

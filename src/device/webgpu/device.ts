@@ -1,4 +1,4 @@
-import type { Kernel } from '../../kernel/index.js';
+import { type Kernel, prepareKernel } from '../../kernel/index.js';
 import { absent } from '../absent.js';
 import { type Built, GpuDevice, type Link, openLink } from '../gpu/device.js';
 import type { Finding, OpenOptions, Probed } from '../kinds.js';
@@ -50,6 +50,8 @@ export async function open(id: string, options: OpenOptions = {}): Promise<WebGp
   const worker = threadFile('worker.js');
   return new WebGpuDevice(await openLink({ device: facts.info.id, worker, own, options, joinMs: LEAVE_MS }), facts);
 }
+
+export const prepare = prepareKernel;
 
 export async function diagnose(): Promise<readonly Finding[]> {
   const found = await adapters();

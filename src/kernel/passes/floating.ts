@@ -31,7 +31,7 @@ export function floatingOf(kernel: Kernel, natives: ReadonlySet<string> = new Se
   return made;
 }
 
-/** Does it ahead: a device that is being opened leaves this thread idle. */
+/** Does it ahead, where no more is known of a device that is being opened than that it will be asked for this kernel. */
 export const prepareKernel = (kernel: Kernel): void => void floatingOf(kernel);
 
 interface Known extends Floating {

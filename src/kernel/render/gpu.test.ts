@@ -4,8 +4,9 @@ import { cell, loop, table, when } from '../control.js';
 import { MillraceError } from '../error.js';
 import { folded, gridSize, Header, launchBlock } from '../grid.js';
 import { items } from '../items.js';
-import { type GpuTarget, lowerGpu } from '../lower-gpu.js';
+import { type GpuOptions, type GpuTarget, lowerAhead, lowerGpu } from '../lower-gpu.js';
 import { funnel } from '../operations.js';
+import { sha256 } from '../std/sha256.js';
 import { tiles } from '../tiles.js';
 import { f32, f64, i32, u32, u64 } from '../types.js';
 
@@ -510,5 +511,49 @@ describe('the shape of a launch', () => {
     const [x, y] = folded(200_000);
     expect(x).toBeLessThanOrEqual(65_535);
     expect(x * y).toBeGreaterThanOrEqual(200_000);
+  });
+});
+
+describe('what was lowered ahead', () => {
+  const hash = () =>
+    items('hash', { job: { from: u32 }, hit: { word: u32 } }, ({ job, index, emit }) => {
+      const [first] = sha256.hash([job.from, index.lo]);
+      when(first.lt(9), () => emit({ word: first }));
+    });
+
+  it('is the same text, and is made once', () => {
+    const kernel = hash();
+    lowerAhead(kernel, { target: 'cuda', pipes: 'nvidia' });
+    const asked = { target: 'cuda', workgroup: 256, nearLimit: 200_000, pipes: 'nvidia', checked: false } as const;
+    const lowered = lowerGpu(kernel, asked);
+    expect(lowerGpu(kernel, asked) === lowered).toBe(true);
+    expect(lowered.text).toBe(lowerGpu(hash(), asked).text);
+  });
+
+  it.each<GpuOptions>([
+    { target: 'opencl' },
+    { target: 'cuda', workgroup: 128 },
+    { target: 'cuda', checked: true },
+    { target: 'cuda', pipes: 'nvidia' },
+    { target: 'cuda', hoist: false },
+    { target: 'cuda', harness: 'queue' },
+  ])('is not taken for %o', (options) => {
+    const kernel = hash();
+    lowerAhead(kernel, { target: 'cuda' });
+    expect(lowerGpu(kernel, options).text).toBe(lowerGpu(hash(), options).text);
+  });
+
+  it('is not kept where it depends on how much workgroup memory there is', () => {
+    const kernel = items('near', { hit: { word: u32 } }, ({ index, emit }) => {
+      emit({
+        word: table(
+          u32,
+          Array.from({ length: 20_000 }, (_, i) => i),
+        ).at(index.lo.and(15)),
+      });
+    });
+    lowerAhead(kernel, { target: 'cuda' });
+    expect(lowerGpu(kernel, { target: 'cuda' }).shape.nearBytes).toBe(0);
+    expect(lowerGpu(kernel, { target: 'cuda', nearLimit: 100_000 }).shape.nearBytes).toBe(80_000);
   });
 });

@@ -23,7 +23,7 @@ import { formatOutput, nonceText, parseInput, parseOutput } from './file.js';
 import { addMineCommand } from './mining/command.js';
 import { type Block, checkNonce, headerPrefix, targetFromBits, targetText } from './reference.js';
 import { NONCES } from './scan.js';
-import { preparations, prepareMeanwhile, Solver } from './solve.js';
+import { expected, preparations, Solver } from './solve.js';
 import { JOBS, type SolvedBlock, solveAll } from './solve-all.js';
 import { blockTunable } from './tune.js';
 
@@ -100,9 +100,8 @@ async function work(
   const { options: opened, aim, tell } = startOpening(given, output, driver);
   const targets = blocks.map(({ bits }) => targetFromBits(bits));
   const telemetry = await startTelemetry(given, output, { name: 'block solve', unit: 'H' });
-  const opening = openDevices(given.device, { ...opened, ...telemetry.opening });
-  await prepareMeanwhile(opening, targets);
-  const devices = await opening;
+  const expect = expected(targets);
+  const devices = await openDevices(given.device, { ...opened, ...telemetry.opening, expect });
   try {
     for (const { info } of devices) output.event('device', { id: info.id, name: info.name });
     const feeding = await tunedFeeding(devices, blockTunable);

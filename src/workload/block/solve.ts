@@ -1,4 +1,5 @@
 import type { Device } from '../../device/device.js';
+import type { Expected } from '../../device/kinds.js';
 import {
   type Aim,
   between,
@@ -10,7 +11,6 @@ import {
 } from '../../engine/index.js';
 import { settingFor } from '../../engine/tune-known.js';
 import { tunedFlow } from '../../engine/tune-live.js';
-import { prepareKernel } from '../../kernel/index.js';
 import { compileOptions, type FoundNonce, isTopWordZero, kernelFor, nonceFlow, perThreadOn } from './nonce-flow.js';
 import { checkNonce } from './reference.js';
 import { NONCES } from './scan.js';
@@ -38,17 +38,6 @@ export class Solver {
     await this.engine.close();
   }
 }
-
-/**
- * While devices are being opened, which takes drivers 0.2 to 0.6 s on threads of their own, this one does its part of the
- * compiling. First they must have been asked: that takes a few turns, and most of the time here.
- */
-export async function prepareMeanwhile(opening: Promise<unknown>, targets: readonly bigint[]): Promise<void> {
-  const asked = new Promise((resolve) => setTimeout(resolve, ASKED_MS));
-  await Promise.race([asked, opening.catch(() => undefined)]);
-  for (const topWordZero of variants(targets)) prepareKernel(kernelFor(topWordZero));
-}
-const ASKED_MS = 30;
 
 /** A search for one header's nonce, on an engine that others may use at the same time. */
 export async function solveOn(engine: Engine, wanted: Search): Promise<Solution | null> {
@@ -128,5 +117,9 @@ export function preparations(targets: readonly bigint[]): readonly Preparation[]
     },
   }));
 }
+
+/** The same, for devices that are still to be opened. */
+export const expected = (targets: readonly bigint[]): readonly Expected[] =>
+  variants(targets).map((topWordZero) => ({ kernel: kernelFor(topWordZero) }));
 
 const variants = (targets: readonly bigint[]): boolean[] => [...new Set(targets.map(isTopWordZero))];
