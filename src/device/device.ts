@@ -33,7 +33,7 @@ export interface Device {
   close(): Promise<void>;
   /**
    * Instead of `close`, where the process is about to end and that frees everything sooner. The device is closed for
-   * whoever asks it; what the driver holds stays until the process is gone.
+   * whoever asks it; what the driver holds stays until the process is gone, and may be freed right behind it.
    */
   leave?(): Promise<void>;
 }

@@ -1,7 +1,7 @@
 import type { Device, Sensors } from './device.js';
 import { DeviceKinds, type DeviceList, type Finding, type OpenOptions } from './kinds.js';
 
-export type { DeviceKind, DeviceList, DeviceModule, Finding, OpenOptions } from './kinds.js';
+export type { DeviceKind, DeviceList, DeviceModule, Expected, Finding, OpenOptions } from './kinds.js';
 
 const kinds = new DeviceKinds(
   [
