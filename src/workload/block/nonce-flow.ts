@@ -55,7 +55,7 @@ function flowWith({ prefix, target, most }: Nonces, setting: BlockSetting, perTh
     },
     granularity: perThread,
     most,
-    stride: (device, programs) => FIRST_PASSES * passOf(device, programs),
+    stride: (device, programs) => FIRST_PASSES[device.info.processor] * passOf(device, programs),
   });
 }
 
@@ -63,7 +63,7 @@ function flowWith({ prefix, target, most }: Nonces, setting: BlockSetting, perTh
  * What the kernel costs is known, so that the first chunk may be larger than one of a kernel that nothing is known of: 2 ms
  * of an H200 instead of 60 µs, which saves it the first 25 ms of 360. The code that feeds it runs for the first time then.
  */
-const FIRST_PASSES = 32;
+const FIRST_PASSES = { gpu: 32, cpu: 8 } as const;
 
 export interface Nonces {
   /** The first 76 bytes of the header. */
