@@ -5,7 +5,7 @@ import type { Device } from './device.js';
  * is asked to; Node then ends its threads one by one and takes its heaps apart. So where the process is the command's own,
  * it ends at once when all has been said: after the listeners of `exit`, and with its status. What the driver does when
  * its files are closed, which takes as long, is left to an heir (`heir.ts`): a `block solve` is gone 8 ms after its
- * answer, one that closes after 100. Anywhere else devices are closed.
+ * answer; one that closes, after 100. Anywhere else devices are closed.
  */
 export async function leaveDevices(devices: readonly Device[]): Promise<void> {
   const isAlone = isOwn && !isWatched();

@@ -15,6 +15,7 @@ import { prepareKernels } from '../../console/preparation.js';
 import { type TelemetryOptions, withTelemetryOptions } from '../../console/telemetry/options.js';
 import { startTelemetry } from '../../console/telemetry/start.js';
 import type { Device } from '../../device/device.js';
+import { leaveDevices } from '../../device/leave.js';
 import { openDevices } from '../../device/registry.js';
 import { type Aim, Engine, endOf, type Hit, type Mode, type Range, type Search, search } from '../../engine/index.js';
 import { rangeGiven } from '../../engine/source.js';
@@ -141,7 +142,7 @@ async function work(job: Running): Promise<Ending> {
       for (const device of devices) await opening.tell(device);
     }
   } finally {
-    await Promise.all(devices.map((device) => device.close()));
+    await leaveDevices(devices);
   }
 }
 

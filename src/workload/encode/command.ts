@@ -10,6 +10,7 @@ import type { Ending } from '../../console/output.js';
 import { openProgress } from '../../console/progress.js';
 import { type TelemetryOptions, withTelemetryOptions } from '../../console/telemetry/options.js';
 import { startTelemetry } from '../../console/telemetry/start.js';
+import { leaveDevices } from '../../device/leave.js';
 import { openDevices } from '../../device/registry.js';
 import { Engine } from '../../engine/index.js';
 import { encodeRows } from './encode.js';
@@ -132,7 +133,7 @@ async function encode({ output, options: asked, args, signal }: Call<EncodeComma
       await engine.close();
       await telemetry.end();
       for (const device of devices) await opening.tell(device);
-      await Promise.all(devices.map((device) => device.close()));
+      await leaveDevices(devices);
     }
   } finally {
     await source.close();

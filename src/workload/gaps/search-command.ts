@@ -9,6 +9,7 @@ import type { Ending } from '../../console/output.js';
 import type { TelemetryOptions } from '../../console/telemetry/options.js';
 import { startTelemetry } from '../../console/telemetry/start.js';
 import type { Device } from '../../device/device.js';
+import { leaveDevices } from '../../device/leave.js';
 import { openDevices } from '../../device/registry.js';
 import { between, Engine } from '../../engine/index.js';
 import { Recorder } from '../../engine/record.js';
@@ -145,7 +146,7 @@ async function work(call: Call<SearchOptions>, task: Task, booking: Booking<Foun
       for (const device of devices) await tell(device);
     }
   } finally {
-    await Promise.all(devices.map((device) => device.close()));
+    await leaveDevices(devices);
   }
 }
 

@@ -13,6 +13,7 @@ import { type TelemetryOptions, withTelemetryOptions } from '../../console/telem
 import { startTelemetry } from '../../console/telemetry/start.js';
 import { buildOf } from '../../console/version.js';
 import type { Device } from '../../device/device.js';
+import { leaveDevices } from '../../device/leave.js';
 import { openDevices } from '../../device/registry.js';
 import { Engine } from '../../engine/index.js';
 import { MillraceError } from '../../kernel/error.js';
@@ -115,7 +116,7 @@ export async function mine<Share extends Mined>(call: Call<MiningOptions>, coin:
     close();
     await engine.close();
     await telemetry.end();
-    await Promise.all(devices.map((device) => device.close()));
+    await leaveDevices(devices);
   }
 }
 

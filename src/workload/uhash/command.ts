@@ -20,6 +20,7 @@ import { type TelemetryOptions, withTelemetryOptions } from '../../console/telem
 import { startTelemetry } from '../../console/telemetry/start.js';
 import { startTuning, type TuningOptions, withTuningOptions } from '../../console/tuning.js';
 import type { Device } from '../../device/device.js';
+import { leaveDevices } from '../../device/leave.js';
 import { openDevices } from '../../device/registry.js';
 import type { Range } from '../../engine/index.js';
 import { uhashBench } from './bench.js';
@@ -276,7 +277,7 @@ async function proving(
       await telemetry.end();
     }
   } finally {
-    await Promise.all(devices.map((device) => device.close()));
+    await leaveDevices(devices);
   }
 }
 

@@ -20,6 +20,7 @@ import { type TelemetryOptions, withTelemetryOptions } from '../../console/telem
 import { startTelemetry } from '../../console/telemetry/start.js';
 import { startTuning, type TuningOptions, withTuningOptions } from '../../console/tuning.js';
 import type { Device } from '../../device/device.js';
+import { leaveDevices } from '../../device/leave.js';
 import { openDevices } from '../../device/registry.js';
 import { between, Engine, endOf, type Indexed } from '../../engine/index.js';
 import { MillraceError } from '../../kernel/error.js';
@@ -227,7 +228,7 @@ async function make(call: Call<WordsOptions>, request: Request, booking: Booking
     await engine?.close();
     await telemetry.end();
     for (const device of devices) await opening.tell(device);
-    await Promise.all(devices.map((device) => device.close()));
+    await leaveDevices(devices);
   }
 }
 
