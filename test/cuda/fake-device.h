@@ -48,8 +48,11 @@ static float __fdiv_rn(float a, float b) { return a / b; }
 static double __ddiv_rn(double a, double b) { return a / b; }
 #define __fsqrt_rn __builtin_sqrtf
 #define __dsqrt_rn __builtin_sqrt
-#define __fmaf_rn __builtin_fmaf
-#define __fma_rn __builtin_fma
+// Called, not built in: GCC makes one instruction of a fused sum and its sign, which gives +0 for -(+0).
+float fmaf(float, float, float);
+double fma(double, double, double);
+#define __fmaf_rn fmaf
+#define __fma_rn fma
 #define FAKE_BITS(name, from, to) static to name(from a) { to r; memcpy(&r, &a, sizeof r); return r; }
 FAKE_BITS(__uint_as_float, unsigned, float)
 FAKE_BITS(__int_as_float, int, float)

@@ -102,7 +102,7 @@ static char *compile(Program *p, const char *entry, char types[64][128], int cou
   fprintf(file, "); }\n");
   fclose(file);
   free(text);
-  snprintf(command, sizeof command, "%s -std=gnu11 -O1 -w -shared -fPIC -fno-strict-aliasing -fwrapv -ffp-contract=off -o %s/kernel.so %s -lm 2> %s/log",
+  snprintf(command, sizeof command, "%s -std=gnu11 -O1 -w -shared -fPIC -fno-strict-aliasing -fwrapv -ffp-contract=off -fno-builtin-fma -fno-builtin-fmaf -o %s/kernel.so %s -lm 2> %s/log",
            getenv("FAKE_NVRTC_CC"), folder, path, folder);
   int failed = system(command);
   snprintf(path, sizeof path, "%s/%s", folder, failed ? "log" : "kernel.so");
