@@ -21,7 +21,7 @@ afterAll(() => {
 });
 
 describe.runIf(process.platform === 'linux')('a file', () => {
-  test('that is left to an heir stays open until the process is gone, however it ends', async () => {
+  test('that is left to an heir stays open until the process is gone, and no longer', async () => {
     const { owner, said, end } = await start('left');
     expect(said).toBe('left');
     expect(await Promise.race([end, sleep(200, 'open')])).toBe('open');

@@ -138,7 +138,7 @@ async function allFiles(name, pipeline) {
 
 /**
  * The course's cases as a user runs them. `seconds` is the search, `startup` everything before it, `answer` when OUT was
- * there; caches are warm.
+ * there, `end` when the process was gone; caches are warm.
  * @param {string} name
  */
 async function cases(name) {
@@ -173,11 +173,12 @@ async function cases(name) {
         told.push({ seconds, startup, answer, wall, rate: tried / seconds });
       }
       const of = (/** @type {'seconds' | 'startup' | 'rate'} */ what) => median(told.map((one) => one[what]));
+      const ends = told.map((one) => one.wall - one.startup);
       row(
         `${file}, ${name}, ${pipeline}`,
         `search ${seconds(of('seconds'))}`,
         `without start-up: answer ${seconds(median(told.map((one) => one.answer - one.startup)))}`,
-        `end ${seconds(median(told.map((one) => one.wall - one.startup)))}`,
+        `end ${seconds(median(ends))} (${seconds(Math.min(...ends))} to ${seconds(Math.max(...ends))})`,
         `start-up ${seconds(of('startup'))}`,
         ghs(of('rate')),
       );
