@@ -59,6 +59,8 @@ export default defineConfig({
       },
     ],
     globalSetup: ['scripts/setup.mjs'],
+    // The built command, which tests run in their own process: loaded by Node, not compiled again by vite.
+    server: { deps: { external: [/\/dist\//] } },
     // Native code can end its process; in a fork that fails one file, in a thread it would end the whole run.
     pool: 'forks',
     sequence: { sequencer: LongestFirst },

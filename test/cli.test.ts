@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { commandHere, main } from './command-line.js';
 import { eventsOf as events } from './events.js';
 
 // The built command as its users meet it: a process with arguments, two streams and an exit status.
-const main = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url));
 const data = fileURLToPath(new URL('./data/block/', import.meta.url));
 const version = (JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string })
   .version;
@@ -21,8 +21,8 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 describe('help and version', () => {
-  it.each([['--help'], ['-h'], []])('%s shows the commands on stdout', (...args) => {
-    const { status, stdout, stderr } = millrace(...args);
+  it.each([['--help'], ['-h'], []])('%s shows the commands on stdout', async (...args) => {
+    const { status, stdout, stderr } = await millrace(...args);
     expect(status).toBe(0);
     expect(stderr).toBe('');
     const names = [
@@ -40,14 +40,14 @@ describe('help and version', () => {
     ];
     for (const name of names) expect(stdout).toContain(`  ${name} `);
   });
-  it.each(['--version', '-V'])('%s', (flag) => {
-    const { status, stdout, stderr } = millrace(flag);
+  it.each(['--version', '-V'])('%s', async (flag) => {
+    const { status, stdout, stderr } = await millrace(flag);
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
     expect(stdout).toMatch(/^\d+\.\d+\.\d+\+[0-9a-f]{12}\n$/);
     expect(stdout.startsWith(`${version}+`)).toBe(true);
   });
-  it('a group of commands without one of them is a usage error that shows what there is', () => {
-    const { status, stdout, stderr } = millrace('block');
+  it('a group of commands without one of them is a usage error that shows what there is', async () => {
+    const { status, stdout, stderr } = await millrace('block');
     expect(status).toBe(64);
     expect(stdout).toBe('');
     expect(stderr).toContain('solve');
@@ -70,16 +70,16 @@ describe('command lines that make no sense', () => {
     [['selftest', '--device', 'interpreter', '--filter', 'no such thing'], 'there is no such case'],
     [['kernel', 'show', 'block', '--target', 'cobol'], 'Allowed choices are c, wat, cuda, opencl, wgsl, ir'],
     [['kernel', 'show', 'frobnicate'], 'kernels are: block'],
-  ])('%j exits with 64', (args, message) => {
-    const { status, stdout, stderr } = millrace(...args);
+  ])('%j exits with 64', async (args, message) => {
+    const { status, stdout, stderr } = await millrace(...args);
     expect(status).toBe(64);
     expect(stdout).toBe('');
     expect(stderr).toMatch(/^error: /);
     expect(stderr).toContain(message);
   });
 
-  it('tell programs too', () => {
-    const { status, stdout, stderr } = millrace('frobnicate', '--json');
+  it('tell programs too', async () => {
+    const { status, stdout, stderr } = await millrace('frobnicate', '--json');
     expect(status).toBe(64);
     expect(stderr).toBe('');
     expect(events(stdout)).toMatchObject([
@@ -88,28 +88,28 @@ describe('command lines that make no sense', () => {
     ]);
   });
 
-  it('come from the environment as well', () => {
-    const { status, stderr } = run(['block', 'solve', 'a', 'b'], { MILLRACE_THREADS: 'many' });
+  it('come from the environment as well', async () => {
+    const { status, stderr } = await run(['block', 'solve', 'a', 'b'], { MILLRACE_THREADS: 'many' });
     expect(status).toBe(64);
     expect(stderr).toContain('MILLRACE_THREADS');
   });
 });
 
 describe('devices', () => {
-  it('lists the interpreter wherever it runs', () => {
-    const { status, stdout, stderr } = millrace('devices');
+  it('lists the interpreter wherever it runs', async () => {
+    const { status, stdout, stderr } = await millrace('devices');
     expect(status).toBe(0);
     expect(stderr).toBe('');
     expect(stdout).toMatch(/^interpreter /m);
   });
-  it('as JSON: one object, which is the end', () => {
-    const [done, ...more] = events(millrace('devices', '--json').stdout);
+  it('as JSON: one object, which is the end', async () => {
+    const [done, ...more] = events((await millrace('devices', '--json')).stdout);
     expect(more).toEqual([]);
     expect(done).toMatchObject({ event: 'done', exit: 0, absent: expect.any(Array) as unknown });
     expect(done?.devices).toContainEqual(expect.objectContaining({ id: 'interpreter', kind: 'interpreter' }));
   });
-  it('says why native is absent where there is no compiler', () => {
-    const { stdout } = run(['devices', '--json'], { PATH: folder, CC: '' });
+  it('says why native is absent where there is no compiler', async () => {
+    const { stdout } = await run(['devices', '--json'], { PATH: folder, CC: '' });
     const [done] = events(stdout);
     expect(done?.absent).toContainEqual({ id: 'native', reason: expect.stringMatching(/compiler/) as unknown });
   });
@@ -149,8 +149,8 @@ describe('devices --watch', () => {
 });
 
 describe('doctor', () => {
-  it('tells what works, and hides where it runs', () => {
-    const { status, stdout, stderr } = run(['doctor'], { MILLRACE_POOL_PASSWORD: 'hunter2', HOME: folder });
+  it('tells what works, and hides where it runs', async () => {
+    const { status, stdout, stderr } = await run(['doctor'], { MILLRACE_POOL_PASSWORD: 'hunter2', HOME: folder });
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
     for (const title of ['system', 'devices', 'wasm', 'cache', 'environment']) expect(stdout).toContain(`\n${title}\n`);
     expect(stdout).toMatch(/^ {2}ok +wasm +.*works/m);
@@ -158,8 +158,8 @@ describe('doctor', () => {
     expect(stdout).not.toContain('hunter2');
     expect(stdout).not.toContain(`${folder}/.cache`);
   });
-  it('as JSON: a finding each, and a verdict', () => {
-    const all = events(millrace('doctor', '--json').stdout);
+  it('as JSON: a finding each, and a verdict', async () => {
+    const all = events((await millrace('doctor', '--json')).stdout);
     expect(all).toContainEqual(expect.objectContaining({ event: 'finding', section: 'system', what: 'Node.js' }));
     const done = all.at(-1);
     expect(done).toMatchObject({ event: 'done', exit: 0, working: expect.arrayContaining(['wasm']) as unknown });
@@ -167,16 +167,16 @@ describe('doctor', () => {
 });
 
 describe('kernels', () => {
-  it('list, text and counts', () => {
-    const list = millrace('kernel', 'list');
+  it('list, text and counts', async () => {
+    const list = await millrace('kernel', 'list');
     expect(list).toMatchObject({ status: 0, stderr: '' });
     expect(list.stdout).toMatch(/^block$/m);
     for (const target of ['c', 'wat', 'cuda', 'opencl', 'wgsl', 'ir']) {
-      const once = millrace('kernel', 'show', 'words', '--target', target);
+      const once = await millrace('kernel', 'show', 'words', '--target', target);
       expect(once.status).toBe(0);
       expect(once.stdout.split('\n').length).toBeGreaterThan(90);
     }
-    const [done] = events(millrace('kernel', 'stats', 'words', '--json').stdout);
+    const [done] = events((await millrace('kernel', 'stats', 'words', '--json')).stdout);
     expect(done).toMatchObject({ event: 'done', exit: 0, kernel: 'words' });
   });
   it('a reader that has seen enough is no failure', async () => {
@@ -188,10 +188,10 @@ describe('kernels', () => {
 });
 
 describe('selftest', () => {
-  it('writes diagnostics and says which device has no driver to tell of', () => {
+  it('writes diagnostics and says which device has no driver to tell of', async () => {
     const log = join(folder, 'extra.log');
     const args = ['--device', 'interpreter', '--filter', 'atomics', '--api-table', '-e', log];
-    const { status, stderr } = millrace('selftest', ...args);
+    const { status, stderr } = await millrace('selftest', ...args);
     expect(status).toBe(0);
     expect(stderr).toContain('interpreter has no driver whose calls could be told');
     // The command itself, and what was said: the interpreter has no diagnostics.
@@ -199,17 +199,17 @@ describe('selftest', () => {
       /^ *\d+\.\d{6} {2}millrace .*: selftest --device interpreter .*\n.* no driver .*\n$/,
     );
   });
-  it('random kernels name their first seed and leave no cache behind', () => {
+  it('random kernels name their first seed and leave no cache behind', async () => {
     const args = ['--device', 'interpreter', '--filter', 'atomics', '--fuzz', '1', '--seed', '77', '--json'];
-    const { status, stdout } = run(['selftest', ...args], { TMPDIR: folder });
+    const { status, stdout } = await run(['selftest', ...args], { TMPDIR: folder });
     expect(status).toBe(0);
     const all = events(stdout);
     expect(all).toContainEqual({ event: 'fuzz', device: 'interpreter', seed: 77, seconds: 1 });
     expect(all).toContainEqual(expect.objectContaining({ event: 'case', name: 'seed 77 (tiles)', status: 'passed' }));
     expect(readdirSync(folder).filter((name) => name.startsWith('millrace-scratch'))).toEqual([]);
   });
-  it('runs the cases that are asked for', () => {
-    const { status, stdout } = millrace('selftest', '--device', 'interpreter', '--filter', 'atomics', '--json');
+  it('runs the cases that are asked for', async () => {
+    const { status, stdout } = await millrace('selftest', '--device', 'interpreter', '--filter', 'atomics', '--json');
     expect(status).toBe(0);
     const all = events(stdout);
     expect(all.filter(({ event }) => event === 'case').length).toBeGreaterThan(0);
@@ -234,12 +234,12 @@ describe('block: files that are not right', () => {
     ['a place that cannot be written', () => [genesis, join(folder, 'none', 'x.out')], 74, 'cannot write'],
     ['one file for both', () => [copyOf(genesis), copyOf(genesis)], 64, 'the same file'],
     ['an unknown device', () => [genesis, out(), '--device', 'abacus'], 64, 'no device called "abacus"'],
-  ])('%s', (_what, args, exit, message) => {
-    const people = millrace('block', 'solve', ...args());
+  ])('%s', async (_what, args, exit, message) => {
+    const people = await millrace('block', 'solve', ...args());
     expect(people).toMatchObject({ status: exit, stdout: '' });
     expect(people.stderr).toContain(message);
     expect(people.stderr.trimEnd().split('\n')).toHaveLength(3);
-    const programs = millrace('block', 'solve', ...args(), '--json');
+    const programs = await millrace('block', 'solve', ...args(), '--json');
     expect(programs).toMatchObject({ status: exit, stderr: '' });
     const told = events(programs.stdout);
     expect(told.at(-2)).toMatchObject({ event: 'error', message: expect.stringContaining(message) as unknown });
@@ -247,8 +247,11 @@ describe('block: files that are not right', () => {
     expect(readdirSync(folder).filter((name) => name.includes('.tmp') || name === 'x.out')).toEqual([]);
   });
 
-  it('a device that is not here is 69', () => {
-    const { status, stderr } = run(['block', 'solve', genesis, out(), '--device', 'native'], { PATH: folder, CC: '' });
+  it('a device that is not here is 69', async () => {
+    const { status, stderr } = await run(['block', 'solve', genesis, out(), '--device', 'native'], {
+      PATH: folder,
+      CC: '',
+    });
     expect(status).toBe(69);
     expect(stderr).toContain('compiler');
   });
@@ -262,46 +265,35 @@ describe('block: files that are not right', () => {
 describe('block verify', () => {
   const pair = (name: string) => [join(data, `${name}.in`), join(data, `${name}.out`)];
 
-  it('says correct for each block, the course files included', () => {
-    const { status, stdout, stderr } = millrace('block', 'verify', ...pair('course/case01'));
+  it('says correct for each block, the course files included', async () => {
+    const { status, stdout, stderr } = await millrace('block', 'verify', ...pair('course/case01'));
     expect({ status, stdout, stderr }).toEqual({
       status: 0,
       stdout: 'block 1: correct\nblock 2: correct\nblock 3: correct\nblock 4: correct\n',
       stderr: '',
     });
   });
-  it('says what is wrong, and exits with 1', () => {
+  it('says what is wrong, and exits with 1', async () => {
     const [input = '', right = ''] = pair('course/case01');
     const wrong = join(folder, 'wrong.out');
     // The second nonce as a number instead of bytes, the usual mistake.
     writeFileSync(wrong, readFileSync(right, 'latin1').replace('1dac2b7c', '7c2bac1d'));
-    const { status, stdout } = millrace('block', 'verify', input, wrong);
+    const { status, stdout } = await millrace('block', 'verify', input, wrong);
     expect(status).toBe(1);
     expect(stdout).toMatch(
       /^block 1: correct\nblock 2: wrong\n {2}hash {4}[0-9a-f]{64}\n {2}target {2}00000000ffff0{52}\n/,
     );
-    const told = events(millrace('block', 'verify', input, wrong, '--json').stdout);
+    const told = events((await millrace('block', 'verify', input, wrong, '--json')).stdout);
     expect(told.map(({ correct }) => correct)).toEqual([true, false, true, true, undefined]);
     expect(told.at(-1)).toEqual({ event: 'done', exit: 1 });
   });
-  it('counts before it compares', () => {
+  it('counts before it compares', async () => {
     const [input = ''] = pair('course/case01');
-    const { status, stdout } = millrace('block', 'verify', input, join(data, 'course/case00.out'));
+    const { status, stdout } = await millrace('block', 'verify', input, join(data, 'course/case00.out'));
     expect(status).toBe(1);
     expect(stdout).toContain('holds 4 blocks');
   });
 });
 
-const millrace = (...args: string[]) => run(args, {});
-
-function run(args: readonly string[], env: NodeJS.ProcessEnv) {
-  const clean = Object.fromEntries(
-    Object.entries(process.env).filter(([name]) => !/^(MILLRACE_|NO_COLOR|FORCE_COLOR)/.test(name)),
-  );
-  const cache = process.env.MILLRACE_CACHE_DIR;
-  const { status, stdout, stderr } = spawnSync(process.execPath, [main, ...args], {
-    encoding: 'utf8',
-    env: { ...clean, ...(cache === undefined ? {} : { MILLRACE_CACHE_DIR: cache }), ...env },
-  });
-  return { status, stdout, stderr };
-}
+const millrace = (...args: string[]) => run(args);
+const run = (args: readonly string[], env: NodeJS.ProcessEnv = {}) => commandHere(args, { env });

@@ -1,11 +1,10 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { PassThrough, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
+import type { Host } from '../src/console/host.js';
 import { type Event, eventsOf, faultOf } from './events.js';
 
-/**
- * The built command as a process, without what the person at this machine has set. Whatever it tells with `--json` is
- * held against the schema here, so that no test can forget to.
- */
+/** The built command. Whatever it tells with `--json` is held against the schema here, so that no test can forget to. */
 export const main = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url));
 
 export interface Ran {
@@ -23,6 +22,75 @@ export interface RunOptions {
   readonly encoding?: 'utf8' | 'latin1';
 }
 
+/**
+ * Runs a command within this process, with its own streams, environment and folder. Commands run one after the other.
+ * What is about a process (signals, pipes, terminals, its end) is tested by `millrace` and `start`.
+ */
+export function commandHere(args: readonly string[], options: RunOptions = {}): Promise<Ran> {
+  const turn = last.then(() => runHere(args, options));
+  last = turn.then(
+    () => undefined,
+    () => undefined,
+  );
+  return turn;
+}
+
+let last: Promise<void> = Promise.resolve();
+
+async function runHere(args: readonly string[], { cwd, env = {}, encoding = 'utf8' }: RunOptions): Promise<Ran> {
+  const url = new URL('../dist/cli/run-command.js', import.meta.url).href;
+  const { runCommand } = (await import(url)) as typeof import('../src/cli/run-command.js');
+  const stdout = new Written();
+  const stderr = new Written();
+  const restore = surround({ ...cleanEnvironment(), ...env }, cwd);
+  const host: Host = {
+    args,
+    stdin: new PassThrough().end() as unknown as Host['stdin'],
+    stdout,
+    stderr,
+    exitCode: 0,
+    exit: (status) => {
+      throw new Error(`millrace ${args.join(' ')} ended its process with status ${status}: run it as one`);
+    },
+  };
+  try {
+    await runCommand(host);
+  } finally {
+    restore();
+  }
+  const text = { stdout: stdout.text(encoding), stderr: stderr.text(encoding) };
+  return { status: Number(host.exitCode), ...text, events: toldOf(args, text) };
+}
+
+class Written extends Writable {
+  readonly #parts: Buffer[] = [];
+
+  override _write(part: Buffer, _: BufferEncoding, done: () => void): void {
+    this.#parts.push(part);
+    done();
+  }
+
+  text(encoding: BufferEncoding): string {
+    return Buffer.concat(this.#parts).toString(encoding);
+  }
+}
+
+/** Puts this process where a command shall run. Variables are set one by one: drivers read them past Node. */
+function surround(env: NodeJS.ProcessEnv, cwd: string | undefined): () => void {
+  const before = { env: { ...process.env }, cwd: process.cwd() };
+  const apply = (wanted: NodeJS.ProcessEnv): void => {
+    for (const name of Object.keys(process.env)) if (wanted[name] === undefined) delete process.env[name];
+    for (const [name, value] of Object.entries(wanted)) if (process.env[name] !== value) process.env[name] = value;
+  };
+  apply(env);
+  if (cwd !== undefined) process.chdir(cwd);
+  return () => {
+    apply(before.env);
+    if (cwd !== undefined) process.chdir(before.cwd);
+  };
+}
+
+/** Runs a command as a process of its own. */
 export function millrace(args: readonly string[], { cwd, env = {}, encoding = 'utf8' }: RunOptions = {}): Ran {
   const { status, stdout, stderr } = spawnSync(process.execPath, [main, ...args], {
     encoding,

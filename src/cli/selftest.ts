@@ -3,6 +3,7 @@ import { action, type Call } from '../console/action.js';
 import { withExamples } from '../console/conventions.js';
 import { Exit, type ExitCode } from '../console/exit.js';
 import { count, duration } from '../console/format.js';
+import { host } from '../console/host.js';
 import { type Opening, type OpeningOptions, startOpening, withOpeningOptions } from '../console/opening.js';
 import { options, valued, wholeNumber } from '../console/options.js';
 import type { Output } from '../console/output.js';
@@ -80,7 +81,7 @@ async function onDevice<R>(name: string, opening: Opening, work: (device: Device
 
 /** What still hangs then holds a thread, and a thread holds the process. */
 function leaveSoon(): void {
-  setTimeout(() => process.exit(), CLOSING_MS / 10).unref();
+  setTimeout(() => host().exit(Number(host().exitCode ?? 0)), CLOSING_MS / 10).unref();
 }
 
 /** Runs the suite on one device and tells how it went; gives the number of failures. */

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { MillraceError } from '../kernel/error.js';
 import { configured } from './config.js';
 import { type ExitCode, exitOf } from './exit.js';
+import { host } from './host.js';
 import { conclude, type Ending, type Output, type OutputOptions, openOutput, tellError } from './output.js';
 import { isSecretName, keepSecret, keepSecretsOf, redactArguments } from './redact.js';
 import { watchSignals } from './stopping.js';
@@ -16,7 +17,7 @@ export function action<Options extends object>(
   manner: Manner<Options> = {},
 ): (...given: unknown[]) => Promise<void> {
   return async (...given) => {
-    process.exitCode = await perform(given.at(-1) as Command, run, manner);
+    host().exitCode = await perform(given.at(-1) as Command, run, manner);
   };
 }
 
@@ -45,7 +46,7 @@ async function perform<Options extends object>(
   run: (call: Call<Options>) => Promise<Ending>,
   { isData = false, hasCheckpoints = false }: Manner<Options>,
 ): Promise<ExitCode> {
-  keepSecretsOf(process.argv.slice(2), process.env);
+  keepSecretsOf(host().args, process.env);
   const { options, fault } = await settled(command);
   const { output, refused } = opened({ ...options, isData });
   for (const [name, value] of Object.entries(options)) {
@@ -53,7 +54,7 @@ async function perform<Options extends object>(
   }
   const begin = (): void => {
     output.event('start', startOf(nameOf(command)));
-    output.diagnose?.(`millrace ${buildOf()}: ${redactArguments(process.argv.slice(2)).join(' ')}`);
+    output.diagnose?.(`millrace ${buildOf()}: ${redactArguments(host().args).join(' ')}`);
     const failure = fault ?? refused;
     if (failure !== undefined) throw failure;
   };
@@ -130,7 +131,7 @@ function watchFailures(output: Output): { end(): void } {
     tellError(output, error, exit);
     output.event('done', { exit });
     output.close();
-    process.exit(exit);
+    host().exit(exit);
   };
   const names = ['uncaughtException', 'unhandledRejection'] as const;
   for (const name of names) process.on(name, onFailure);

@@ -5,6 +5,7 @@ import { type JobLedger, type JobSpec, openStore, type Store } from '../store/in
 import type { Call } from './action.js';
 import type { Booked, BookingOptions } from './booking.js';
 import { age, duration, percent, plural } from './format.js';
+import { host } from './host.js';
 import type { Output } from './output.js';
 import { isSecretName, redactArguments } from './redact.js';
 
@@ -23,7 +24,7 @@ export async function openLedger<T extends Indexed>(
     await checkResumed(store, booked);
     const spec: JobSpec = {
       ...booked,
-      call: { args: resumable(process.argv.slice(2)), folder: process.cwd(), environment: settings(process.env) },
+      call: { args: resumable(host().args), folder: process.cwd(), environment: settings(process.env) },
       ...(given.priority !== undefined && { priority: given.priority }),
       ...(given.fresh !== undefined && { fresh: given.fresh }),
     };

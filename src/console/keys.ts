@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { host } from './host.js';
 
 /** Keys that are pressed while a job runs, each at once and without being shown. */
 export interface Keys {
@@ -9,7 +10,7 @@ export interface Keys {
  * Reads keys where there is somebody to press them. The terminal is given back as it was however the process ends: on
  * `end`, on exit, when it is stopped by Ctrl-Z; after a signal that ends it Node does so.
  */
-export function readKeys({ pressed, leaving }: KeyHandlers, stdin: NodeJS.ReadStream = process.stdin): Keys {
+export function readKeys({ pressed, leaving }: KeyHandlers, stdin: NodeJS.ReadStream = host().stdin): Keys {
   if (!stdin.isTTY || !isForeground()) return { end: () => {} };
   const setRaw = (isRaw: boolean): void => {
     try {

@@ -3,6 +3,7 @@ import type { DeviceInfo, Sensors } from '../device/device.js';
 import { readSensors } from '../device/registry.js';
 import type { DeviceStatus } from '../engine/index.js';
 import type { Holds } from './holds.js';
+import { host } from './host.js';
 import { type CpuBudget, FREE, FULL_BUDGET, type Hold, hold, type Limits, spend } from './limits.js';
 import type { Output } from './output.js';
 
@@ -21,7 +22,9 @@ export interface Surroundings {
 }
 
 export const thisMachine: Surroundings = {
-  stdin: process.stdin,
+  get stdin() {
+    return host().stdin;
+  },
   sensors: readSensors,
   processors: availableParallelism(),
   cpuMs: () => {

@@ -1,6 +1,7 @@
 import { MillraceError } from '../kernel/error.js';
 import { Exit, type ExitCode, exitOf } from './exit.js';
 import { openLines } from './files.js';
+import { host } from './host.js';
 import { isTold, type Level } from './level.js';
 import { type Live, type LiveStream, openLive } from './live.js';
 import { HIDDEN, isSecretName, redact } from './redact.js';
@@ -46,7 +47,7 @@ export interface OutputOptions {
   readonly isData?: boolean;
 }
 
-export function openOutput(options: OutputOptions = {}, streams: Streams = process): Output {
+export function openOutput(options: OutputOptions = {}, streams: Streams = host()): Output {
   const { json = false, log = 'info', isData = false } = options;
   const { stdout, stderr } = streams;
   const aside = styleFor(stderr);
@@ -100,13 +101,8 @@ export function openOutput(options: OutputOptions = {}, streams: Streams = proce
 }
 
 export interface Streams {
-  readonly stdout: Sink;
-  readonly stderr: Sink & LiveStream;
-}
-
-export interface Sink {
-  readonly isTTY?: boolean;
-  write(text: string): unknown;
+  readonly stdout: LiveStream;
+  readonly stderr: LiveStream;
 }
 
 /** How a command ended: its exit status, and the answer where it is one object, which `done` then carries. */

@@ -1,3 +1,4 @@
+import { host } from './host.js';
 import { type LiveStream, openLive } from './live.js';
 
 /** Lines of data that are written over each time on a terminal; elsewhere they are appended. */
@@ -6,7 +7,7 @@ export interface Screen {
   show(lines: readonly string[]): void;
 }
 
-export function openScreen(stream: LiveStream = process.stdout): Screen {
+export function openScreen(stream: LiveStream = host().stdout): Screen {
   const live = openLive(stream);
   return {
     redraws: live.isThere,

@@ -1,4 +1,5 @@
 import { Exit, type ExitCode } from './exit.js';
+import { host } from './host.js';
 import type { Output } from './output.js';
 
 /** How a command is told to end: once it stops at its next checkpoint, twice the process ends. */
@@ -25,7 +26,7 @@ export function watchSignals(output: Output, graceMs: number): Stopping {
     output.event('error', { code: 'aborted', message: 'aborted by the user' });
     output.event('done', { exit: Exit.aborted });
     output.close();
-    process.exit(Exit.aborted);
+    return host().exit(Exit.aborted);
   };
   const stop = (status: ExitCode): void => {
     exit ??= status;

@@ -4,10 +4,7 @@ import { benched } from '../../workload/cases.js';
 import { routed } from './route.js';
 import { suiteCommand } from './suite-command.js';
 
-const after = (...words: string[]) =>
-  routed(['node', 'main', ...words])
-    .slice(2)
-    .join(' ');
+const after = (...words: string[]) => routed(words).join(' ');
 
 it('sends several workloads, and what only all of them have, to `bench all`', () => {
   expect(after('bench', 'block', 'words', '--device', 'wasm')).toBe('bench all block words --device wasm');

@@ -2,12 +2,12 @@
  * `bench block` is that workload's own command. Where several are named, or an option that only all of them together
  * have, `bench all` is meant: `bench block words`, `bench block --full`. Imports nothing, since every command goes through.
  */
-export function routed(argv: readonly string[]): string[] {
-  const [node = '', main = '', command, ...rest] = argv;
+export function routed(args: readonly string[]): string[] {
+  const [command, ...rest] = args;
   const own = command === 'bench' ? rest.findIndex((word) => !workloads.has(word)) : 0;
   const named = own < 0 ? rest.length : own;
   const isSuite = named > 1 || (named === 1 && rest.some((word) => suiteOptions.has(word.replace(/=.*/, ''))));
-  return isSuite ? [node, main, 'bench', 'all', ...rest] : [...argv];
+  return isSuite ? ['bench', 'all', ...rest] : [...args];
 }
 
 const workloads = new Set(['block', 'words', 'uhash', 'encode', 'gaps']);

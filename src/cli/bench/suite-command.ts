@@ -14,6 +14,7 @@ import { action, type Call } from '../../console/action.js';
 import { withExamples } from '../../console/conventions.js';
 import { Exit, type ExitCode } from '../../console/exit.js';
 import { duration, percent, plural, rate } from '../../console/format.js';
+import { host } from '../../console/host.js';
 import { type OpeningOptions, startOpening, withOpeningOptions } from '../../console/opening.js';
 import { flag, options, valued, wholeNumber } from '../../console/options.js';
 import type { Ending, Output } from '../../console/output.js';
@@ -182,7 +183,7 @@ function keep(
 
 /** What made the report. Of files only the names: where they are is nobody's business. */
 function about(): Pick<SavedReport, 'version' | 'date' | 'command'> {
-  const args = process.argv.slice(2).map((arg) => (arg.includes('/') ? basename(arg) : arg));
+  const args = host().args.map((arg) => (arg.includes('/') ? basename(arg) : arg));
   return { version: buildOf(), date: new Date().toISOString().slice(0, 10), command: ['millrace', ...args].join(' ') };
 }
 

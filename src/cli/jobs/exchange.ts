@@ -2,6 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import { Exit } from '../../console/exit.js';
 import { count, plural } from '../../console/format.js';
+import { host } from '../../console/host.js';
 import type { Ending } from '../../console/output.js';
 import { MillraceError } from '../../kernel/error.js';
 import type { StoreCall, StoreOptions } from './command.js';
@@ -26,7 +27,7 @@ interface ExportOptions extends StoreOptions {
 
 /** `millrace jobs import` */
 export async function importFrom({ output, args: [file = ''], store }: StoreCall<StoreOptions>): Promise<Ending> {
-  const json = await attempt(`to read ${file}`, () => (file === '-' ? text(process.stdin) : readFile(file, 'utf8')));
+  const json = await attempt(`to read ${file}`, () => (file === '-' ? text(host().stdin) : readFile(file, 'utf8')));
   const { id, indices, hits } = await store.import(parse(json, file));
   output.say(`job ${id}: ${count(indices)} indices and ${plural(hits, 'hit')} are new`);
   return { exit: Exit.ok, answer: { id, indices, hits } };

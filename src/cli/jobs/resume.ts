@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { RESUMED } from '../../console/booking-open.js';
 import { Exit, type ExitCode } from '../../console/exit.js';
+import { host } from '../../console/host.js';
 import type { Ending } from '../../console/output.js';
 import { MillraceError } from '../../kernel/error.js';
 import type { JobRecord, JobSummary } from '../../store/index.js';
@@ -52,7 +53,7 @@ function run({ id, call }: JobRecord, dataDir: string, signal: AbortSignal): Pro
     });
     // Ctrl-C on a terminal reaches the child by itself; a signal to this process does not.
     const stop = (): boolean => child.kill('SIGTERM');
-    if (!process.stdin.isTTY) signal.addEventListener('abort', stop, { once: true });
+    if (!host().stdin.isTTY) signal.addEventListener('abort', stop, { once: true });
     child.once('error', (cause) => reject(notStarted(id, call.folder, cause)));
     child.once('close', (code) => {
       signal.removeEventListener('abort', stop);

@@ -7,6 +7,7 @@ import { withExamples } from '../../console/conventions.js';
 import { Exit, type ExitCode } from '../../console/exit.js';
 import { type FeedingOptions, feedingOf, withFeedingOptions } from '../../console/feeding.js';
 import { age, count, duration, percent, plural, rate } from '../../console/format.js';
+import { host } from '../../console/host.js';
 import { type MonitorOptions, startMonitor, withMonitorOptions } from '../../console/monitor.js';
 import { type OpeningOptions, startOpening, withOpeningOptions } from '../../console/opening.js';
 import { options, valued, wholeNumber } from '../../console/options.js';
@@ -221,7 +222,8 @@ function tellerOf(output: Output, space: Range, task: Task): { tell(hit: Hit): P
       const { index, ...fields } = hit;
       output.event('hit', { index, hit: fields });
       output.line(columns.line(hit));
-      if (process.stdout.writableNeedDrain) await once(process.stdout, 'drain');
+      const { stdout } = host();
+      if (stdout.writableNeedDrain) await once(stdout, 'drain');
     },
   };
 }

@@ -1,0 +1,48 @@
+import { CommanderError } from 'commander';
+import { startOf } from '../console/action.js';
+import { loadProgramWith } from '../console/config.js';
+import { everyCommand } from '../console/conventions.js';
+import { Exit } from '../console/exit.js';
+import { type Host, withHost } from '../console/host.js';
+import { options } from '../console/options.js';
+import { openOutput } from '../console/output.js';
+import { keepSecretsOf } from '../console/redact.js';
+import { routed } from './bench/route.js';
+import { program } from './program.js';
+
+/** Runs one command line; the host then has its exit status. Actions report their own errors; a refusal by commander is a usage error. */
+export function runCommand(host: Host): Promise<void> {
+  loadProgramWith(program);
+  return withHost(host, () => parse(host));
+}
+
+async function parse(host: Host): Promise<void> {
+  const { args, stdout, stderr } = host;
+  const root = await program(args[0]);
+  let complaint = '';
+  everyCommand(root, (command) =>
+    command.exitOverride().configureOutput({
+      writeOut: (text) => stdout.write(text),
+      writeErr: (text) => stderr.write(text),
+      outputError: (text) => {
+        complaint = text
+          .trim()
+          .replace(/^error: /, '')
+          .replaceAll('\n', ' ');
+      },
+    }),
+  );
+  try {
+    await root.parseAsync(args.length === 0 ? ['--help'] : routed(args), { from: 'user' });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    if (error.exitCode === 0) return;
+    host.exitCode = Exit.usage;
+    keepSecretsOf(args, process.env);
+    const output = openOutput({ json: args.includes('--json') || options.json().envVar !== undefined });
+    output.event('start', startOf(''));
+    if (complaint !== '') output.fail(`${complaint}\n  advice: millrace --help`);
+    output.event('error', { code: 'usage', message: complaint || 'a command is missing' });
+    output.event('done', { exit: Exit.usage });
+  }
+}
