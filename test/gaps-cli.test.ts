@@ -64,7 +64,7 @@ describe('search', { timeout: 120_000 }, () => {
 
   test('what would be submitted is in the log, and nowhere else', () => {
     const log = join(folder, 'submits');
-    const near = ['--offset', '20539000', '--length', '20541000'];
+    const near = ['--offset', '20539000', '--length', '2000'];
     const { status, stdout, stderr } = millrace([
       'gaps',
       'search',
@@ -155,6 +155,7 @@ describe('search', { timeout: 120_000 }, () => {
   test('nothing is an answer; what makes no sense is not', () => {
     const search = (...args: string[]) => millrace(['gaps', 'search', ...args, ...cpu]).status;
     expect(search('--start', '2^64', '--length', '1000', '--min-merit', '15')).toBe(1);
+    expect(search('--header', genesis.header84_hex, '-f', '20', '--offset', '1000000', '--length', '50000')).toBe(64);
     expect(search('--length', '1000')).toBe(64);
     expect(search('--start', '10')).toBe(64);
     expect(search('--start', '2^64', '--min-merit', '15', '--min-gap', '20')).toBe(64);

@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { headerOf, parseGiven, workOfGiven } from '../src/workload/gaps/mining/work.js';
 import { submission } from '../src/workload/gaps/reference.js';
+import { nextPrime } from '../src/workload/gaps/reference-primes.js';
 import type { Told } from '../src/workload/mining/source.js';
 import { cert, key } from './network/certificate.js';
 import { EASY, GapChain } from './network/gap-chain.js';
@@ -207,6 +208,18 @@ describe('headers of the chain are mined again, to the bytes that were submitted
       if (found.includes(block.submit_hex)) break;
     }
     expect(found).toContain(block.submit_hex);
+  });
+
+  test('with a shift of more bits than a search can number', async () => {
+    const { getwork_data_hex: data, ndifficulty: difficulty } = blocks.find(({ name }) => name.includes('testnet'))!;
+    const work = workOfGiven(parseGiven('it', { data, difficulty }), '1');
+    const scan = gapScan({ shift: 130 });
+    for await (const share of scan(work, { signal: new AbortController().signal })) {
+      expect(share.start >> 130n).toBe(share.hash);
+      expect(nextPrime(share.start)).toBe(share.end);
+      break;
+    }
+    expect.assertions(2);
   });
 });
 

@@ -28,19 +28,25 @@ export interface Intervals {
   readonly length: number;
 }
 
-/** `gap` is the shortest that counts: no interval needs to be longer. */
-export function intervalsOf(set: ChineseSet, range: { start: bigint; length: bigint }, gap: number): Intervals {
+/** `gap` is the shortest that counts: no interval needs to be longer. At least one interval must follow the first `skipped`. */
+export function intervalsOf(
+  set: ChineseSet,
+  range: { readonly start: bigint; readonly length: bigint },
+  gap: number,
+  skipped = 0n,
+): Intervals {
   const { primorial, offset, size } = set;
   const first = (range.start / primorial + 1n) * primorial + offset;
   const end = range.start + range.length;
-  const count = end > first ? (end - first) / primorial : 0n;
+  const all = end > first ? (end - first) / primorial : 0n;
+  const count = all < MOST_COUNT ? all : MOST_COUNT;
   const length = Math.min(size - (size % 2), Math.ceil(gap / 8) * 8);
-  if (count >= 1n) return { first, step: primorial, count: count < MOST_COUNT ? count : MOST_COUNT, length };
+  if (count > skipped) return { first, step: primorial, count, length };
   throw new MillraceError({
     code: 'usage',
-    message: 'no interval of the set lies in the range',
-    asked: `a primorial of ${bitsOf(primorial)} bits in a range of ${bitsOf(range.length - 1n)}`,
-    advice: 'take a larger --shift or --length, or a set with fewer primes',
+    message: skipped === 0n ? 'no interval of the set lies in the range' : `the range has only ${count} intervals`,
+    asked: `intervals from number ${skipped} on, a primorial of ${bitsOf(primorial)} bits in ${bitsOf(range.length - 1n)} bits`,
+    advice: 'give a smaller --offset, a larger --shift or --length, or a set with fewer primes',
   });
 }
 const MOST_COUNT = 1n << 64n;

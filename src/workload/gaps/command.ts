@@ -21,12 +21,16 @@ export function gapsCommand(): Command {
     .description('find the gaps of at least some length that begin in a range')
     .addOption(valued('--start <n>', 'the first number, as 2^280+1 or in decimal').argParser(natural))
     .addOption(valued('--header <hex>', 'a block header of 80 bytes or more instead: H · 2^shift is the first number'))
-    .addOption(valued('-f, --shift <n>', 'of a header (default: its own, or 32)').argParser(wholeNumber(14, 1024)))
-    .addOption(valued('--length <n>', 'integers to search (default: 2^shift)').argParser(natural))
+    .addOption(
+      valued('-f, --shift <n>', 'bits behind the hash of a header (default: its own, or 32)').argParser(
+        wholeNumber(14, 1024),
+      ),
+    )
+    .addOption(valued('--length <n>', 'integers to search from the offset on (default: to 2^shift)').argParser(natural))
     .addOption(valued('--min-merit <m>', 'gap / ln p at least (default: 20)').argParser(positive))
     .addOption(valued('--min-gap <n>', 'the length itself').argParser(wholeNumber(2, 2 ** 20)))
     .addOption(valued('--target <t>', "a difficulty (default with --header: the header's)").argParser(difficultyGiven))
-    .addOption(valued('--offset <n>', 'integers to skip; with --crt intervals').argParser(natural))
+    .addOption(valued('--offset <n>', 'integers to skip first; with --crt intervals').argParser(natural))
     .addOption(valued('-r, --crt <file>', 'only intervals with few candidates, as a file with a Chinese set has them'))
     .addOption(flag('--first', 'end with the first gap'))
     .addOption(

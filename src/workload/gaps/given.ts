@@ -2,11 +2,14 @@ import { InvalidArgumentError } from 'commander';
 import { MillraceError } from '../../kernel/error.js';
 import { bitsOf, hashOf, LEAST_SHIFT, leastGap, MOST_SHIFT, ONE, parseHeader, withUsableNonce } from './reference.js';
 
-/** What a search is about, as the command line says it. */
+/** The numbers and bounds of a search, as the command line gives them. */
 export interface GivenNumbers {
   readonly start?: bigint;
   readonly header?: string;
   readonly shift?: number;
+  /** Integers to skip; with a set, intervals. */
+  readonly offset?: bigint;
+  /** Integers to search, counted from the offset. */
   readonly length?: bigint;
   readonly minMerit?: number;
   readonly minGap?: number;
@@ -15,8 +18,11 @@ export interface GivenNumbers {
 
 /** Numbers to search, and what makes a gap worth telling. */
 export interface Wanted {
+  /** Offsets count from here. */
   readonly start: bigint;
+  /** Integers from the start to the end of the search. Those below `skipped` are not searched. */
   readonly length: bigint;
+  readonly skipped: bigint;
   readonly leastGap: number;
   /** The least difficulty, in fixed point; undefined where it does not count. */
   readonly target: bigint | undefined;
@@ -26,20 +32,32 @@ export interface Wanted {
   readonly work: { readonly hash: bigint; readonly shift: number; readonly nonce: number } | undefined;
 }
 
-export function wantedOf(given: GivenNumbers): Wanted {
-  const { start, header, shift = DEFAULT_SHIFT, length = 1n << BigInt(shift) } = given;
-  if ((start === undefined) === (header === undefined))
-    throw usage('what is searched is not clear', 'give --start or --header');
-  if (header !== undefined) return fromHeader(header, given);
-  const first = start as bigint;
-  const bounds = boundsOf(first, given, undefined);
-  return { start: first, length, ...bounds, work: undefined };
+/** `step` is the number of integers that an offset of 1 skips: 1, or the primorial of a set of intervals. */
+export function wantedOf(given: GivenNumbers, step = 1n): Wanted {
+  const { start, header } = given;
+  if (start !== undefined && header === undefined) return fromStart(start, given, step);
+  if (start === undefined && header !== undefined) return fromHeader(header, given, step);
+  const what = start === undefined ? 'neither --start nor --header is given' : 'both --start and --header are given';
+  throw usage(what, 'give one of them');
 }
 
 /** 2^shift integers are searched where no length is given. */
 const DEFAULT_SHIFT = 32;
 
-function fromHeader(hex: string, given: GivenNumbers): Wanted {
+function fromStart(start: bigint, given: GivenNumbers, step: bigint): Wanted {
+  const { shift = DEFAULT_SHIFT } = given;
+  const range = rangeOf(given, 1n << BigInt(shift), step);
+  const bounds = boundsOf(start, given, undefined);
+  const bits = bitsOf(start + range.length + BigInt(bounds.leastGap));
+  if (bits > MOST_BITS)
+    throw usage(
+      `the last numbers have ${bits} bits`,
+      `give numbers of at most ${MOST_BITS} bits to the end of the search`,
+    );
+  return { start, ...range, ...bounds, work: undefined };
+}
+
+function fromHeader(hex: string, given: GivenNumbers, step: bigint): Wanted {
   const header = withUsableNonce(parseHeader(hex));
   const shift = given.shift ?? (header.shift === 0 ? DEFAULT_SHIFT : header.shift);
   if (shift < LEAST_SHIFT || shift > MOST_SHIFT)
@@ -47,10 +65,35 @@ function fromHeader(hex: string, given: GivenNumbers): Wanted {
   const hash = hashOf(header);
   const start = hash << BigInt(shift);
   const all = 1n << BigInt(shift);
-  const length = given.length === undefined || given.length > all ? all : given.length;
+  const range = rangeOf(given, all, step);
+  if (range.skipped >= all) throw skipsAll(given, shift);
+  if (range.length > all) {
+    throw usage(
+      `--length ${given.length} passes the end of the header's 2^${shift} numbers`,
+      `give a --length of at most ${all - range.skipped}, or a larger --shift`,
+    );
+  }
   const bounds = boundsOf(start, given, header.difficulty);
-  return { start, length, ...bounds, work: { hash, shift, nonce: header.nonce } };
+  return { start, ...range, ...bounds, work: { hash, shift, nonce: header.nonce } };
 }
+
+/** To `all` integers from the start where no length is given. */
+function rangeOf({ offset = 0n, length }: GivenNumbers, all: bigint, step: bigint): Pick<Wanted, 'length' | 'skipped'> {
+  const skipped = offset * step;
+  if (length === 0n) throw usage('--length is 0', 'give at least one integer to search');
+  if (length === undefined && skipped >= all) throw skipsAll({ offset }, bitsOf(all) - 1);
+  const range = { length: length === undefined ? all : skipped + length, skipped };
+  // A search numbers its integers, or with a set its intervals, in 128 bits.
+  if (step > 1n || range.length <= MOST_OFFSET) return range;
+  throw usage(
+    `the search ends more than 2^${bitsOf(range.length - 1n) - 1} numbers behind its start`,
+    'give an --offset and a --length that end at 2^128 or below',
+  );
+}
+const MOST_OFFSET = 1n << 128n;
+
+const skipsAll = ({ offset }: GivenNumbers, shift: number): MillraceError =>
+  usage(`--offset ${offset} skips all of the 2^${shift} numbers`, 'give a smaller --offset, or a larger --shift');
 
 type Bounds = Pick<Wanted, 'leastGap' | 'target' | 'merit'>;
 

@@ -37,7 +37,6 @@ export interface SearchOptions
   readonly crt?: string;
   readonly first?: boolean;
   readonly list?: string;
-  readonly offset?: bigint;
 }
 
 /** What is searched: everything in a range, or the intervals of a set. */
@@ -64,25 +63,21 @@ export async function find(call: Call<SearchOptions>): Promise<Ending> {
 }
 
 function taskOf(given: SearchOptions): Task {
-  const wanted = wantedOf(given);
+  const set = given.crt === undefined ? undefined : readChineseSet(given.crt);
+  const wanted = wantedOf(given, set?.primorial);
   const logarithm = bitsOf(wanted.start) * Math.LN2;
   const what = wanted.work ? 'a block' : 'a gap';
-  if (given.crt !== undefined) {
-    const set = readChineseSet(given.crt);
-    const all = intervalsOf(set, wanted, wanted.leastGap);
-    const chance = emptyChance(set, all);
+  if (set) {
+    const { offset = 0n } = given;
+    const intervals = intervalsOf(set, wanted, wanted.leastGap, offset);
+    const chance = emptyChance(set, intervals);
     const odds = { logarithm, chance, perIndex: Number(set.primorial), what };
-    return { wanted, crt: { set, intervals: all }, space: spaceOf(given, all.count), odds };
+    return { wanted, crt: { set, intervals }, space: between(offset, intervals.count), odds };
   }
   // A prime in ln p numbers, and of the primes e^−merit begin such a gap.
   const chance = Math.exp(-wanted.leastGap / logarithm) / logarithm;
   const odds = { logarithm, chance, perIndex: 1, what };
-  return { wanted, crt: undefined, space: spaceOf(given, wanted.length), odds };
-}
-
-/** From `--offset` on. */
-function spaceOf({ offset = 0n }: SearchOptions, length: bigint): Task['space'] {
-  return between(offset < length ? offset : length - 1n, length);
+  return { wanted, crt: undefined, space: between(wanted.skipped, wanted.length), odds };
 }
 
 /** What the answer depends on. Which primes sieve, and how much at a time, is none of it. */

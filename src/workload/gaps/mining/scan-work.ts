@@ -68,7 +68,7 @@ async function* searchTurn(scan: GapScan, work: Work, turn: Turn, hearers: Heare
   const leastGap = leastGapFor(start, work.target);
   const request: GapRequest = {
     start,
-    length: 1n << BigInt(shift),
+    length: 1n << BigInt(Math.min(shift, MOST_SEARCHED)),
     leastGap,
     ...plan,
     ...smallWindow(scan, start, leastGap),
@@ -92,6 +92,9 @@ async function* searchTurn(scan: GapScan, work: Work, turn: Turn, hearers: Heare
     }
   });
 }
+
+/** A search numbers its integers in 128 bits; no device comes to the end of 2^64. */
+const MOST_SEARCHED = 64;
 
 /**
  * What something tells while it runs, for whoever iterates. It waits while nobody takes what it has told, and is stopped when
