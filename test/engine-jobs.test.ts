@@ -1,5 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { BoundJob, Completion, Device, Resident, ResidentOptions, ResidentRange } from '../src/device/device.js';
+import type {
+  BoundJob,
+  Completion,
+  Device,
+  Resident,
+  ResidentOptions,
+  ResidentRange,
+  Stream,
+} from '../src/device/device.js';
 import { openDevice } from '../src/device/registry.js';
 import {
   Engine,
@@ -11,7 +19,9 @@ import {
   VirtualDevice,
   virtualDevices,
 } from '../src/engine/index.js';
+import { MillraceError } from '../src/kernel/error.js';
 import { atomic, items, read, rw, u32, when } from '../src/kernel/index.js';
+import { openEncoder } from '../src/workload/encode/encoder.js';
 
 const marked = items('marked', { job: { every: u32 }, hit: { n: u32 } }, ({ job, index, emit }) => {
   when(index.lo.rem(job.every).eq(7), () => emit({ n: index.lo }));
@@ -237,6 +247,24 @@ test('persistent: a device that keeps a grid resident is fed with ranges, canari
   expect(await search(marked, { ...options, space: 2n ** 34n, job: { every: 1000 }, mode: 'first' }).first()).toEqual({
     index: 7n,
     n: 7,
+  });
+  expect(device.open).toEqual({ buffers: 0, streams: 0, host: 0 });
+});
+
+test('a device that opens one stream of two keeps neither', async () => {
+  class OneStream extends VirtualDevice {
+    override stream(): Stream {
+      if (this.open.streams > 0) throw new MillraceError({ code: 'device-memory', message: 'no more streams' });
+      return super.stream();
+    }
+  }
+  const device = new OneStream(behind, 'virtual:0');
+  const engine = new Engine([device], { streams: 2 });
+  expect(engine.devices[0]?.fault).toMatchObject({ code: 'device-memory' });
+  expect(device.open.streams).toBe(0);
+  await engine.close();
+  await expect(openEncoder(device, { encoding: 'amplitude', qubits: 3 })).rejects.toMatchObject({
+    code: 'device-memory',
   });
   expect(device.open).toEqual({ buffers: 0, streams: 0, host: 0 });
 });

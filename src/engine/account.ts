@@ -66,6 +66,11 @@ export class Account {
     return this.#storing.size > 0;
   }
 
+  /** Pieces that count and are not yet stored. */
+  get storing(): number {
+    return this.#storing.size;
+  }
+
   /** The smallest index that matters and is not done and stored; undefined when all are. */
   get frontier(): bigint | undefined {
     const starts = [...this.#storing].map(({ start }) => start);

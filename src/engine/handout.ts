@@ -38,8 +38,9 @@ export class Handout {
     const room = job.hits ? sizeForRing(this.#hitsPerItem.value, job.hits.room) : Number.POSITIVE_INFINITY;
     const wanted = lane.round(Math.min(lane.next.size, room));
     this.lease(wanted, lanes.size);
-    const isFull = job.isFull?.() === true;
-    if (isFull && !this.#account.isFrontierWaiting) return undefined;
+    const backlog = job.backlog?.() ?? 'none';
+    const isFull = backlog === 'held';
+    if (backlog === 'unread' || (isFull && !this.#account.isFrontierWaiting)) return undefined;
     // What everything waits for is done at once, whoever's part it is in.
     const own = isFull ? undefined : this.#fromParts(lane, lanes, wanted);
     const isOwnOnly = this.#parts !== undefined && !isFull && job.partition?.steal === false;

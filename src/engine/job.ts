@@ -30,11 +30,17 @@ export interface Job<Result> {
   part(piece: Piece, result: Result, part: Piece): Result;
   /** A result that counts: each index comes once, in no order. */
   credit(credit: Credit<Result>): void;
-  /** The consumer is behind: no chunk but the one that everything waits for is started. */
-  isFull?(): boolean;
+  /** How far the consumer is behind; default `none`. */
+  backlog?(): Backlog;
   /** Something will be done again; what waits behind it should not hold on to slots. */
   returned?(): void;
 }
+
+/**
+ * `unread`: too many results wait for the reader, so no chunk is started. `held`: too many results wait for an earlier
+ * chunk, so only that chunk is started.
+ */
+export type Backlog = 'none' | 'held' | 'unread';
 
 export interface Finding {
   /** How many results were recomputed. */

@@ -1,18 +1,19 @@
-/** What waits for a consumer that iterates: put in at any time, taken out one by one. */
+import { Fifo } from '../device/gpu/fifo.js';
+
+/** Values that wait for a consumer that iterates. A value is let go of as soon as it has been taken. */
 export class Outbox<T> implements AsyncIterable<T> {
-  readonly #waiting: T[] = [];
+  readonly #waiting = new Fifo<T>();
   readonly #onRoom: () => void;
-  #from = 0;
   #end: { readonly error?: unknown } | undefined;
   #wake: () => void = () => undefined;
 
-  /** `onRoom` is called when the consumer has taken everything there was. */
+  /** `onRoom` is called when the consumer has taken the last value. */
   constructor(onRoom: () => void = () => undefined) {
     this.#onRoom = onRoom;
   }
 
   get length(): number {
-    return this.#waiting.length - this.#from;
+    return this.#waiting.length;
   }
 
   put(value: T): void {
@@ -20,26 +21,24 @@ export class Outbox<T> implements AsyncIterable<T> {
     this.#wake();
   }
 
-  /** Nothing more comes. With an error, that is what the consumer gets, after what was put in before. */
+  /** No more values come. The consumer gets the error, if there is one, after the values that wait. */
   end(failure?: { readonly error: unknown }): void {
     this.#end ??= failure ?? {};
     this.#wake();
   }
 
-  /** Everything that nobody has taken, and will not be. */
+  /** Takes out all values that wait. */
   drain(): T[] {
-    const left = this.#waiting.splice(0).slice(this.#from);
-    this.#from = 0;
+    const left = [...this.#waiting];
+    this.#waiting.clear();
     return left;
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<T, void, undefined> {
     for (;;) {
-      while (this.#from < this.#waiting.length) {
-        const value = this.#waiting[this.#from] as T;
-        this.#from++;
-        // Taken entries go in bulk: shifting one by one moves all others each time.
-        if (this.#from === this.#waiting.length) this.#clear();
+      while (this.#waiting.length > 0) {
+        const value = this.#waiting.shift() as T;
+        if (this.#waiting.length === 0) this.#onRoom();
         yield value;
       }
       if (this.#end) {
@@ -50,11 +49,5 @@ export class Outbox<T> implements AsyncIterable<T> {
         this.#wake = resolve;
       });
     }
-  }
-
-  #clear(): void {
-    this.#waiting.length = 0;
-    this.#from = 0;
-    this.#onRoom();
   }
 }

@@ -1,5 +1,6 @@
 import { clockNs } from '../device/clock.js';
 import type { Completion, Device, Report, Stream } from '../device/device.js';
+import { openStreams } from '../device/streams.js';
 import type { MillraceError } from '../kernel/error.js';
 import { expectedEnds } from './balance.js';
 import { attempt, Conduct, isOfDevice } from './conduct.js';
@@ -205,7 +206,7 @@ export class Pipeline {
 
   #open(streams: number): Stream[] {
     try {
-      return Array.from({ length: streams }, () => this.device.stream());
+      return openStreams(this.device, streams);
     } catch (error) {
       if (!isOfDevice(error)) throw error;
       this.conduct.fault = error as MillraceError;

@@ -124,7 +124,7 @@ export class Run {
   next(lane: Lane): Work | undefined {
     if (this.#ending) return undefined;
     try {
-      const isBehind = this.#checking > MOST_CHECKING;
+      const isBehind = this.#checking > MOST_CHECKING || this.#account.storing > MAX_STORING;
       const piece = () => (isBehind ? undefined : this.#handout.next(lane, this.#lanes, (id) => this.#chunks.has(id)));
       const work = this.#canary(lane, false) ?? piece();
       // A device that has nothing else to do is asked for the proof without which its work does not count.
@@ -367,7 +367,10 @@ export class Run {
       void stored
         .then(tell)
         .catch(failed)
-        .then(() => this.#settle());
+        .then(() => {
+          if (this.#account.storing === MAX_STORING) this.wake();
+          this.#settle();
+        });
   }
 
   /** Cancels what is not needed, and ends the run when everything is done or nobody is left to do it. */
@@ -412,3 +415,5 @@ export class Run {
 const LATE_MS = 2000;
 /** Results that wait to be checked: with more the devices wait, as when every index hits and checks are slow. */
 const MOST_CHECKING = 64;
+/** Pieces that the source is storing. Above it devices wait: a disk may be slower than they are. */
+const MAX_STORING = 64;

@@ -5,7 +5,7 @@ import { type Flow, flow } from './flow.js';
 import { deliver, gather, type Harvest, type Indexed, type Mode, startHarvest } from './hits.js';
 import type { Intervals } from './intervals.js';
 import { Iteration } from './iteration.js';
-import type { Canary, Credit, Finding, Job } from './job.js';
+import type { Backlog, Canary, Credit, Finding, Job } from './job.js';
 import { Outbox } from './outbox.js';
 import { type Hit, hitsIn } from './ring.js';
 import type { Progress } from './run.js';
@@ -181,13 +181,19 @@ class KernelSearch<T extends Indexed> implements Search<T> {
       verify: (_piece, hits) => verifyHits(verifier, hits),
       part: (_piece, hits, { start, count }) =>
         hits.filter(({ index }) => index >= start && index < start + BigInt(count)),
-      isFull: () => this.#outbox.length + this.#harvest.held.length > WAITING_HITS,
+      backlog: () => this.#backlog,
       // A hit that was recomputed is one, also when its device should turn out to miss others.
       verified: (piece, hits) => {
         if (mode === 'first' || mode === 'any') return this.#answer(hits, rangeOf(piece));
       },
       credit: (credit) => this.#credit(credit),
     };
+  }
+
+  get #backlog(): Backlog {
+    const unread = this.#outbox.length;
+    if (unread > MAX_WAITING_HITS) return 'unread';
+    return unread + this.#harvest.held.length > MAX_WAITING_HITS ? 'held' : 'none';
   }
 
   #credit({ piece, result, release }: Credit<readonly T[]>): void {
@@ -231,8 +237,8 @@ class KernelSearch<T extends Indexed> implements Search<T> {
   }
 }
 
-/** Hits that may wait for the consumer before no more chunks are started. */
-const WAITING_HITS = 65_536;
+/** Hits that wait for the reader, or for an earlier chunk, when no more chunks are started. */
+const MAX_WAITING_HITS = 65_536;
 
 async function verifyHits<T extends Indexed>(verifier: Verifier<T>, hits: readonly T[]): Promise<Finding> {
   const refused = await checkAll(verifier, hits);

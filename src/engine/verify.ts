@@ -67,7 +67,7 @@ async function checkRest<Given>(
   return refusedOf(all, await Promise.all(opinions));
 }
 
-/** Asks for the next opinions, for so long as one turn of the event loop may take. */
+/** Asks for opinions until one turn of the event loop has taken `TURN_MS`. */
 function askInTurn<Given>(
   verifier: Verifier<Given>,
   all: readonly Given[],
@@ -75,7 +75,10 @@ function askInTurn<Given>(
 ): void {
   const begun = performance.now();
   while (opinions.length < all.length) {
-    opinions.push(verifier.check(all[opinions.length] as Given));
+    const opinion = verifier.check(all[opinions.length] as Given);
+    // All opinions are awaited together, later. One that rejects before then must not end the process.
+    if (typeof opinion === 'object') opinion.catch(() => undefined);
+    opinions.push(opinion);
     if (performance.now() - begun >= TURN_MS) return;
   }
 }

@@ -96,8 +96,9 @@ export class VirtualDevice implements Device {
 
   stream(): Stream {
     this.check();
+    const stream = this.#behind.stream();
     this.open.streams++;
-    return new VirtualStream(this, this.#behind.stream());
+    return new VirtualStream(this, stream);
   }
 
   /** The device behind stays open: it belongs to whoever opened it. */

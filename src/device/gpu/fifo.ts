@@ -20,13 +20,17 @@ export class Fifo<T> {
     const entry = this.#entries[this.#from];
     this.#entries[this.#from++] = undefined;
     if (this.length === 0) {
-      this.#entries.length = 0;
-      this.#from = 0;
+      this.clear();
     } else if (this.#from >= 1024 && this.#from * 2 >= this.#entries.length) {
       this.#entries.splice(0, this.#from);
       this.#from = 0;
     }
     return entry;
+  }
+
+  clear(): void {
+    this.#entries.length = 0;
+    this.#from = 0;
   }
 
   *[Symbol.iterator](): Iterator<T> {

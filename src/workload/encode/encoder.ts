@@ -1,4 +1,5 @@
 import type { BoundJob, Completion, Device, DeviceBuffer, HostMemory, Stream } from '../../device/device.js';
+import { openStreams } from '../../device/streams.js';
 import { programOf } from '../../engine/flow.js';
 import type { Span } from '../../engine/overlap.js';
 import { type Encoding, lengthOf, type Precision, type QubitOrder, type StateShape } from './encoding.js';
@@ -53,7 +54,7 @@ export async function openEncoder(device: Device, options: EncoderOptions): Prom
   });
   const { states = 0, ...others } = plan.bytes;
   await checkMemory(device, plan, batch, batch * (2 * states + slots * sumOf(others)));
-  const jobs = await Promise.all(
+  const stages = await Promise.all(
     plan.launches.map(async ({ kernel, tilesPerSample }) => {
       const program = await programOf(device, plan.kernels[kernel] as EncodePlan['kernels'][string]);
       const bindings = program.bindings.map(({ name }) => [name, bindingOf(plan, kernel, name)] as const);
@@ -63,11 +64,12 @@ export async function openEncoder(device: Device, options: EncoderOptions): Prom
   const places: Place[] = [];
   try {
     for (let slot = 0; slot < slots; slot++) places.push(await openPlace(device, plan, batch));
+    const [copying, computing] = openStreams(device, 2) as [Stream, Stream];
+    return new Encoder(device, plan, batch, { stages, places, copying, computing }, options.onTimes);
   } catch (error) {
     for (const place of places) place.free();
     throw error;
   }
-  return new Encoder(device, plan, batch, jobs, places, options.onTimes);
 }
 
 /** `qubits` may be nonsense, which `checkLength` says better than an array of that length. */
@@ -79,6 +81,14 @@ interface Stage {
   readonly tilesPerSample: number;
   /** The kernel's name of a buffer, and ours. */
   readonly bindings: readonly (readonly [string, string])[];
+}
+
+/** What an encoder closes. */
+interface Equipment {
+  readonly stages: readonly Stage[];
+  readonly places: readonly Place[];
+  readonly copying: Stream;
+  readonly computing: Stream;
 }
 
 export class Encoder {
@@ -99,8 +109,7 @@ export class Encoder {
     device: Device,
     plan: EncodePlan,
     batch: number,
-    stages: readonly Stage[],
-    places: readonly Place[],
+    { stages, places, copying, computing }: Equipment,
     onTimes: EncoderOptions['onTimes'],
   ) {
     this.device = device;
@@ -109,8 +118,8 @@ export class Encoder {
     this.#stages = stages;
     this.#places = places;
     this.#onTimes = onTimes;
-    this.#copying = device.stream();
-    this.#computing = device.stream();
+    this.#copying = copying;
+    this.#computing = computing;
   }
 
   /** One sample. */
@@ -200,7 +209,8 @@ export class Encoder {
   }
 
   close(): void {
-    void this.#check?.then((check) => check?.free());
+    // A check that could not be opened was reported by `encodePresent`.
+    this.#check?.then((check) => check?.free()).catch(() => undefined);
     this.#copying.close();
     this.#computing.close();
     for (const place of this.#places) place.free();

@@ -43,8 +43,10 @@ export class DeviceRing {
   static async open(device: Device, plan: Plan, places: number): Promise<DeviceRing> {
     const program = await programOf(device, kernelOn(device).kernel);
     const stream = device.stream();
+    const buffers: DeviceBuffer[] = [];
     const put = async (bytes: Uint8Array): Promise<DeviceBuffer> => {
       const buffer = await device.alloc(bytes.length);
+      buffers.push(buffer);
       stream.write(buffer, bytes);
       return buffer;
     };
@@ -52,6 +54,9 @@ export class DeviceRing {
       const tables = { near: await put(plan.near), middle: await put(plan.middle) };
       await stream.mark().done;
       return new DeviceRing(device, plan, program.bind(plan.job), tables, places);
+    } catch (error) {
+      for (const buffer of buffers) buffer.free();
+      throw error;
     } finally {
       stream.close();
     }

@@ -366,7 +366,7 @@ export class Generator {
   #directFor(made: Made): Promise<DirectBatches> {
     const flow = this.#flowFor(made);
     if (this.#direct?.flow !== flow) {
-      void this.#direct?.batches.then((before) => before.close());
+      void closeOpened(this.#direct?.batches);
       this.#direct = { flow, batches: DirectBatches.open(flow, this.#device, [this.#borrowed.stream]) };
     }
     return this.#direct.batches;
@@ -374,7 +374,7 @@ export class Generator {
 
   #ringFor(made: Made): Promise<DeviceRing> {
     if (this.#ring?.made !== made) {
-      void this.#ring?.ring.then((before) => before.close());
+      void closeOpened(this.#ring?.ring);
       this.#ring = { made, ring: DeviceRing.open(this.#device, made.plan, this.#options.ring ?? 2) };
     }
     return this.#ring.ring;
@@ -383,8 +383,8 @@ export class Generator {
   async #letGo(): Promise<void> {
     await this.#straight?.batches.close();
     for (const stream of this.#streams) attempt(() => stream.close());
-    await this.#ring?.ring.then((ring) => ring.close()).catch(() => undefined);
-    await this.#direct?.batches.then((direct) => direct.close()).catch(() => undefined);
+    await closeOpened(this.#ring?.ring);
+    await closeOpened(this.#direct?.batches);
     this.#held?.flow.close();
   }
 
@@ -425,3 +425,8 @@ const SWIFT: ReadonlySet<DeviceInfo['kind']> = new Set(['cuda', 'opencl', 'nativ
 
 /** A launch counts its quads in 31 bits. */
 const MOST_DEVICE_BYTES = 2 ** 35;
+
+/** Closes a thing that was opened. If opening it failed, its caller has the error and there is nothing to close. */
+async function closeOpened(opening: Promise<{ close(): void | Promise<void> }> | undefined): Promise<void> {
+  await opening?.then((opened) => opened.close()).catch(() => undefined);
+}

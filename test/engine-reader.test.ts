@@ -1,0 +1,125 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Device } from '../src/device/device.js';
+import { openDevice } from '../src/device/registry.js';
+import { type Indexed, MemorySource, type Piece, search, virtualDevices } from '../src/engine/index.js';
+import { Outbox } from '../src/engine/outbox.js';
+import { items, u32 } from '../src/kernel/index.js';
+
+/** What is kept for a reader that is slow, has stopped, or has left. */
+const everything = items('everything', { hit: { n: u32 } }, ({ index, emit }) => emit({ n: index.lo }));
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+let device: Device;
+beforeAll(async () => {
+  device = await openDevice('wasm');
+});
+afterAll(() => device?.close());
+
+/** Resolves when `count` has not changed for ten ticks of the engine, or is above `max`. */
+async function settled(count: () => number, max: number): Promise<void> {
+  for (let still = 0, last = -1; still < 10 && count() <= max; still = count() === last ? still + 1 : 0) {
+    last = count();
+    await pause(50);
+  }
+}
+
+describe('a search whose reader has stopped', () => {
+  const ring = 512;
+  const MAX_KEPT = 150_000;
+
+  test('starts no more chunks: 10^7 indices that all hit, and few hits are made', async () => {
+    let made = 0;
+    const verify = (): boolean => ++made > 0;
+    const found: number[] = [];
+    for await (const { n } of search(everything, { devices: device, space: 1e7, ring, verify })) {
+      if (n === 0) await settled(() => made, MAX_KEPT);
+      if (n === 0) expect(made).toBeLessThan(MAX_KEPT);
+      found.push(n);
+      if (found.length === 100_000) break;
+    }
+    expect(found).toEqual(Array.from({ length: 100_000 }, (_, k) => k));
+  });
+
+  test('starts no more chunks while earlier ones are being stored', async () => {
+    let storing = 0;
+    let stored = (): void => undefined;
+    const disk = new Promise<void>((resolve) => {
+      stored = resolve;
+    });
+    class SlowSource extends MemorySource<readonly Indexed[]> {
+      override done(_piece?: Piece, hits: readonly Indexed[] = []): Promise<void> {
+        storing += hits.length;
+        return disk;
+      }
+    }
+    const source = new SlowSource({ start: 0n, length: 10_000_000n });
+    const hits = search(everything, { devices: device, space: 1e7, ring, source });
+    const first = hits.first();
+    await settled(() => storing, MAX_KEPT);
+    expect(storing).toBeLessThan(MAX_KEPT);
+    stored();
+    expect(await first).toMatchObject({ n: 0 });
+  });
+
+  test('still does the chunk that everything waits for when its device is lost', async () => {
+    const devices = virtualDevices(device, [{ hangsAt: 1 }, {}]);
+    const found: number[] = [];
+    const options = {
+      devices,
+      space: 150_000,
+      least: 512,
+      most: 4096,
+      ring: 8192,
+      streams: 1,
+      slots: 1,
+      patience: 0.5,
+    };
+    for await (const { n } of search(everything, options)) found.push(n);
+    expect(found).toEqual(Array.from({ length: 150_000 }, (_, k) => k));
+  });
+});
+
+test('an outbox lets go of each value that was read, though one always waits', async () => {
+  setFlagsFromString('--expose-gc');
+  const gc = runInNewContext('gc') as () => void;
+  const outbox = new Outbox<{ readonly n: number }>();
+  const read: WeakRef<object>[] = [];
+  outbox.put({ n: 0 });
+  let next = 1;
+  for await (const value of outbox) {
+    read.push(new WeakRef(value));
+    if (next > 5000) break;
+    outbox.put({ n: next++ });
+    outbox.put({ n: next++ });
+  }
+  await pause(0); // a WeakRef holds its target to the end of the turn in which it was made
+  gc();
+  expect(read.filter((one) => one.deref() !== undefined).length).toBeLessThan(10);
+  expect(outbox.drain().map(({ n }) => n)).toEqual(
+    Array.from({ length: next - read.length }, (_, k) => read.length + k),
+  );
+});
+
+describe('a check that rejects later', () => {
+  test('ends the search with its error, and the process goes on', async () => {
+    const unhandled: unknown[] = [];
+    const listener = (error: unknown): number => unhandled.push(error);
+    process.on('unhandledRejection', listener);
+    try {
+      // Each check takes longer than a turn of the event loop may, so that the first rejects before the last is asked.
+      const verify = async ({ n }: { n: number }): Promise<boolean> => {
+        for (const end = performance.now() + 3; performance.now() < end; );
+        await null;
+        throw new Error(`no opinion of ${n}`);
+      };
+      const hits = search(everything, { devices: device, space: 64, verify });
+      await expect(hits.first()).rejects.toThrow('no opinion of 0');
+      await pause(20);
+      expect(unhandled).toEqual([]);
+    } finally {
+      process.off('unhandledRejection', listener);
+    }
+  });
+});
