@@ -100,9 +100,9 @@ export function loop(count: In<'u32'>, body: (i: Expr<'u32'>) => void): void {
 }
 
 /**
- * Repeats `body` while the condition, evaluated before each round, holds. Launches look whether they were cancelled when an
- * item begins; `isLong` lets them look before each round as well, where an item takes milliseconds. (A tile's loops do so
- * on CPUs only: threads of a GPU must stay together.)
+ * Repeats `body` while the condition, evaluated before each round, holds. A launch checks for cancellation when an item
+ * begins. With `isLong` it also checks before each round, for items that take milliseconds, and then leaves the item:
+ * nothing after the loop runs. Loops of a tile do so on CPUs only, since threads of a GPU must stay together.
  */
 export function whileTrue(
   condition: () => Expr<'bool'>,

@@ -173,8 +173,8 @@ export type Statement = StatementBase &
     | { readonly kind: 'when'; readonly condition: Node; readonly body: Block; readonly otherwise: Block }
     | { readonly kind: 'loop'; readonly count: Node; readonly index: Node; readonly body: Block }
     /**
-     * `test` runs before each round; the round happens while `condition` holds. A long one looks before each round whether
-     * its launch was cancelled.
+     * `test` runs before each round; the round happens while `condition` holds. A long loop checks before each round if
+     * its launch was cancelled, and then leaves the item.
      */
     | {
         readonly kind: 'while';

@@ -61,8 +61,8 @@ export class Rig {
     return into;
   }
 
-  /** One launch over copies of the given buffers. */
-  async run(program: DeviceProgram, setup: Setup): Promise<Outcome> {
+  /** One launch over copies of the given buffers. It is cancelled `cancelAfterMs` after it was queued, if that is given. */
+  async run(program: DeviceProgram, setup: Setup, cancelAfterMs?: number): Promise<Outcome> {
     const { job = {}, chunk, base, count, ring } = setup;
     const given = Object.entries(setup.buffers ?? {}).map(([name, data]) => [name, data.slice()] as const);
     const held: Record<string, DeviceBuffer> = {};
@@ -78,12 +78,21 @@ export class Rig {
       ...(ringBuffer && { ring: ringBuffer }),
     };
     this.stream.launch(launch);
+    const cancelled = cancelAfterMs === undefined ? undefined : this.stream.mark();
+    if (cancelled) {
+      await pause(cancelAfterMs);
+      this.stream.cancel();
+    }
     for (const [name, data] of given) this.stream.read(held[name] as DeviceBuffer, data);
     if (ringBuffer) this.stream.read(ringBuffer, hits);
-    const report = await this.stream.mark().done;
+    const read = this.stream.mark();
+    const report = await (cancelled ?? read).done;
+    await read.done;
     return { buffers: Object.fromEntries(given), ring: hits, report };
   }
 }
+
+export const pause = (ms = 0): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Compiles and runs once. */
 export function runKernel(

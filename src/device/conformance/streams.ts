@@ -1,8 +1,8 @@
-import { cell, items, loop, rw, whileTrue } from '../../kernel/index.js';
+import { atomic, cell, items, loop, rw, when, whileTrue } from '../../kernel/index.js';
 import type { Report } from '../device.js';
 import { openAnother } from '../kinds.js';
 import { type Case, check, refused } from './case.js';
-import { equalData, Rig } from './rig.js';
+import { equalData, pause, Rig } from './rig.js';
 
 const scale = items(
   'scale',
@@ -23,7 +23,33 @@ const patient = items('patient', { job: { rounds: 'u32' }, buffers: { x: rw('u32
   whileTrue(() => done.lt(job.rounds), round, { isLong: true });
   buffers.x.set(item, sum);
 });
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+/** Writes to `began` before its long loops, and to everything else after the first of them. */
+const abandoned = items(
+  'abandoned',
+  {
+    job: { rounds: 'u32' },
+    buffers: { began: rw('u32'), after: rw('u32'), tally: atomic() },
+    hit: { done: 'u32' },
+  },
+  ({ job, item, buffers: { began, after, tally }, emit }) => {
+    began.set(item, 1);
+    const done = cell('u32', 0);
+    loop(2, (pass) => {
+      const isLast = pass.eq(1);
+      when(isLast.or(item.lt(job.rounds)), () => {
+        whileTrue(
+          () => done.lt(job.rounds),
+          () => done.set(done.add(1)),
+          { isLong: true },
+        );
+        after.set(item, after.at(item).add(1));
+      });
+      done.set(done.mul(isLast.to('u32')));
+    });
+    tally.add(0, 1);
+    emit({ done });
+  },
+);
 
 const order: Case = {
   name: 'streams/commands run in order',
@@ -193,6 +219,53 @@ const cancelledInside: Case = {
     }),
 };
 
+const leavesItem: Case = {
+  name: 'streams/cancel in a long loop leaves the item: nothing after the loop runs',
+  run: (device) =>
+    Rig.with(device, async (rig) => {
+      // A WebGPU kernel cannot see the cancel, and the interpreter runs in this thread: both finish the items they began.
+      const isSeen = device.info.kind !== 'webgpu' && device.info.kind !== 'interpreter';
+      const program = await device.compile(abandoned);
+      const count = isSeen ? 300 : 4096;
+      const [began, after, tally] = [await rig.alloc(4 * count), await rig.alloc(4 * count), await rig.alloc(4)];
+      const ring = await rig.alloc(4 * (program.ring.headerWords + count * program.ring.recordWords));
+      const launch = async (rounds: number, cancelAfterMs?: number) => {
+        for (const buffer of [began, after, tally, ring]) rig.stream.fill(buffer, 0);
+        rig.stream.launch({ job: program.bind({ rounds }), count, buffers: { began, after, tally }, ring });
+        const mark = rig.stream.mark();
+        if (cancelAfterMs !== undefined) {
+          await pause(cancelAfterMs);
+          rig.stream.cancel();
+        }
+        const { complete } = await mark.done;
+        const passes = await rig.contents(after, new Uint32Array(count));
+        const [tallied = 0] = await rig.contents(tally, new Uint32Array(1));
+        const [hits = 0] = await rig.contents(ring, new Uint32Array(program.ring.headerWords));
+        const started = (await rig.contents(began, new Uint32Array(count))).reduce((sum, one) => sum + one, 0);
+        return { complete, passes, tallied, hits, started };
+      };
+      const whole = await launch(4);
+      check(whole.complete && whole.hits === count, 'a launch that was not cancelled is incomplete');
+      equalData(
+        'without cancel()',
+        whole.passes,
+        Uint32Array.from({ length: count }, (_, i) => (i < 4 ? 2 : 1)),
+      );
+
+      // Until the cancel comes while items are in their loops: a busy machine may start them late.
+      for (let ms = 5; ms < 5000; ms *= 2) {
+        const { complete, passes, tallied, hits, started } = await launch(isSeen ? 2 ** 32 - 1 : 20, ms);
+        const ended = passes.reduce((sum, one) => sum + (one > 0 ? 1 : 0), 0);
+        check(tallied === hits && ended === hits, `${ended} items stored, ${tallied} counted, ${hits} emitted`);
+        check(complete === (hits === count), `${hits} of ${count} items, but complete is ${complete}`);
+        if (!isSeen) return;
+        check(hits === 0, `${hits} items went on after the loop that they left by cancel()`);
+        if (started > 0) return;
+      }
+      check(false, 'no item began within 5 s');
+    }),
+};
+
 const ranges: Case = {
   name: 'streams/transfers outside a buffer are refused',
   run: (device) =>
@@ -282,6 +355,7 @@ export const streams: readonly Case[] = [
   times,
   cancelled,
   cancelledInside,
+  leavesItem,
   ranges,
   poison,
   closing,

@@ -32,7 +32,7 @@ export interface Dialect {
   readonly syntax: Syntax;
   /** Lines that must stand before a statement: barriers. */
   before?(statement: Statement): readonly string[];
-  /** Lines at the beginning of a long loop's round: they end it where the launch was cancelled. */
+  /** Lines at the start of a long loop's round. They leave the item if the launch was cancelled. */
   readonly look: readonly string[];
   /** The type of a variable; `varying` where each lane has its own. */
   typeName(type: Scalar, varying: boolean): string;

@@ -4,7 +4,7 @@ import { cLiteral } from './c.js';
 import { cSyntax } from './cstyle.js';
 import { cFamily, type Helper, helperBody, type OperationTable } from './gpu-forms.js';
 import type { EntryForms, GpuLanguage, MemoryForms } from './gpu-language.js';
-import { type GpuLayout, nearName, sizeOf } from './gpu-layout.js';
+import { type GpuLayout, hasLongLoop, nearName, sizeOf } from './gpu-layout.js';
 
 /** CUDA C++ for nvcc and NVRTC, from compute capability 7.0. */
 export function cudaLanguage(): GpuLanguage {
@@ -182,14 +182,16 @@ const entry: EntryForms = {
     '}',
   ],
   cancelBefore: () => [],
-  // One thread looks, over the bus where the word is the host's; the barrier tells the others.
-  cancelWithin: (_, every) => [
-    `if (round % ${every}u == 0u && __syncthreads_or(thread == 0u && *cancel != epoch)) {`,
+  // One thread reads the word, over the bus where it is in the host's memory; the barrier tells the others. That thread
+  // may have returned from a long loop, so in kernels with long loops every thread reads it. A barrier waits only for
+  // threads that have not returned.
+  cancelWithin: ({ program }, every) => [
+    `if (round % ${every}u == 0u && __syncthreads_or(${hasLongLoop(program.body) ? '' : 'thread == 0u && '}*cancel != epoch)) {`,
     `  if (thread == 0u) status[${Status.incomplete}] = 1u;`,
     '  break;',
     '}',
   ],
-  cancelInside: ['if (*cancel != epoch) {', `  status[${Status.incomplete}] = 1u;`, '  break;', '}'],
+  cancelInside: ['if (*cancel != epoch) {', `  status[${Status.incomplete}] = 1u;`, '  return;', '}'],
 };
 
 /** Parameters of the entry, in the order of the shape's bindings. */

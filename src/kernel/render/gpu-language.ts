@@ -61,6 +61,9 @@ export interface EntryForms {
   /** Lines before the loop over blocks or tiles, and at its beginning, that stop when the launch is cancelled. */
   cancelBefore(layout: GpuLayout): string[];
   cancelWithin(layout: GpuLayout, every: number): string[];
-  /** Lines in a long loop of an item that leave it then. */
+  /**
+   * Lines at the start of each round of an item's long loop. They return from the entry if the launch was cancelled: what
+   * follows the loop in the item may rely on the loop's condition. Only for kernels without barriers between items.
+   */
   readonly cancelInside: readonly string[];
 }

@@ -148,10 +148,16 @@ function sumTypes(body: Block): Scalar[] {
   return [...types];
 }
 
-function hasScan(body: Block): boolean {
+const hasScan = (body: Block): boolean => hasStatement(body, ({ kind }) => kind === 'scan');
+
+/** True if a loop of the program checks for cancellation before each round. */
+export const hasLongLoop = (body: Block): boolean =>
+  hasStatement(body, (statement) => statement.kind === 'while' && statement.isLong === true);
+
+function hasStatement(body: Block, matches: (statement: Statement) => boolean): boolean {
   let found = false;
-  everyStatement(body, ({ kind }) => {
-    found ||= kind === 'scan';
+  everyStatement(body, (statement) => {
+    found ||= matches(statement);
   });
   return found;
 }

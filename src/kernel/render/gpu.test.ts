@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { atomic, read, rw } from '../buffers.js';
-import { cell, loop, table, when } from '../control.js';
+import { cell, loop, table, when, whileTrue } from '../control.js';
 import { MillraceError } from '../error.js';
 import { folded, gridSize, Header, launchBlock } from '../grid.js';
 import { items } from '../items.js';
@@ -260,6 +260,37 @@ describe('texts for GPUs', () => {
 
   it('is the same each time', () => {
     for (const target of ['cuda', 'opencl', 'wgsl'] as const) expect(text(collatz, target)).toBe(text(collatz, target));
+  });
+});
+
+describe('a long loop', () => {
+  const patient = (isLong: boolean) =>
+    items('patient', { job: { rounds: u32 }, buffers: { out: rw(u32) } }, ({ item, job, buffers }) => {
+      const done = cell(u32, 0);
+      loop(3, () => {
+        whileTrue(
+          () => done.lt(job.rounds),
+          () => done.set(done.add(1)),
+          { isLong },
+        );
+      });
+      buffers.out.set(item, done);
+    });
+  const cancels = (isLong: boolean, target: GpuTarget) =>
+    text(patient(isLong), target)
+      .split('\n')
+      .map((line, i, all) => (/\*cancel != epoch/.test(line) ? all.slice(i, i + 3).map((one) => one.trim()) : []))
+      .filter((lines) => lines.length > 0);
+
+  it.each(['cuda', 'opencl'] as const)('that is cancelled leaves the item: %s', (target) => {
+    expect(cancels(true, target).map((lines) => lines.at(-1))).toEqual(['break;', 'return;']);
+    expect(cancels(false, target)).toHaveLength(1);
+  });
+  it('may leave a workgroup without its first thread, so that every thread looks (CUDA)', () => {
+    expect([true, false].map((isLong) => cancels(isLong, 'cuda')[0]?.[0])).toEqual([
+      'if (round % 64u == 0u && __syncthreads_or(*cancel != epoch)) {',
+      'if (round % 64u == 0u && __syncthreads_or(thread == 0u && *cancel != epoch)) {',
+    ]);
   });
 });
 

@@ -38,7 +38,7 @@ export class GpuPrinter {
   readonly #forms: Forms;
   readonly #memory: GpuMemory;
 
-  /** `look`: how a long loop of an item sees that it was cancelled. */
+  /** `look`: lines of a long loop that leave the item if the launch was cancelled. */
   constructor(layout: GpuLayout, language: GpuLanguage, look: readonly string[]) {
     this.layout = layout;
     this.language = language;

@@ -173,7 +173,7 @@ const entry: Omit<EntryForms, 'preamble'> = {
           '  break;',
           '}',
         ],
-  cancelInside: ['if (*cancel != epoch) {', `  status[${Status.incomplete}] = 1u;`, '  break;', '}'],
+  cancelInside: ['if (*cancel != epoch) {', `  status[${Status.incomplete}] = 1u;`, '  return;', '}'],
 };
 
 function openclArguments({ bindings, launch }: GridShape): string[] {

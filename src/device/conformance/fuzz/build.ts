@@ -37,7 +37,7 @@ const byName = new Map(operations.map((operation) => [operation.name, operation]
 export function build(recipe: Recipe, name = 'fuzz'): Kernel {
   const { types } = recipe;
   const signature = {
-    job: Object.fromEntries(types.map((type) => [`job-${type}`, [type, 2] as const])),
+    job: { ...Object.fromEntries(types.map((type) => [`job-${type}`, [type, 2] as const])), hold: 'u32' as const },
     chunk: Object.fromEntries(types.map((type) => [`chunk-${type}`, type])),
     buffers: buffersOf(recipe),
     hit: hitFields(types),
@@ -71,7 +71,7 @@ function buffersOf(recipe: Recipe): Record<string, BufferSpec> {
 }
 
 interface Context {
-  readonly job: Readonly<Record<string, readonly Expr<Scalar>[]>>;
+  readonly job: Readonly<Record<`job-${Scalar}`, readonly Expr<Scalar>[]>> & { readonly hold: Expr<'u32'> };
   readonly chunk: Readonly<Record<string, Expr<Scalar>>>;
   readonly buffers: Readonly<Record<string, unknown>>;
   readonly item: Expr<'u32'>;
@@ -223,7 +223,7 @@ class Builder {
     }
   }
 
-  #control(step: Extract<Step, { kind: 'when' | 'choose' | 'loop' | 'while' | 'break' }>, names: Names): void {
+  #control(step: Extract<Step, { kind: 'when' | 'choose' | 'loop' | 'while' | 'hold' | 'break' }>, names: Names): void {
     const of = <T extends Scalar>(type: T, operand: Operand): Expr<T> => this.#operand(type, operand, names) as Expr<T>;
     switch (step.kind) {
       case 'when': {
@@ -255,9 +255,17 @@ class Builder {
             rounds.set(rounds.add(1));
             this.#block(step.body, names);
           },
+          { isLong: step.isLong },
         );
         return;
       }
+      case 'hold':
+        whileTrue(
+          () => this.#context.job.hold.ne(0),
+          () => undefined,
+          { isLong: true },
+        );
+        return;
       case 'break':
         breakWhen(of('bool', step.condition));
         return;

@@ -22,14 +22,37 @@ type Lanes = Value | readonly Value[];
  * that varies in every lane, and effects lane by lane under their mask. So masks can be tested by the thousand, where a
  * compiler takes a second for each kernel.
  */
-export function runGang(gang: Gang, inputs: Inputs): Output {
-  const buffers = copied(inputs, gang.program.buffers);
-  const ring = new Uint32Array(RING_WORDS);
-  const machine = new GangMachine(gang, inputs, { ...buffers, ring });
-  if (gang.program.kind === 'tiles') for (let tile = 0; tile < inputs.count; tile++) machine.tile(tile);
-  else for (let first = 0; first < inputs.count; first += gang.lanes) machine.items(first);
-  return { buffers, ring };
+export const runGang = (gang: Gang, inputs: Inputs): Output => runWatched(gang, inputs, () => false);
+
+/**
+ * Calls `watch` with the memory as it is: before each round of a long loop, with the loop, and when a gang or a tile has
+ * ended, without. `first` is the gang's first item. A gang leaves its items where `watch` returns true.
+ */
+export function runWatched(
+  gang: Gang,
+  inputs: Inputs,
+  watch: (now: Output, first: number, loop?: Statement) => boolean,
+): Output {
+  const output = { buffers: copied(inputs, gang.program.buffers), ring: new Uint32Array(RING_WORDS) };
+  const isTiles = gang.program.kind === 'tiles';
+  let first = 0;
+  const machine = new GangMachine(gang, inputs, { ...output.buffers, ring: output.ring }, (loop) =>
+    watch(output, first, loop),
+  );
+  for (; first < inputs.count; first += isTiles ? 1 : gang.lanes) {
+    try {
+      if (isTiles) machine.tile(first);
+      else machine.items(first);
+      watch(output, first);
+    } catch (error) {
+      if (!(error instanceof Left)) throw error;
+    }
+  }
+  return output;
 }
+
+/** Unwinds a gang that leaves its items. */
+class Left extends Error {}
 
 class GangMachine {
   readonly #gang: Gang;
@@ -46,8 +69,17 @@ class GangMachine {
   #first = 0;
   #leaving = false;
 
-  constructor(gang: Gang, { job, chunk, base, count }: Inputs, buffers: Readonly<Record<string, Data>>) {
+  readonly #leaves: (loop: Statement) => boolean;
+
+  /** `leaves` is asked before each round of a long loop. */
+  constructor(
+    gang: Gang,
+    { job, chunk, base, count }: Inputs,
+    buffers: Readonly<Record<string, Data>>,
+    leaves: (loop: Statement) => boolean,
+  ) {
     this.#gang = gang;
+    this.#leaves = leaves;
     this.#count = count;
     this.#params = new JobParameters(gang.program, job).words(base, AMPLE, chunk);
     this.#every = [...Array(gang.lanes).keys()];
@@ -173,6 +205,7 @@ class GangMachine {
         return;
       case 'while':
         for (;;) {
+          if (statement.isLong && this.#leaves(statement)) throw new Left();
           this.#block(statement.test);
           if (!this.#uniform(statement.condition)) break;
           this.#block(statement.body);
@@ -288,7 +321,7 @@ class GangMachine {
     if (node.op === 'const') return node.detail.value as Value;
     if (node.op === 'param') return fromWords(node.type, this.#params, node.detail.word);
     if (node.op === 'item' && this.#gang.program.kind === 'tiles') return this.#tile;
-    if (node.op === 'item') return this.#every.map((lane) => this.#first + lane);
+    if (node.op === 'item') return this.#gang.lanes === 1 ? this.#first : this.#every.map((lane) => this.#first + lane);
     if (node.op === 'active') return this.#every.map((lane) => this.#first + lane < this.#count);
     const value = this.#values.get(node);
     if (value === undefined) throw new TypeError(`node ${node.id} (${node.op}) has no value yet`);

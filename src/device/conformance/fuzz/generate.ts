@@ -41,6 +41,8 @@ class Generator {
   readonly #types: readonly Scalar[];
   #next = 1;
   #budget: number;
+  /** `hold` steps still to be drawn. */
+  #holds: number;
 
   constructor(random: Random, palette: Palette, near?: readonly NearRecipe[]) {
     this.#random = random;
@@ -50,6 +52,7 @@ class Generator {
     const favourites = Array.from({ length: 1 + random.below(3) }, () => random.pick(palette.scalars));
     this.#types = random.chance(0.3) ? palette.scalars : ['u32', ...favourites];
     this.#tables = Array.from({ length: random.below(3) }, () => this.#table());
+    this.#holds = near ? 0 : random.below(3);
   }
 
   recipe(): Recipe {
@@ -139,6 +142,10 @@ class Generator {
     const random = this.#random;
     const special = this.#near && this.#tileStep(this.#near, scope);
     if (special) return special;
+    if (this.#holds > 0 && random.chance(0.1)) {
+      this.#holds--;
+      return { kind: 'hold' };
+    }
     const dice = random.below(100);
     const { depth, inLoop, cells } = scope();
     const type = random.pick(this.#types);
@@ -246,7 +253,7 @@ class Generator {
         if (made) tested = { ...tested, values: [...tested.values, made] };
       },
     );
-    return { kind: 'while', test, condition, most, body: inside({ inLoop: true }) };
+    return { kind: 'while', test, condition, most, body: inside({ inLoop: true }), isLong: random.chance(0.4) };
   }
 
   /** Mostly a fresh comparison: conditions at hand are few and soon the same. */

@@ -111,7 +111,9 @@ function statement(step: Step, { indent, types }: Where, lines: string[]): void 
       line(`  return /* at most ${step.most} rounds */ ${of(step.condition, 'bool')};`);
       line('}, () => {');
       inner(step.body);
-      return void line('});');
+      return void line(step.isLong ? '}, { isLong: true });' : '});');
+    case 'hold':
+      return void line('whileTrue(() => job.hold.ne(0), () => undefined, { isLong: true });');
     case 'each':
       line(`each(min(${of(step.rounds, 'u32')}, ${step.most}), (item) => { // own slots: item xor ${step.flip}`);
       inner(step.body);

@@ -99,7 +99,10 @@ export type Step =
       readonly condition: Operand;
       readonly most: number;
       readonly body: readonly Step[];
+      readonly isLong: boolean;
     }
+  /** An empty long loop: endless if the job value `hold` is not 0, as in the launch that is cancelled. Items only. */
+  | { readonly kind: 'hold' }
   | { readonly kind: 'break'; readonly condition: Operand }
   | TileStep;
 
@@ -149,6 +152,10 @@ export function withBlocks(step: Step, blocks: readonly (readonly Step[])[]): St
       return step;
   }
 }
+
+/** True if one of the steps, or of those inside them, is of this kind. */
+export const hasStep = (steps: readonly Step[], kind: Step['kind']): boolean =>
+  steps.some((step) => step.kind === kind || blocksOf(step).some((block) => hasStep(block, kind)));
 
 export const stepCount = (steps: readonly Step[]): number =>
   steps.reduce((sum, step) => sum + 1 + blocksOf(step).reduce((inner, block) => inner + stepCount(block), 0), 0);

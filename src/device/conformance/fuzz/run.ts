@@ -4,14 +4,16 @@ import { inTime } from '../../patience.js';
 import { runsGangs } from '../behaviour.js';
 import { type CaseResult, inParallel, Skip, type Totals } from '../case.js';
 import { Random } from '../random.js';
+import { Rig } from '../rig.js';
 import { build } from './build.js';
+import { cancelDifference, heldInputs, seesCancel } from './cancel.js';
 import { generate } from './generate.js';
 import { everything, paletteOf } from './palette.js';
 import { passesDifference, wayNames } from './passes.js';
 import { print } from './print.js';
-import type { Recipe } from './recipe.js';
+import { hasStep, type Recipe } from './recipe.js';
 import { shrink } from './shrink.js';
-import { anyInputs, anyTileInputs, deviceOutputs, difference, type Inputs, interpreted, showInputs } from './trial.js';
+import { anyInputs, anyTileInputs, deviceOutput, difference, type Inputs, interpreted, showInputs } from './trial.js';
 
 export interface FuzzOptions {
   /** The first kernel's seed; the next has the next. */
@@ -111,24 +113,32 @@ export async function deviceTrial(
   const inputs = Array.from({ length: LAUNCHES }, () =>
     (kind === 'tiles' ? anyTileInputs : anyInputs)(random, palette),
   );
+  const cancelAfterMs = random.below(8);
   const find = async (candidate: Recipe, given: readonly Inputs[]): Promise<Found | undefined> => {
     const kernel = tracedOnce(build(candidate));
     const expected = given.map((one) => interpreted(kernel.trace(), one));
+    const compare = async (rig: Rig): Promise<Found | undefined> => {
+      const program = await device.compile(kernel, options);
+      for (const [i, one] of given.entries()) {
+        const text = difference(one, expected[i] as never, await deviceOutput(rig, program, one));
+        if (text) return { text, inputs: one };
+      }
+      const [first] = given;
+      if (!first || !hasStep(candidate.steps, 'hold') || !seesCancel(device)) return undefined;
+      const held = heldInputs(first);
+      const text = cancelDifference(kernel, program, held, await deviceOutput(rig, program, held, cancelAfterMs));
+      return text === undefined ? undefined : { text, inputs: first };
+    };
     try {
       const late = (): never => {
         throw new Hung(`no result within ${patienceMs / 1000} s`);
       };
-      const actual = await inTime(deviceOutputs(device, kernel, given, options), patienceMs, late);
-      for (const [i, one] of given.entries()) {
-        const text = difference(one, expected[i] as never, actual[i] as never);
-        if (text) return { text, inputs: one };
-      }
+      return await inTime(Rig.with(device, compare), patienceMs, late);
     } catch (error) {
       if (error instanceof Hung) throw error;
       if (isRefusal(error)) throw new Skip(error.message.split('\n', 1)[0]);
       return { text: error instanceof Error ? error.message : String(error), inputs: given[0] };
     }
-    return undefined;
   };
   const where = `${device.info.id} with ${JSON.stringify(options)}`;
   try {

@@ -1,7 +1,7 @@
-import { interpret, type Kernel, type Program, type Scalar, type Value } from '../../../kernel/index.js';
-import type { CompileOptions, Device, Values } from '../../device.js';
+import { interpret, type Program, type Scalar, type Value } from '../../../kernel/index.js';
+import type { DeviceProgram, Values } from '../../device.js';
 import type { Random } from '../random.js';
-import { alike, type Data, dataOf, Rig, show, zeros } from '../rig.js';
+import { alike, type Data, dataOf, type Outcome, type Rig, show, zeros } from '../rig.js';
 import { everything, type Palette } from './palette.js';
 import { INPUTS, SHARED } from './recipe.js';
 import { PART } from './tile-recipe.js';
@@ -58,7 +58,7 @@ export function anyInputs(random: Random, palette: Palette = everything, most = 
   };
   const owned = owners === 1 ? fresh : repeated;
   return {
-    job: Object.fromEntries(scalars.map((type) => [`job-${type}`, [value(type), value(type)]])),
+    job: { ...Object.fromEntries(scalars.map((type) => [`job-${type}`, [value(type), value(type)]])), hold: 0 },
     chunk: Object.fromEntries(scalars.map((type) => [`chunk-${type}`, value(type)])),
     base,
     count,
@@ -93,23 +93,17 @@ export function copied({ buffers }: Inputs, named: readonly { readonly name: str
   return Object.fromEntries(given);
 }
 
-export async function deviceOutputs(
-  device: Device,
-  kernel: Kernel,
-  all: readonly Inputs[],
-  options: CompileOptions,
-): Promise<Output[]> {
-  return Rig.with(device, async (rig) => {
-    const program = await device.compile(kernel, options);
-    const outputs: Output[] = [];
-    for (const inputs of all) {
-      const { job, chunk, base, count, capacity, types } = inputs;
-      const ring = new Uint32Array(HEADER + capacity * recordWords(types));
-      const buffers = copied(inputs, program.bindings);
-      outputs.push(await rig.run(program, { job, chunk, base, count, buffers, ring }));
-    }
-    return outputs;
-  });
+/** One launch. It is cancelled `cancelAfterMs` after it was queued, where that is given. */
+export function deviceOutput(
+  rig: Rig,
+  program: DeviceProgram,
+  inputs: Inputs,
+  cancelAfterMs?: number,
+): Promise<Outcome> {
+  const { job, chunk, base, count, capacity, types } = inputs;
+  const ring = new Uint32Array(HEADER + capacity * recordWords(types));
+  const buffers = copied(inputs, program.bindings);
+  return rig.run(program, { job, chunk, base, count, buffers, ring }, cancelAfterMs);
 }
 
 /** The first value that is not what it should be, for people; undefined where all is well. */
@@ -150,7 +144,7 @@ function hitDifference({ capacity, types }: Inputs, expected: Uint32Array, actua
 }
 
 /** Records as text, with all NaNs alike. */
-function recordsIn(ring: Uint32Array, types: readonly Scalar[], count: number): string[] {
+export function recordsIn(ring: Uint32Array, types: readonly Scalar[], count: number): string[] {
   const view = new DataView(ring.buffer, ring.byteOffset);
   return Array.from({ length: count }, (_, k) => {
     let at = (HEADER + k * recordWords(types)) * 4;

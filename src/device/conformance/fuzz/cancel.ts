@@ -1,0 +1,74 @@
+import type { Kernel } from '../../../kernel/index.js';
+import type { Statement } from '../../../kernel/ir.js';
+import { floatingProgram } from '../../../kernel/passes/floating.js';
+import { gang } from '../../../kernel/passes/gang.js';
+import { place } from '../../../kernel/passes/place.js';
+import type { Device, DeviceProgram } from '../../device.js';
+import { runsGangs } from '../behaviour.js';
+import type { Data, Outcome } from '../rig.js';
+import { runWatched } from './gang-machine.js';
+import { SHARED } from './recipe.js';
+import { AMPLE, copied, type Inputs, type Output, recordsIn } from './trial.js';
+
+/** True if a long loop of the device's kernels sees `cancel()`. */
+export const seesCancel = ({ info }: Device): boolean => info.kind !== 'webgpu' && info.kind !== 'interpreter';
+
+/** The inputs of the launch that is cancelled: its items never get past a `hold`, and the ring has room for more hits. */
+export const heldInputs = (inputs: Inputs): Inputs => ({
+  ...inputs,
+  job: { ...inputs.job, hold: 1 },
+  capacity: AMPLE,
+});
+
+/**
+ * The first item that a cancelled launch left in a state that it cannot have; undefined if there is none. An item is as it
+ * was before the launch, as it is at the start of a round of a long loop, or complete. Lanes of a gang leave together.
+ */
+export function cancelDifference(
+  kernel: Kernel,
+  { device, lanes: width }: Pick<DeviceProgram, 'device' | 'lanes'>,
+  inputs: Inputs,
+  actual: Outcome,
+): string | undefined {
+  if ((actual.ring[0] ?? 0) > AMPLE) return undefined; // some hits were not kept
+  const program = place(floatingProgram(kernel.trace()));
+  const lanes = runsGangs(device) ? width : 1;
+  const items = Array.from({ length: inputs.count }, (_, item) => item);
+  const untouched: Output = { buffers: copied(inputs, program.buffers), ring: new Uint32Array(1) };
+  const allowed = statesOf(inputs, untouched, items).map((state) => new Set([state]));
+  const ended = items.map(() => 'held');
+  runWatched(gang(program, lanes), inputs, (now, first, loop) => {
+    const here = items.slice(first, first + lanes);
+    for (const [lane, state] of statesOf(inputs, now, here).entries()) {
+      allowed[first + lane]?.add(state);
+      if (!loop) ended[first + lane] = state;
+    }
+    return loop !== undefined && isHold(loop);
+  });
+  for (const [item, state] of statesOf(inputs, actual, items).entries()) {
+    const wanted = actual.report.complete ? [ended[item]] : [...(allowed[item] ?? [])];
+    if (wanted.includes(state)) continue;
+    const how = actual.report.complete ? 'complete' : 'incomplete';
+    return `cancelled, ${how}: item ${item} is (${state}), not ${wanted.map((one) => `(${one})`).join(' or ')}`;
+  }
+  return undefined;
+}
+
+/** Other loops count their rounds. */
+const isHold = (loop: Statement): boolean => loop.kind === 'while' && loop.body.length === 0;
+
+/** All that belongs to each of the items, as text: its elements, its words of the tally, its hits. */
+function statesOf({ types }: Inputs, { buffers, ring }: Output, items: readonly number[]): string[] {
+  const part = (data: Data, from: number, count: number): string[] =>
+    Array.from(data.subarray(from, from + count) as ArrayLike<number | bigint>, (value) =>
+      Object.is(value, -0) ? '-0' : String(value),
+    );
+  const hits = recordsIn(ring, types, ring[0] ?? 0);
+  return items.map((item) => {
+    const elements = Object.entries(buffers).flatMap(([name, data]) => {
+      if (name.startsWith('own-')) return part(data, 4 * item, 4);
+      return name === 'tally' ? part(data, SHARED.length + 2 * item, 2) : [];
+    });
+    return [...elements, ...hits.filter((hit) => hit.startsWith(`item ${item},`)).sort()].join(' ');
+  });
+}
