@@ -95,7 +95,8 @@ export class BookedJob<T extends Indexed> implements JobLedger<T> {
     this.#elapsed = job.elapsedMs;
     this.#counted = performance.now();
     this.source = new BookSource<T>(this, job.space);
-    this.#timer = setInterval(() => void this.checkpoint().catch(() => undefined), TICK_MS);
+    // A job that has failed, or whose ledger is closed, has nothing more to write.
+    this.#timer = setInterval(() => void this.checkpoint().catch(() => clearInterval(this.#timer)), TICK_MS);
     this.#timer.unref();
   }
 

@@ -6,6 +6,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { Intervals } from '../engine/intervals.js';
 import { between } from '../engine/space.js';
 import { Connection } from './connection.js';
+import { idOf } from './identity.js';
 import type { JobOpening } from './jobs.js';
 import { type Batch, Ledger } from './ledger.js';
 import { Lock } from './lock.js';
@@ -174,6 +175,19 @@ describe('a job', () => {
     second.close();
   });
 
+  it('that cannot be begun anew because the new one is taken leaves the old one free', () => {
+    const place = folder();
+    const ledger = new Ledger(place);
+    const { id, key } = ledger.begin(opening()).job;
+    ledger.end(id, 'open');
+    const next = Lock.claim(place, idOf(key, 1));
+    expect(() => ledger.begin(opening({ fresh: true }))).toThrow('is working on it');
+    next?.release();
+    expect(Lock.isClaimed(place, id)).toBe(false);
+    expect(ledger.begin(opening()).job.id).toBe(id);
+    ledger.close();
+  });
+
   it('hears what others ask for, once, and of more important ones', () => {
     const place = folder();
     const [first, second] = [new Ledger(place), new Ledger(place)];
@@ -310,7 +324,7 @@ describe('a file', () => {
   });
 });
 
-it('a lock is shared or one’s own', () => {
+it('a lock is shared or exclusive', () => {
   const place = folder();
   const first = Lock.take(place, 'x', 'shared');
   const second = Lock.take(place, 'x', 'shared');
@@ -323,4 +337,16 @@ it('a lock is shared or one’s own', () => {
   expect(Lock.take(place, 'x', 'shared')).toBeUndefined();
   expect(Lock.take(place, 'y', 'shared')).toBeDefined();
   sole?.release();
+});
+
+it('a lock is claimed once, and probes neither see nor stop each other', () => {
+  const place = folder();
+  expect(Lock.isClaimed(place, 'x')).toBe(false);
+  const probe = Lock.take(place, 'x', 'shared'); // another probe, in the middle
+  expect(Lock.isClaimed(place, 'x')).toBe(false);
+  probe?.release();
+  const claim = Lock.claim(place, 'x');
+  expect([claim === undefined, Lock.isClaimed(place, 'x'), Lock.claim(place, 'x')]).toEqual([false, true, undefined]);
+  claim?.release();
+  expect(Lock.isClaimed(place, 'x')).toBe(false);
 });

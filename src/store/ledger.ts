@@ -68,22 +68,23 @@ export class Ledger {
       const isForgotten = known !== undefined && opening.anew === true && OVER.includes(known.state);
       const isFresh = opening.fresh === true || isForgotten;
       const generation = known === undefined ? 0 : known.generation + (isFresh ? 1 : 0);
-      // The old one must be nobody's, too: two processes that start over would both make the next.
-      const before = known && isFresh ? this.#hold(known.id, opening.name) : undefined;
       const id = idOf(opening.key, generation);
-      const lock = this.#hold(id, opening.name);
+      // Two processes that start over would both make the next generation: the old one is held, too.
+      const before = known && isFresh ? this.#hold(known.id, opening.name) : undefined;
+      let lock: Lock | undefined;
       try {
+        lock = this.#hold(id, opening.name);
         this.#file.commit(() => {
           if (known && isForgotten) removeJob(this.#connection, known.id);
           else if (known && before) setState(this.#connection, known.id, 'replaced');
           if (known === undefined || before) addJob(this.#connection, opening, generation, Date.now());
           take(this.#connection, id, opening, Date.now());
         });
-        const progress = readProgress(this.#connection, id);
+        const begun = { job: this.#job(id), progress: readProgress(this.#connection, id), before: known };
         this.#held.set(id, lock);
-        return { job: this.#job(id), progress, before: known };
+        return begun;
       } catch (error) {
-        lock.release();
+        lock?.release();
         throw error;
       } finally {
         before?.release();
@@ -233,10 +234,8 @@ export class Ledger {
 
   #isRunning({ id, state }: JobRecord): boolean {
     if (this.#held.has(id)) return true;
-    if (state !== 'running' && state !== 'paused') return false;
-    const lock = Lock.take(this.directory, id, 'exclusive');
-    lock?.release();
-    return lock === undefined;
+    if (isAtRest(state)) return false;
+    return Lock.isClaimed(this.directory, id);
   }
 
   /** Does something to a job while no process has it. */
@@ -250,20 +249,22 @@ export class Ledger {
   }
 
   #hold(id: string, name: string): Lock {
-    const lock = this.#held.has(id) ? undefined : Lock.take(this.directory, id, 'exclusive');
+    const lock = this.#held.has(id) ? undefined : Lock.claim(this.directory, id);
     if (lock) return lock;
-    const { owner } = findById(this.#connection, id) ?? {};
+    // The owner of a job that says it is not running was its last; the holder is a command like `jobs remove`.
+    const { owner, state = 'open' } = findById(this.#connection, id) ?? {};
     throw new MillraceError({
       code: 'io',
-      message: `${owner ? `process ${owner.pid} on ${owner.host}` : 'another process'} is working on it`,
+      message: `${owner && !isAtRest(state) ? `process ${owner.pid} on ${owner.host}` : 'another process'} is working on it`,
       asked: `the job ${id}${name === id ? '' : ` (${name})`}`,
       advice: `wait for it, or end it: \`millrace jobs pause ${id}\`, \`millrace jobs cancel ${id}\``,
     });
   }
 
   #release(id: string): void {
-    this.#held.get(id)?.release();
+    const lock = this.#held.get(id);
     this.#held.delete(id);
+    lock?.release();
   }
 
   #checkComplete(id: string): void {
@@ -348,6 +349,9 @@ export interface JobSummary {
   readonly hits: number;
   readonly isRunning: boolean;
 }
+
+/** True if a job in this state is not worked on by any process. */
+const isAtRest = (state: JobState): boolean => state !== 'running' && state !== 'paused';
 
 /** How often the time of a job that has nothing else to say is written down. */
 const IDLE_MS = 10_000;

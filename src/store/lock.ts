@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { Connection, onDisk, Unavailable } from './connection.js';
 
@@ -6,8 +6,8 @@ import { Connection, onDisk, Unavailable } from './connection.js';
  * Locks between processes that die with their holder. Node has no file locks of its own, SQLite has: an exclusive
  * transaction on an empty database holds the operating system's lock on that file for as long as it is open, and the
  * system lets go of it when the process ends, `kill -9` included. So there is nothing stale to detect, and no process id
- * to mistake for another's. The file stays empty; nobody but SQLite may open it (closing any descriptor of a file drops
- * a process's locks on it).
+ * to mistake for another's. The file stays empty. Only SQLite may open it: closing any descriptor of a file drops a
+ * process's locks on it.
  */
 export class Lock {
   readonly #connection: Connection;
@@ -16,7 +16,7 @@ export class Lock {
     this.#connection = connection;
   }
 
-  /** Undefined where somebody else, in this process or another, has it in a way that excludes this one. */
+  /** Returns undefined if a holder that excludes this one, in this process or another, stays for longer than `waitMs`. */
   static take(directory: string, name: string, kind: 'shared' | 'exclusive', waitMs = 0): Lock | undefined {
     const folder = join(directory, LOCKS);
     onDisk(folder, () => mkdirSync(folder, { recursive: true, mode: 0o700 }));
@@ -32,10 +32,41 @@ export class Lock {
     }
   }
 
+  /**
+   * Takes a lock that is only ever held exclusively. Returns undefined at once if another holder has it. Probes
+   * (`isClaimed`) share the lock for some microseconds; a claim waits for them.
+   */
+  static claim(directory: string, name: string): Lock | undefined {
+    const end = performance.now() + PROBES_MS;
+    do {
+      if (Lock.isClaimed(directory, name)) return undefined;
+      // While it waits, SQLite lets no new probe in.
+      const lock = Lock.take(directory, name, 'exclusive', ATTEMPT_MS);
+      if (lock) return lock;
+    } while (performance.now() < end);
+    return undefined;
+  }
+
+  /** True if a holder has claimed the lock. Any number of probes run at the same time without seeing each other. */
+  static isClaimed(directory: string, name: string): boolean {
+    if (!existsSync(join(directory, LOCKS, name))) return false;
+    const probe = Lock.take(directory, name, 'shared');
+    probe?.release();
+    return probe === undefined;
+  }
+
   release(): void {
-    this.#connection.exec('ROLLBACK');
-    this.#connection.close();
+    try {
+      this.#connection.exec('ROLLBACK');
+    } finally {
+      this.#connection.close();
+    }
   }
 }
 
 export const LOCKS = 'locks';
+
+/** Time for one attempt of a claim; between attempts it sees whether another claim was faster. */
+const ATTEMPT_MS = 50;
+/** A process that is stopped in the middle of a probe holds up claims for this long. */
+const PROBES_MS = 5000;

@@ -18,6 +18,7 @@ export async function openStore(directory: string): Promise<Store> {
   try {
     return new Store(resolve(directory), thread, await thread.call('notices'));
   } catch (error) {
+    await thread.close().catch(() => undefined); // the thread has died by itself: the error is the same
     throw error instanceof Unavailable ? unavailable(error, 'the ledger') : error;
   }
 }

@@ -18,6 +18,8 @@ inThread<{ readonly directory: string }>(({ directory }, ready, port) => {
         reply = {
           number,
           value: whole(() => {
+            // One that could not be opened is not opened to be closed.
+            if (ledger === undefined && method === 'close') return undefined;
             ledger ??= new Ledger(directory);
             const action = ledger[method] as (...given: unknown[]) => unknown;
             return action.apply(ledger, [...args]);
