@@ -227,6 +227,38 @@ describe('through the engine', () => {
     expect(Math.max(...states.map((x, i) => Math.abs(x - expected[i]!)))).toBeLessThanOrEqual(1e-15);
   });
 
+  test('left early, its input is ended and every array is given back', async () => {
+    const device = await openDevice('wasm');
+    const engine = new Engine([device]);
+    const out = new Set<ArrayBufferView>();
+    let isEnded = false;
+    function* samples(): Generator<Float64Array> {
+      try {
+        for (const values of syntheticBatches(shape, { batch: 13, batches: 1000 })) {
+          out.add(values as Float64Array);
+          yield values as Float64Array;
+        }
+      } finally {
+        isEnded = true;
+      }
+    }
+    const release = ({ buffer }: ArrayBufferView): void => {
+      for (const values of out) if (values.buffer === buffer) out.delete(values);
+    };
+    try {
+      const options = { shape, precision: 'f64', engine, devices: [device], batch: 7, release } as const;
+      for await (const batch of encodeRows(samples(), options)) {
+        expect(out.size).toBeGreaterThan(0);
+        batch.release();
+        break;
+      }
+      expect([isEnded, out.size]).toEqual([true, 0]);
+    } finally {
+      await engine.close();
+      await device.close();
+    }
+  });
+
   test('the first bad sample is named, whichever device or batch had it', async () => {
     const batches = [...syntheticBatches(shape, { batch: 10, batches: 8 })];
     batches[5]!.fill(0, 50 * 3, 50 * 4);

@@ -71,6 +71,16 @@ describe('generate', () => {
     expect(device?.open).toEqual({ buffers: 0, streams: 0, host: 0 });
   });
 
+  test('left early, what was not given is given back, and the rest when it is released', async () => {
+    const [device] = virtualDevices(behind, [{ speed: 1e6 }]);
+    const left: Batch[] = [];
+    for await (const batch of generate(mixed, { devices: device!, space: SPACE, rowBytes: 4, batchBytes: 1024 })) {
+      if (left.push(batch) === 2) break;
+    }
+    for (const batch of left) batch.release();
+    expect(device?.open).toEqual({ buffers: 0, streams: 0, host: 0 });
+  });
+
   test('a space above 2^64, by chunk values', async () => {
     const wide = items(
       'wide',

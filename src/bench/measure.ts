@@ -1,3 +1,4 @@
+import { median } from '../device/median.js';
 import { MillraceError } from '../kernel/error.js';
 
 /** Measures one thing: `warmup` runs that do not count, then `runs` that do. */
@@ -87,13 +88,9 @@ export type Clock = () => number;
 export const LEAST_RUNS = 5;
 
 export function spreadOf(values: readonly number[]): Spread {
-  const sorted = [...values].sort((a, b) => a - b);
-  const middle = Math.floor(sorted.length / 2);
-  const upper = sorted[middle] ?? Number.NaN;
-  const median = sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? Number.NaN) + upper) / 2;
-  const min = sorted[0] ?? Number.NaN;
-  const max = sorted[sorted.length - 1] ?? Number.NaN;
-  return { median, min, max, relative: (max - min) / median };
+  const middle = median(values);
+  const [min, max] = values.length === 0 ? [Number.NaN, Number.NaN] : [Math.min(...values), Math.max(...values)];
+  return { median: middle, min, max, relative: (max - min) / middle };
 }
 
 const wallClock: Clock = () => performance.now() / 1000;

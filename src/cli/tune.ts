@@ -9,6 +9,7 @@ import type { Ending, Output } from '../console/output.js';
 import { seconds } from '../console/quantity.js';
 import { table } from '../console/table.js';
 import type { Device } from '../device/device.js';
+import { median } from '../device/median.js';
 import { openDevices } from '../device/registry.js';
 import { nameOf, type Tunable, type TuningRecord, tune } from '../engine/tune.js';
 import { keepTuning, keepTuningsOn, tuningFor } from '../engine/tune-known.js';
@@ -151,14 +152,13 @@ function tell(output: Output, { info }: Device, tunable: Tunable, record: Tuning
       `\n  ${axis.name}, ${plural(axis.rounds, 'round')} by ${axis.measured === 'job' ? 'jobs' : 'launches'}`,
     );
     const rows = axis.candidates.map(({ name, samples, gain: ratio, unfit, discarded }, at) => {
-      const rates = samples.map(([work, took]) => work / took).sort((a, b) => a - b);
-      const middle = rates[rates.length >> 1];
+      const middle = median(samples.map(([work, took]) => work / took));
       const fate =
         unfit ??
         (discarded === undefined ? (at === axis.winner ? 'best' : '') : `left out after ${plural(discarded, 'round')}`);
       return [
         name,
-        middle === undefined ? '' : rate(middle, unit),
+        samples.length === 0 ? '' : rate(middle, unit),
         ratio === undefined ? '' : ratio.toFixed(3),
         plural(samples.length, 'run'),
         fate,

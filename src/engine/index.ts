@@ -16,7 +16,7 @@ export { type GenerateOptions, generate, type Row } from './generate.js';
 export type { Indexed, Mode } from './hits.js';
 export type { RowsGiven } from './input.js';
 export { Intervals } from './intervals.js';
-export type { Canary, Credit, Finding, Job } from './job.js';
+export type { Backlog, Canary, Credit, Finding, Job } from './job.js';
 export { type ChunkRecord, type Outcome, Recorder } from './record.js';
 export { type Hit, hitsIn } from './ring.js';
 export type { Ending, Progress, Run as JobRun } from './run.js';

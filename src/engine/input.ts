@@ -1,3 +1,4 @@
+import { Fifo } from '../device/gpu/fifo.js';
 import { MillraceError } from '../kernel/error.js';
 import { Intervals } from './intervals.js';
 import type { ChunkSource } from './source.js';
@@ -8,40 +9,42 @@ export type RowsGiven = Iterable<ArrayBufferView> | AsyncIterable<ArrayBufferVie
 
 interface Arrived {
   readonly start: bigint;
-  readonly rows: number;
+  readonly end: bigint;
   readonly bytes: Uint8Array;
 }
 
 /**
- * The source of a `transform`: rows are numbered as they arrive, and kept until they are done, since a device that fails
- * leaves them to another. It reads ahead, but no further than `most` rows beyond what is done.
+ * The source of a `transform`. Rows are numbered as they arrive and kept until they are done, because a device that fails
+ * leaves them to another. Reads ahead, but no further than `max` rows beyond what is done.
  */
 export class InputSource implements ChunkSource<Uint8Array> {
   readonly completed = Intervals.none;
+  readonly #given: RowsGiven;
   readonly #rowBytes: number;
-  readonly #most: number;
-  readonly #iterator: Iterator<ArrayBufferView> | AsyncIterator<ArrayBufferView>;
-  readonly #arrived: Arrived[] = [];
+  readonly #max: bigint;
+  readonly #release: (rows: ArrayBufferView) => void;
+  /** Ascending, without holes. */
+  readonly #arrived = new Fifo<Arrived>();
+  #iterator: RowIterator | undefined;
   #done = Intervals.none;
   #end = 0n;
   #taken = 0n;
   #isEnded = false;
-  #isReading = false;
+  #reading: Promise<void> | undefined;
   #failure: { readonly error: unknown } | undefined;
-  readonly #release: (rows: ArrayBufferView) => void;
   #wake: () => void = () => undefined;
 
-  /** `release` is called with the rows of an array when nobody needs them any more. */
+  /** `release` is called with the rows of an array when they are no longer needed. */
   constructor(
     given: RowsGiven,
     rowBytes: number,
-    most: number,
+    max: number,
     release: (rows: ArrayBufferView) => void = () => undefined,
   ) {
+    this.#given = given;
     this.#rowBytes = rowBytes;
-    this.#most = most;
+    this.#max = BigInt(max);
     this.#release = release;
-    this.#iterator = Symbol.asyncIterator in given ? given[Symbol.asyncIterator]() : given[Symbol.iterator]();
   }
 
   get isExhausted(): boolean {
@@ -63,29 +66,37 @@ export class InputSource implements ChunkSource<Uint8Array> {
   done(piece: Piece): void {
     this.#done = this.#done.add(rangeOf(piece));
     const done = this.#done.firstMissing(0n);
-    for (let [first] = this.#arrived; first && first.start + BigInt(first.rows) <= done; [first] = this.#arrived) {
+    for (let { first } = this.#arrived; first && first.end <= done; { first } = this.#arrived) {
       this.#arrived.shift();
       this.#release(first.bytes);
     }
     this.#read();
   }
 
-  giveBack(): void {
-    void this.#iterator.return?.();
-    this.#isEnded = true;
-  }
+  giveBack(): void {}
 
   lower(): void {}
+
+  /**
+   * Ends the input by its iterator's `return`, and waits for it. A generator that is in the middle of a read takes `return`
+   * only after that read, which may never end: then it is not waited for.
+   */
+  async close(): Promise<void> {
+    this.#isEnded = true;
+    await this.#endIterator(this.#iterator);
+    for (let rows = this.#arrived.shift(); rows; rows = this.#arrived.shift()) this.#release(rows.bytes);
+  }
 
   /** A piece's rows, in one array or several. */
   *rows({ start, count }: Piece): Generator<Uint8Array> {
     const end = start + BigInt(count);
-    for (const { start: first, rows, bytes } of this.#arrived) {
-      const from = start > first ? start : first;
-      const last = first + BigInt(rows);
-      const to = end < last ? end : last;
-      if (from >= to) continue;
-      yield bytes.subarray(Number(from - first) * this.#rowBytes, Number(to - first) * this.#rowBytes);
+    for (let place = this.#placeOf(start); ; place++) {
+      const arrived = this.#arrived.at(place);
+      if (arrived === undefined || arrived.start >= end) return;
+      const from = start > arrived.start ? start : arrived.start;
+      const rows = Number((end < arrived.end ? end : arrived.end) - from);
+      const offset = Number(from - arrived.start) * this.#rowBytes;
+      yield arrived.bytes.subarray(offset, offset + rows * this.#rowBytes);
     }
   }
 
@@ -94,26 +105,64 @@ export class InputSource implements ChunkSource<Uint8Array> {
     return row;
   }
 
+  /** The first array that ends behind `start`. */
+  #placeOf(start: bigint): number {
+    let low = 0;
+    let high = this.#arrived.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.#arrived.at(middle)?.end ?? start) <= start) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  async #endIterator(iterator: RowIterator | undefined): Promise<void> {
+    const ended = Promise.resolve(iterator?.return?.());
+    if (this.#reading === undefined) {
+      await ended;
+      return;
+    }
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const late = new Promise((resolve) => {
+      timer = setTimeout(resolve, CLOSE_MS);
+    });
+    await Promise.race([Promise.all([ended, this.#reading]), late]).finally(() => clearTimeout(timer));
+  }
+
   #read(): void {
-    if (this.#isReading || this.#isEnded) return;
-    this.#isReading = true;
-    void this.#readAhead()
+    if (this.#reading || this.#isEnded) return;
+    this.#reading = this.#readAhead()
       .catch((error) => {
         this.#failure = { error };
         this.#isEnded = true;
       })
       .then(() => {
-        this.#isReading = false;
+        this.#reading = undefined;
         this.#wake();
       });
   }
 
   async #readAhead(): Promise<void> {
-    while (!this.#isEnded && this.#end - this.#done.firstMissing(0n) < BigInt(this.#most)) {
-      const next = await this.#iterator.next();
-      if (next.done) this.#isEnded = true;
-      else this.#add(next.value);
+    while (!this.#isEnded && this.#end - this.#done.firstMissing(0n) < this.#max) {
+      const next = await this.#next();
+      if (!next.done && !this.#isEnded) this.#add(next.value);
+      else if (next.done) this.#isEnded = true;
+      else this.#release(next.value);
       this.#wake();
+    }
+  }
+
+  async #next(): Promise<IteratorResult<ArrayBufferView>> {
+    this.#iterator ??= iteratorOf(this.#given);
+    let isOpen = false;
+    try {
+      const next = await this.#iterator.next();
+      isOpen = !next.done;
+      return next;
+    } finally {
+      // An iterator that is done, or has failed, needs no `return`.
+      if (!isOpen) this.#iterator = undefined;
     }
   }
 
@@ -122,14 +171,23 @@ export class InputSource implements ChunkSource<Uint8Array> {
     if (!Number.isInteger(rows)) {
       throw new MillraceError({
         code: 'input-format',
-        message: `${view.byteLength} bytes are no whole number of rows`,
+        message: `${view.byteLength} bytes are not a whole number of rows`,
         asked: `rows of ${this.#rowBytes} bytes`,
         advice: 'cut the input between rows',
       });
     }
     if (rows === 0) return;
     const bytes = new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
-    this.#arrived.push({ start: this.#end, rows, bytes });
+    const start = this.#end;
     this.#end += BigInt(rows);
+    this.#arrived.push({ start, end: this.#end, bytes });
   }
 }
+
+/** How long a read that is under way is waited for when the input is closed. */
+const CLOSE_MS = 500;
+
+type RowIterator = Iterator<ArrayBufferView> | AsyncIterator<ArrayBufferView>;
+
+const iteratorOf = (given: RowsGiven): RowIterator =>
+  Symbol.asyncIterator in given ? given[Symbol.asyncIterator]() : given[Symbol.iterator]();

@@ -1,7 +1,9 @@
 import { MillraceError } from '../kernel/error.js';
+import type { Engine } from './engine.js';
 import type { Job } from './job.js';
 import type { Outbox } from './outbox.js';
 import type { Run } from './run.js';
+import type { ChunkSource } from './source.js';
 import { openVerifier, type Verifier, type Verify } from './verify.js';
 import { openEngine, type Where } from './where.js';
 
@@ -48,24 +50,48 @@ export class Iteration<T, Checked, Result> implements AsyncIterable<T> {
     let verifier: Verifier<Checked> | undefined;
     try {
       verifier = openVerifier(verify);
-      const run = engine.run(this.#job.job(verifier));
-      this.#run = run;
-      this.#job.begin?.(run);
-      void run.ended.then((ending) => {
-        if (ending.kind === 'complete') this.#job.complete();
-        outbox.end(ending.kind === 'failed' ? ending : undefined);
-      });
+      const job = this.#job.job(verifier);
+      let isFailed = false;
       try {
-        yield* outbox;
+        const run = this.#start(engine, job);
+        try {
+          yield* outbox;
+        } finally {
+          run.stop();
+          await run.over;
+          this.#job.cleanUp?.();
+        }
+      } catch (error) {
+        isFailed = true;
+        throw error;
       } finally {
-        run.stop();
-        await run.over;
-        this.#job.cleanUp?.();
+        await closeSource(job.source, isFailed);
       }
     } finally {
       verifier?.close();
       await close?.();
     }
+  }
+
+  #start(engine: Engine, job: Job<Result>): Run {
+    const { outbox } = this.#job;
+    const run = engine.run(job);
+    this.#run = run;
+    this.#job.begin?.(run);
+    void run.ended.then((ending) => {
+      if (ending.kind === 'complete') this.#job.complete();
+      outbox.end(ending.kind === 'failed' ? ending : undefined);
+    });
+    return run;
+  }
+}
+
+/** An error of the job is thrown rather than one of closing its source. */
+async function closeSource(source: ChunkSource, isFailed: boolean): Promise<void> {
+  try {
+    await source.close?.();
+  } catch (error) {
+    if (!isFailed) throw error;
   }
 }
 

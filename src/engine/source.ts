@@ -25,6 +25,8 @@ export interface ChunkSource<Result = unknown> {
   lower(bound: bigint): void;
   /** Told what wakes the engine, where work comes later than it is asked for. */
   watch?(wake: () => void): void;
+  /** The job is over, however it ended. Called once, after `giveBack`; the iteration ends when it has resolved. */
+  close?(): void | Promise<void>;
 }
 
 /** All there is to do, known beforehand and forgotten afterwards. */

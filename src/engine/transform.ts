@@ -12,7 +12,8 @@ import type { Given, Needed } from './values.js';
  *   for await (const batch of transform(kernel, source, { inputBytes: 8, rowBytes: 16 })) …
  *
  * The kernel reads item i's row at `i × inputBytes` of its input buffer and writes at `i × rowBytes` of its output
- * buffer. What goes in must not change until its rows have come out.
+ * buffer. What goes in must not change until its rows have come out. However the loop is left, the input is ended by its
+ * iterator's `return`, so that a generator closes its file.
  */
 export function transform<J extends Fields, C extends Fields, B extends Buffers, H extends Fields>(
   kernel: Kernel<J, C, B, H>,

@@ -1,3 +1,4 @@
+import { median } from '../device/median.js';
 import { MillraceError } from '../kernel/error.js';
 
 /**
@@ -161,9 +162,9 @@ class Runner {
     return this.rates.map((rate, at) => Math.log(rate / (rates[at] ?? Number.NaN)));
   }
 
-  /** A run that was disturbed does not move the middle one. */
+  /** The median: one disturbed run does not move it. */
   gainOver(rates: readonly number[]): number {
-    return middleOf(this.ratios(rates));
+    return median(this.ratios(rates));
   }
 
   standing(rates: readonly number[]): Standing {
@@ -209,13 +210,6 @@ function winnerOf(runners: readonly Runner[], first: readonly number[], doubt: n
     if (gain > most) [winner, most] = [at + 1, gain];
   }
   return winner;
-}
-
-function middleOf(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  const middle = sorted.length >> 1;
-  const upper = sorted[middle] ?? Number.NaN;
-  return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? Number.NaN) + upper) / 2;
 }
 
 export function disagreement(first: string, other: string, digest: string, own: string): MillraceError {

@@ -140,6 +140,20 @@ describe('tuning a workload', () => {
     expect(kept.length).toBe(play.runs.length);
   });
 
+  it('tells the median rate: of two runs the mean', async () => {
+    let runs = 0;
+    const open = async () => ({
+      close: () => undefined,
+      run: async () => ({ work: 1, digest: '', seconds: 1 + ++runs / 1000 }),
+    });
+    const record = await tune(deviceWith(), played({}, [lanes], { open }), { rounds: 1 });
+    const [axis] = record.axes;
+    const [first, second, ...more] = (axis?.candidates[axis.winner]?.samples ?? []).map(([work, took]) => work / took);
+    expect(more).toEqual([]);
+    expect(first).not.toBe(second);
+    expect(record.rate).toBeCloseTo((first! + second!) / 2, 9);
+  });
+
   it('sets nothing where together the choices are no better than none', async () => {
     // Each is better alone; as a job both together are not.
     const axes = [lanes];

@@ -1,4 +1,5 @@
 import type { Device, DeviceInfo } from '../device/device.js';
+import { median } from '../device/median.js';
 import type { Kernel } from '../kernel/index.js';
 import { contest, disagreement, type Entrant, type Sample, type Standing, unfitness } from './tune-contest.js';
 
@@ -278,7 +279,7 @@ class Trials<S extends Setting> {
 function gainOf(axes: readonly AxisRecord[]): { readonly gain: number; readonly rate: number } {
   const last = axes.at(-1);
   const winner = last?.candidates[last.winner];
-  const rates = (winner?.samples ?? []).map(([work, seconds]) => work / seconds).sort((a, b) => a - b);
+  const { samples = [] } = winner ?? {};
   const gain = last?.name === PROOF ? (winner?.gain ?? 1) : 1;
-  return { gain, rate: rates[rates.length >> 1] ?? 0 };
+  return { gain, rate: samples.length === 0 ? 0 : median(samples.map(([work, seconds]) => work / seconds)) };
 }

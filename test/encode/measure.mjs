@@ -97,7 +97,7 @@ for (const row of rows) console.log(row);
 if (values.sweep) await sweep();
 if (values.coalesced) {
   const { coalescedRates } = await import(`${values.dist}/workload/encode/coalesced.js`);
-  const { median } = await import(`${values.dist}/workload/encode/statistics.js`);
+  const { median } = await import(`${values.dist}/device/median.js`);
   for (const from of ['pinned', 'plain']) {
     for (const batch of [1, 4, 16, 64]) {
       const batches = Math.max(4, Math.round((values.quick ? 640 : 6400) / batch));

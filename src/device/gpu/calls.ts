@@ -1,4 +1,5 @@
 import type { ApiCall } from '../device.js';
+import { median } from '../median.js';
 
 /** Times calls of a runtime's functions. Off, it hands functions back as they are. */
 export class Calls {
@@ -110,7 +111,7 @@ class Tally {
   }
 
   #median(): number {
-    if (this.calls <= KEPT) return middle(this.#times.slice(0, this.calls).sort());
+    if (this.calls <= KEPT) return median(this.#times.subarray(0, this.calls));
     let before = 0;
     for (let step = 0; step < COUNTS; step++) {
       before += this.#counts[step] ?? 0;
@@ -119,11 +120,4 @@ class Tally {
     }
     return this.#max;
   }
-}
-
-/** Of values in order: the one in the middle, or what lies between the two. */
-function middle(sorted: Float64Array): number {
-  const half = sorted.length >> 1;
-  const high = sorted[half] ?? 0;
-  return sorted.length % 2 === 1 ? high : ((sorted[half - 1] ?? 0) + high) / 2;
 }

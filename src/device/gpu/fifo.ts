@@ -11,6 +11,11 @@ export class Fifo<T> {
     return this.#entries[this.#from];
   }
 
+  /** The entry at a place, counted from the first. */
+  at(place: number): T | undefined {
+    return this.#entries[this.#from + place];
+  }
+
   push(entry: T): void {
     this.#entries.push(entry);
   }

@@ -1,3 +1,4 @@
+import { median } from '../../device/median.js';
 import type { Overlap } from '../../engine/overlap.js';
 import type { Busy } from './rate.js';
 
@@ -8,8 +9,6 @@ export function percentile(values: readonly number[], share: number): number {
   const [low = Number.NaN, high = low] = [sorted[Math.floor(at)], sorted[Math.ceil(at)]];
   return low + (high - low) * (at - Math.floor(at));
 }
-
-export const median = (values: readonly number[]): number => percentile(values, 0.5);
 
 /** What a run of the benchmark is told as. */
 export interface BenchReport {
