@@ -13,9 +13,11 @@ import {
   Schema,
   Struct,
   Table,
+  tableFromIPC,
   tableToIPC,
   vectorFromArray,
 } from 'apache-arrow';
+import fc from 'fast-check';
 import { parquetWriteBuffer } from 'hyparquet-writer';
 import { afterAll, describe, expect, test } from 'vitest';
 
@@ -186,6 +188,27 @@ describe('Arrow', () => {
     expect(await refusal(valuesIn(path, { nulls: 'reject' }))).toMatchObject({ fault: 'format', sample: 0 });
   });
 
+  test('what apache-arrow writes, in batches, with nulls, as file and as stream', async () => {
+    const row = fc.option(fc.array(fc.option(fc.double({ noNaN: true }), { freq: 5 }), { minLength: 3, maxLength: 3 }));
+    const batch = fc.array(row, { minLength: 1, maxLength: 20 });
+    const type = new List(new Field('item', new Float64(), true));
+    await fc.assert(
+      fc.asyncProperty(fc.array(batch, { minLength: 1, maxLength: 4 }), fc.boolean(), async (batches, isFile) => {
+        const [first, ...more] = batches.map((rows) => new Table({ x: vectorFromArray(rows, type) }));
+        const bytes = tableToIPC(first!.concat(...more), isFile ? 'file' : 'stream');
+        const path = await fileOf('random.arrow', bytes);
+        const rows = batches.flat();
+        if (rows.every((one) => one === null)) {
+          expect((await refusal(valuesIn(path))).message).toMatch(/no values/);
+          return;
+        }
+        const values = rows.flatMap((one) => (one ?? [0, 0, 0]).map((value) => value ?? 0));
+        expect(await valuesIn(path, { batch: 7 })).toEqual({ length: 3, values });
+      }),
+      { numRuns: 50 },
+    );
+  });
+
   test('other types and other files are refused', async () => {
     const whole = tableToIPC(new Table({ x: vectorFromArray([1, 2], new Int32()) }), 'file');
     expect((await refusal(valuesIn(await fileOf('whole.arrow', whole)))).fault).toBe('dtype');
@@ -285,6 +308,23 @@ describe('states in files', () => {
     const bytes = await readFile(path);
     expect(bytes.toString('latin1', 10, 80)).toContain("'descr': '<c16', 'fortran_order': False, 'shape': (2, 2)");
     expect(new Float64Array(Uint8Array.from(bytes.subarray(128)).buffer)).toEqual(states);
+  });
+
+  test.each(['f64', 'f32'] as const)('Arrow files of %s are what apache-arrow reads', async (precision) => {
+    const path = join(folder, `peer-${precision}.arrow`);
+    const sink = await openSink(path, 1, precision);
+    const parts = precision === 'f64' ? states : Float32Array.from(states);
+    for (let k = 0; k < 3; k++) await sink.write(new Uint8Array(parts.buffer));
+    await sink.finish();
+    for (const bytes of [await readFile(path), (await readFile(path)).subarray(8)]) {
+      const table = tableFromIPC(bytes); // as a file, and what is within as a stream
+      expect(`${table.schema}`).toBe(
+        `Schema<{ 0: state: FixedSizeList[4]<${precision === 'f64' ? 'Float64' : 'Float32'}> }>`,
+      );
+      expect(table.batches.length).toBe(3);
+      const column = table.getChild('state');
+      expect([...column!].flatMap((list) => [...list.toArray()])).toEqual([...parts, ...parts, ...parts]);
+    }
   });
 
   test('Arrow files are read back', async () => {

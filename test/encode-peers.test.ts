@@ -8,6 +8,7 @@ import { loadFault } from '../src/device/native/libc.js';
 import { EncodeError } from '../src/workload/encode/errors.js';
 import { lz4Block, lz4Frame } from '../src/workload/encode/source/lz4.js';
 import { openSource, type SourceOptions } from '../src/workload/encode/source/source.js';
+import { Turns } from '../src/workload/encode/source/turns.js';
 
 /** Files that other writers made (`data/encode/peers/write.py`): PyArrow, Polars, DuckDB. */
 const peers = new URL('./data/encode/peers/', import.meta.url);
@@ -79,21 +80,32 @@ describe('LZ4', () => {
   // By the format's description: a token, literals, two bytes of distance; matches may run into themselves.
   const block = [0x4a, 1, 2, 3, 4, 2, 0, 0x10, 9];
 
-  test('blocks and frames, stored blocks, and lengths above 15', () => {
+  const options = { turns: new Turns() };
+  const unblock = async (bytes: readonly number[], size: number) => [
+    ...(await lz4Block(Uint8Array.from(bytes), size, options)),
+  ];
+  const unframe = async (bytes: readonly number[], size: number) => [
+    ...(await lz4Frame(Uint8Array.from(bytes), size, options)),
+  ];
+
+  test('blocks and frames, stored blocks, and lengths above 15', async () => {
     const expected = [1, 2, 3, 4, ...Array.from({ length: 14 }, (_, i) => (i % 2 === 0 ? 3 : 4)), 9];
-    expect([...lz4Block(Uint8Array.from(block), 19)]).toEqual(expected);
+    expect(await unblock(block, 19)).toEqual(expected);
     const header = [0x04, 0x22, 0x4d, 0x18, 0x40, 0x40, 0];
     const stored = [3, 0, 0, 0x80, 7, 8, 9];
     const frame = [...header, block.length, 0, 0, 0, ...block, ...stored, 0, 0, 0, 0];
-    expect([...lz4Frame(Uint8Array.from(frame))]).toEqual([...expected, 7, 8, 9]);
-    const long = Uint8Array.from([0xf0, 255, 0, ...new Uint8Array(270).fill(5)]);
-    expect([...lz4Block(long, 270)]).toEqual([...new Uint8Array(270).fill(5)]);
+    expect(await unframe(frame, 22)).toEqual([...expected, 7, 8, 9]);
+    await expect(unframe(frame, 21)).rejects.toThrow(/more than it should/);
+    await expect(unframe(frame.slice(0, -2), 22)).rejects.toThrow(/cut short/);
+    const long = [0xf0, 255, 0, ...new Uint8Array(270).fill(5)];
+    expect(await unblock(long, 270)).toEqual([...new Uint8Array(270).fill(5)]);
   });
 
-  test('what is none throws', () => {
-    expect(() => lz4Block(Uint8Array.from(block.slice(0, 5)), 19)).not.toThrow();
-    expect(() => lz4Block(Uint8Array.from(block.slice(0, 6)), 19)).toThrow(/cut short/);
-    expect(() => lz4Block(Uint8Array.from([0x10, 1, 9, 0, 0]), 19)).toThrow(/not there/);
-    expect(() => lz4Frame(Uint8Array.from([1, 2, 3, 4, 5, 6, 7, 8]))).toThrow(/no frame/);
+  test('invalid input throws', async () => {
+    expect(await unblock(block.slice(0, 5), 19)).toEqual([1, 2, 3, 4]);
+    await expect(unblock(block.slice(0, 6), 19)).rejects.toThrow(/cut short/);
+    await expect(unblock(block, 18)).rejects.toThrow(/more than it should/);
+    await expect(unblock([0x10, 1, 9, 0, 0], 19)).rejects.toThrow(/not there/);
+    await expect(unframe([1, 2, 3, 4, 5, 6, 7, 8], 19)).rejects.toThrow(/not a frame/);
   });
 });

@@ -69,6 +69,7 @@ async function encode({ output, options: asked, args, signal }: Call<EncodeComma
   const encoding = encodingOf(asked.encoding);
   const source = await openSource(path, {
     nulls: asked.nulls,
+    signal,
     ...(asked.batchSize !== undefined && { batch: asked.batchSize }),
     ...(asked.length !== undefined && { length: asked.length }),
   });

@@ -1,64 +1,80 @@
-import {
-  Field,
-  FixedSizeList,
-  Float32,
-  Float64,
-  makeData,
-  RecordBatch,
-  RecordBatchFileWriter,
-  Schema,
-  Struct,
-} from 'apache-arrow';
 import type { Precision } from './encoding.js';
+import { type FlatNode, flatMessage, int8, int16, int32, int64, refer } from './flatbuffer-writer.js';
 
-/** Arrow's file format: a column `state` of lists, real and imaginary parts by turns. */
+/** Arrow's file format: a column `state` of lists of one size, real and imaginary parts by turns. */
 export function arrowFormat(qubits: number, precision: Precision) {
   const width = 2 * 2 ** qubits;
-  const real = precision === 'f64' ? new Float64() : new Float32();
-  const item = new Field('item', real, false);
-  const list = new FixedSizeList(width, item);
-  const schema = new Schema([new Field('state', list, false)]);
-  const writer = new RecordBatchFileWriter();
-  writer.reset(undefined, schema);
-  const parts = writer[Symbol.asyncIterator]();
   const rowBytes = width * (precision === 'f64' ? 8 : 4);
-  const batchOf = (states: Uint8Array): RecordBatch => {
-    // The writer keeps what it is given until it is taken out below, at once: no copy is needed but for alignment.
-    const { buffer, byteOffset, byteLength } = states;
-    const data =
-      precision === 'f64'
-        ? new Float64Array(buffer, byteOffset, byteLength / 8)
-        : new Float32Array(buffer, byteOffset, byteLength / 4);
-    const rows = byteLength / rowBytes;
-    const child = makeData({ type: real as Float64, data: data as Float64Array, length: data.length, nullCount: 0 });
-    const column = makeData({ type: list as FixedSizeList<Float64>, child, length: rows, nullCount: 0 });
-    return new RecordBatch(
-      schema,
-      makeData({ type: new Struct(schema.fields), children: [column], length: rows, nullCount: 0 }),
-    );
-  };
-  /** What the writer has to give: as many bytes as have been written into it. */
-  let taken = 0;
-  const take = async (until: number): Promise<Uint8Array> => {
-    const all: Uint8Array[] = [];
-    for (; taken < until; ) {
-      const next = await parts.next();
-      if (next.done) break;
-      all.push(Uint8Array.from(next.value));
-      taken += next.value.byteLength;
-    }
-    return Buffer.concat(all);
-  };
-  const position = (): number => (writer as unknown as { readonly _position: number })._position;
+  const schema = schemaOf(width, precision);
+  const begin = Buffer.concat([Buffer.from('ARROW1\0\0', 'latin1'), messageOf(Header.schema, schema, 0)]);
+  let end = begin.length;
+  const blocks: bigint[] = [];
   return {
-    begin: () => new Uint8Array(0),
-    around: (states: Uint8Array): Promise<Uint8Array> => {
-      writer.write(batchOf(states));
-      return take(position());
+    begin: () => begin,
+    around: (states: Uint8Array): readonly Uint8Array[] => {
+      const rows = states.byteLength / rowBytes;
+      const head = messageOf(Header.batch, batchOf(rows, rows * width, states.byteLength), states.byteLength);
+      blocks.push(BigInt(end), BigInt(head.length), BigInt(states.byteLength));
+      end += head.length + states.byteLength;
+      return [head, states];
     },
     end: async () => {
-      writer.finish();
-      return { last: await take(Number.POSITIVE_INFINITY) };
+      const footer = flatMessage({
+        fields: {
+          0: int16(VERSION),
+          1: refer(schema),
+          2: refer({ structs: new Uint8Array(0), count: 0 }),
+          3: refer({ structs: bytesOf(blocks), count: blocks.length / 3 }),
+        },
+      });
+      const size = Buffer.alloc(4);
+      size.writeInt32LE(footer.length);
+      return { last: Buffer.concat([END_OF_STREAM, footer, size, Buffer.from('ARROW1', 'latin1')]) };
     },
   };
 }
+
+/** The fifth version of the metadata, which is current since Arrow 1.0. */
+const VERSION = 4;
+const Header = { schema: 1, batch: 3 } as const;
+const Type = { float: 3, fixedSizeList: 16 } as const;
+/** Before a message's length; with a length of 0 it ends a stream. */
+const CONTINUATION = Buffer.from([0xff, 0xff, 0xff, 0xff]);
+const END_OF_STREAM = Buffer.concat([CONTINUATION, Buffer.alloc(4)]);
+
+function schemaOf(width: number, precision: Precision): FlatNode {
+  const float: FlatNode = { fields: { 0: int16(precision === 'f64' ? 2 : 1) } };
+  const item: FlatNode = {
+    fields: { 0: refer({ text: 'item' }), 2: int8(Type.float), 3: refer(float), 5: refer({ list: [] }) },
+  };
+  const state: FlatNode = {
+    fields: {
+      0: refer({ text: 'state' }),
+      2: int8(Type.fixedSizeList),
+      3: refer({ fields: { 0: int32(width) } }),
+      5: refer({ list: [item] }),
+    },
+  };
+  return { fields: { 1: refer({ list: [state] }) } };
+}
+
+/** Neither lists nor values are ever null: their bitmaps are empty, and the only buffer is the values. */
+function batchOf(rows: number, values: number, bytes: number): FlatNode {
+  const nodes = bytesOf([rows, 0, values, 0].map(BigInt));
+  const buffers = bytesOf([0, 0, 0, 0, 0, bytes].map(BigInt));
+  return {
+    fields: { 0: int64(rows), 1: refer({ structs: nodes, count: 2 }), 2: refer({ structs: buffers, count: 3 }) },
+  };
+}
+
+/** A message's length and metadata; the body follows. */
+function messageOf(kind: number, header: FlatNode, bodyBytes: number): Buffer {
+  const metadata = flatMessage({
+    fields: { 0: int16(VERSION), 1: int8(kind), 2: refer(header), 3: int64(bodyBytes) },
+  });
+  const size = Buffer.alloc(4);
+  size.writeInt32LE(metadata.length);
+  return Buffer.concat([CONTINUATION, size, metadata]);
+}
+
+const bytesOf = (numbers: readonly bigint[]): Uint8Array => new Uint8Array(BigInt64Array.from(numbers).buffer);

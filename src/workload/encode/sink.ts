@@ -17,7 +17,8 @@ export interface Sink {
 /** How a format puts bytes around states. */
 interface Format {
   begin(): Uint8Array;
-  around(states: Uint8Array): Uint8Array | Promise<Uint8Array>;
+  /** The bytes of some states, in pieces that follow each other. */
+  around(states: Uint8Array): readonly Uint8Array[];
   /** After the last state: what follows, and what now stands at the beginning. */
   end(samples: number): Promise<{ readonly last: Uint8Array; readonly first?: Uint8Array }>;
 }
@@ -41,8 +42,7 @@ export async function openSink(path: string, qubits: number, precision: Precisio
   return {
     write: async (states) => {
       samples += states.byteLength / rowBytes;
-      const bytes = await format.around(states);
-      await attempt(path, () => append(file, bytes));
+      for (const bytes of format.around(states)) await attempt(path, () => append(file, bytes));
     },
     finish: () =>
       attempt(path, async () => {
@@ -84,7 +84,7 @@ function npy(qubits: number, precision: Precision): Format {
   };
   return {
     begin: () => header(0),
-    around: (states) => states,
+    around: (states) => [states],
     end: async (samples) => ({ last: new Uint8Array(0), first: header(samples) }),
   };
 }

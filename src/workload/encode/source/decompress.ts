@@ -1,27 +1,30 @@
+import { promisify } from 'node:util';
 import * as zlib from 'node:zlib';
-import { lz4Block } from './lz4.js';
+import { byNode, type Codec } from './codec.js';
+import { lz4Block, lz4Frame } from './lz4.js';
 import { snappy } from './snappy.js';
+import type { Turns } from './turns.js';
 import { zstd } from './zstd.js';
 
 /**
- * Gives the bytes that were compressed. How many there are is said by the file: neither more nor fewer come out. They are
- * good until the next are asked for.
+ * Decompresses. The file says how many bytes come out; any other number is an error. The bytes are valid until the next
+ * call.
  */
-export type Unpack = (input: Uint8Array, bytes: number) => Uint8Array;
+export type Unpack = (input: Uint8Array, bytes: number) => Promise<Uint8Array>;
 
-/** By the names that Parquet has for them. Those that are not of this list have been given up by their writers. */
-export function unpackBy(codec: string): Unpack {
+/** By Parquet's names; LZ4_FRAME is Arrow's. Codecs that are not listed are no longer written. */
+export function unpackBy(codec: string, turns: Turns): Unpack {
   const unpack = codecs[codec];
-  if (unpack === undefined) throw new Error(`it is compressed by ${codec}, which is not read here`);
+  if (unpack === undefined) throw new Error(`it is compressed by ${codec}, which is not supported`);
   // The same memory for each page: new memory is cleared by the system, which takes as long as the copy.
   let held = new Uint8Array(0);
   const room = (bytes: number): Uint8Array => {
     if (held.length < bytes) held = new Uint8Array(bytes);
     return held.subarray(0, bytes);
   };
-  return (input, bytes) => {
+  return async (input, bytes) => {
     if (bytes === 0) return NOTHING;
-    const found = unpack(input, bytes, room);
+    const found = await unpack(input, bytes, { room, turns });
     if (found.length !== bytes) throw new Error(`${found.length} bytes came out of a page that has ${bytes}`);
     return found;
   };
@@ -29,18 +32,12 @@ export function unpackBy(codec: string): Unpack {
 
 const NOTHING = new Uint8Array(0);
 
-type Codec = (input: Uint8Array, bytes: number, room: (bytes: number) => Uint8Array) => Uint8Array;
-
 const codecs: Readonly<Record<string, Codec>> = {
-  UNCOMPRESSED: (input) => input,
+  UNCOMPRESSED: async (input) => input,
   SNAPPY: snappy,
-  GZIP: (input, bytes) => zlib.gunzipSync(input, limits(bytes)),
-  BROTLI: (input, bytes) => zlib.brotliDecompressSync(input, limits(bytes)),
+  GZIP: byNode(zlib.gunzipSync, promisify(zlib.gunzip)),
+  BROTLI: byNode(zlib.brotliDecompressSync, promisify(zlib.brotliDecompress)),
   LZ4_RAW: lz4Block,
+  LZ4_FRAME: lz4Frame,
   ZSTD: zstd,
 };
-
-/** What would come out beyond the bytes that are expected is not made: a page of 1 kB may say anything of itself. */
-const limits = (bytes: number) => ({ maxOutputLength: bytes, chunkSize: Math.max(64, Math.min(bytes, MOST_CHUNK)) });
-
-const MOST_CHUNK = 4 * 2 ** 20;

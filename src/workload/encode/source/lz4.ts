@@ -1,10 +1,17 @@
+import { type CodecOptions, TURN_BYTES } from './codec.js';
+import type { Turns } from './turns.js';
+
 /**
- * LZ4 as it stands in files: bare blocks (Parquet's LZ4_RAW) and frames (Arrow, which Feather uses unless told otherwise).
- * A block is a row of sequences: literals, then a match that repeats what came before. Input that is none throws.
+ * LZ4 as files have it: bare blocks (Parquet's LZ4_RAW) and frames (Arrow, and Feather by default). A block is a series of
+ * sequences: literals, then a match that repeats earlier output. Invalid input, or input for more than `bytes`, throws.
  */
-export function lz4Block(input: Uint8Array, bytes: number): Uint8Array {
-  const output = new Output(Math.min(bytes, MOST_GAIN * input.length));
-  decode(input, output);
+export async function lz4Block(
+  input: Uint8Array,
+  bytes: number,
+  { turns }: Pick<CodecOptions, 'turns'>,
+): Promise<Uint8Array> {
+  const output = new Output(input.length, bytes);
+  await decode(input, output, turns);
   return output.taken();
 }
 
@@ -14,69 +21,82 @@ const Flag = { dictionary: 1, contentChecksum: 4, contentSize: 8, blockChecksum:
 /** Set in a block's size where it is stored as it is. */
 const STORED = 0x8000_0000;
 
-/** Checksums are not looked at: the files have their own lengths, and values are checked. */
-export function lz4Frame(input: Uint8Array): Uint8Array {
+/** Checksums are not checked: files have their own lengths, and values are checked. */
+export async function lz4Frame(
+  input: Uint8Array,
+  bytes: number,
+  { turns }: Pick<CodecOptions, 'turns'>,
+): Promise<Uint8Array> {
   const view = new DataView(input.buffer, input.byteOffset, input.byteLength);
-  if (input.length < 7 || view.getUint32(0, true) !== MAGIC) throw new Error('this is no frame of LZ4');
+  if (input.length < 7 || view.getUint32(0, true) !== MAGIC) throw new Error('not a frame of LZ4');
   const flags = view.getUint8(4);
   if (flags & Flag.dictionary) throw new Error('a frame of LZ4 asks for a dictionary');
-  const said = flags & Flag.contentSize ? Number(view.getBigUint64(6, true)) : 4 * input.length;
-  const output = new Output(Math.min(said, MOST_GAIN * input.length));
+  const output = new Output(input.length, bytes);
   let at = 7 + (flags & Flag.contentSize ? 8 : 0);
-  for (let size = view.getUint32(at, true); size !== 0; size = view.getUint32(at, true)) {
+  const sizeAt = (): number => {
+    if (at + 4 > input.length) throw new Error('a frame of LZ4 is cut short');
+    return view.getUint32(at, true);
+  };
+  for (let size = sizeAt(); size !== 0; size = sizeAt()) {
     const length = size % STORED;
     const block = input.subarray(at + 4, at + 4 + length);
     if (block.length < length) throw new Error('a frame of LZ4 is cut short');
     if (size >= STORED) output.put(block);
-    else decode(block, output);
+    else await decode(block, output, turns);
     at += 4 + length + (flags & Flag.blockChecksum ? 4 : 0);
   }
   return output.taken();
 }
 
-/** A byte of a length stands for 255 bytes at most: what says more of itself gets no more memory for it. */
+/** A byte of a length stands for 255 bytes at most, so input of n bytes gets no more memory than for 255 n. */
 const MOST_GAIN = 255;
 
-/** Grows as it is written to. */
 class Output {
-  #bytes: Uint8Array;
-  #length = 0;
+  readonly #bytes: Uint8Array;
+  length = 0;
 
-  constructor(expected: number) {
-    this.#bytes = new Uint8Array(Math.max(64, expected));
+  constructor(input: number, bytes: number) {
+    this.#bytes = new Uint8Array(Math.min(bytes, MOST_GAIN * input));
   }
 
-  put(bytes: Uint8Array): void {
-    this.#room(bytes.length);
-    this.#bytes.set(bytes, this.#length);
-    this.#length += bytes.length;
+  put(bytes: Uint8Array, from = 0, length = bytes.length): void {
+    this.#check(length);
+    if (length > LEAST_COPY) this.#bytes.set(bytes.subarray(from, from + length), this.length);
+    else for (let i = 0; i < length; i++) this.#bytes[this.length + i] = bytes[from + i] as number;
+    this.length += length;
   }
 
-  /** Repeats what began so many bytes ago. It may run into what it writes: then that is repeated too. */
+  /** Repeats earlier output. It may reach into what it writes, which is then repeated too. */
   repeat(distance: number, length: number): void {
-    if (distance === 0 || distance > this.#length) throw new Error('LZ4 refers to what is not there');
-    this.#room(length);
-    for (let end = this.#length + length; this.#length < end; this.#length++) {
-      this.#bytes[this.#length] = this.#bytes[this.#length - distance] ?? 0;
+    if (distance === 0 || distance > this.length) throw new Error('LZ4 refers to what is not there');
+    this.#check(length);
+    const from = this.length - distance;
+    const end = this.length + length;
+    // By hand up to some whole repetitions, then those at once, twice as many each time.
+    const byHand = Math.min(end, from + distance * Math.ceil(LEAST_COPY / distance) + distance);
+    for (; this.length < byHand; this.length++) this.#bytes[this.length] = this.#bytes[this.length - distance] ?? 0;
+    while (this.length < end) {
+      const some = Math.min(this.length - from, end - this.length);
+      this.#bytes.copyWithin(this.length, from, from + some);
+      this.length += some;
     }
   }
 
   taken(): Uint8Array {
-    return this.#bytes.subarray(0, this.#length);
+    return this.#bytes.subarray(0, this.length);
   }
 
-  #room(bytes: number): void {
-    if (this.#length + bytes <= this.#bytes.length) return;
-    const larger = new Uint8Array(2 * (this.#length + bytes));
-    larger.set(this.taken());
-    this.#bytes = larger;
+  #check(more: number): void {
+    if (this.length + more > this.#bytes.length) throw new Error('LZ4 holds more than it should');
   }
 }
 
+/** Fewer bytes are copied sooner by hand. */
+const LEAST_COPY = 64;
 /** The shortest match; lengths are counted from it. */
 const LEAST_MATCH = 4;
 
-function decode(input: Uint8Array, output: Output): void {
+async function decode(input: Uint8Array, output: Output, turns: Turns): Promise<void> {
   let at = 0;
   const byte = (): number => {
     const value = input[at++];
@@ -95,14 +115,18 @@ function decode(input: Uint8Array, output: Output): void {
     }
     return length;
   };
+  let turnAt = output.length + TURN_BYTES;
   while (at < input.length) {
     const token = byte();
     const literals = lengthFrom(token >> 4);
     if (at + literals > input.length) throw new Error('a block of LZ4 is cut short');
-    output.put(input.subarray(at, at + literals));
+    output.put(input, at, literals);
     at += literals;
     if (at === input.length) return; // the last sequence has no match
     const distance = byte() | (byte() << 8);
     output.repeat(distance, lengthFrom(token & 15) + LEAST_MATCH);
+    if (output.length < turnAt) continue;
+    await turns.take();
+    turnAt = output.length + TURN_BYTES;
   }
 }

@@ -1,6 +1,7 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { samplesIn } from './raw.js';
 import { badFile, badRank, badType, type Source, type SourceOptions, samplesAtATime } from './source.js';
+import { Turns } from './turns.js';
 
 /** NumPy's format: a header that says type, order and shape, then the values. */
 export async function openNpy(path: string, options: SourceOptions): Promise<Source> {
@@ -80,10 +81,12 @@ async function* columnsAsRows(
     at += part.length;
   }
   const atATime = samplesAtATime(length, 8, options);
+  const turns = new Turns(options.signal);
   for (let first = 0; first < samples; first += atATime) {
     const count = Math.min(atATime, samples - first);
     const rows = new Float64Array(count * length);
     for (let value = 0; value < length; value++) {
+      await turns.take();
       for (let row = 0; row < count; row++)
         rows[row * length + value] = all[value * samples + first + row] ?? Number.NaN;
     }

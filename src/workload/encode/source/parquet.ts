@@ -1,31 +1,32 @@
 import { open } from 'node:fs/promises';
-import { asyncBufferFromFile, parquetMetadataAsync, type RowGroup } from 'hyparquet';
-import { MillraceError } from '../../../kernel/error.js';
 import { MOST_QUBITS, type Precision, realBytes } from '../encoding.js';
 import type { Room } from '../room.js';
 import { RowChecks } from './column.js';
 import { type Unpack, unpackBy } from './decompress.js';
 import { type Chunk, pagesOf } from './parquet/chunk.js';
+import { footerOf } from './parquet/footer.js';
 import type { Page } from './parquet/page.js';
 import { Rows } from './parquet/rows.js';
 import { columnOf } from './parquet/schema.js';
 import type { Reals } from './parquet/values.js';
 import { ownRoom } from './raw.js';
-import { badFile, type Source, type SourceOptions, samplesAtATime } from './source.js';
+import { badFile, type Source, type SourceOptions, samplesAtATime, toldOf } from './source.js';
+import { Turns } from './turns.js';
 
 /** One column: lists of floats, or a float a row. What its pages hold goes straight to the arrays that are given. */
 export async function openParquet(path: string, options: SourceOptions): Promise<Source> {
-  const metadata = await parquetMetadataAsync(await asyncBufferFromFile(path));
-  const { depth, precision } = columnOf(path, metadata);
   const file = await open(path, 'r');
   try {
     const { size } = await file.stat();
+    const footer = await footerOf(path, file, size);
+    const { depth, precision } = columnOf(path, footer.elements);
     const checks = new RowChecks(path, options);
-    const places = metadata.row_groups.map((group, at) => placeOf(path, group, at, size));
-    const codecs = new Map(places.map(({ codec }) => [codec, unpackBy(codec)]));
-    const groups = places.map(({ codec, ...place }) => {
-      const unpack = codecs.get(codec) as Unpack;
-      return { ...place, path, file, depth, precision, unpack };
+    const turns = new Turns(options.signal);
+    const codecs = new Map<string, Unpack>();
+    const groups = footer.groups.map(({ codec, ...group }, at): Group => {
+      const unpack = codecs.get(codec) ?? unpackBy(codec, turns);
+      codecs.set(codec, unpack);
+      return { ...group, at, path, file, depth, precision, unpack, turns };
     });
     const { length, items } = await firstRowIn(path, groups, new Rows(depth, checks));
     const samples = groups.reduce((sum, { rows }) => sum + rows, 0);
@@ -36,7 +37,8 @@ export async function openParquet(path: string, options: SourceOptions): Promise
       precision,
       batches(room = ownRoom) {
         const rows = new Rows(depth, checks, length);
-        return told(path, rows, batchesOf({ items, samples, length, atATime, precision }, rows, room));
+        const made = batchesOf({ items, samples, length, atATime, precision }, rows, room);
+        return toldOf(path, made, () => `about row ${Math.max(0, rows.begun - 1)}`);
       },
       close: () => file.close(),
     };
@@ -50,19 +52,6 @@ interface Group extends Chunk {
   /** Its number in the file, and how many rows it has. */
   readonly at: number;
   readonly rows: number;
-}
-
-function placeOf(path: string, { columns, num_rows }: RowGroup, at: number, size: number) {
-  const [column] = columns;
-  const meta = column?.meta_data;
-  const rows = Number(num_rows);
-  const from = Number(meta?.dictionary_page_offset || meta?.data_page_offset);
-  const end = from + Number(meta?.total_compressed_size);
-  // What is no number is in no order.
-  if (meta === undefined || column?.file_path || !(rows >= 0 && from >= 0 && end >= from && end <= size)) {
-    throw badFile(path, `row group ${at} is not in it`, 'see that the file is whole');
-  }
-  return { at, rows, from, end, codec: meta.codec };
 }
 
 /** Pages, and what comes after the last of each row group. */
@@ -152,16 +141,4 @@ async function* batchesOf(asked: Batches, rows: Rows, room: Room): AsyncGenerato
 
 function checkRows({ at, rows }: Group, found: number): void {
   if (found !== rows) throw new Error(`row group ${at} has ${found} rows, its footer says ${rows}`);
-}
-
-/** The same, where what is wrong with a page is said of the file. */
-async function* told<T>(path: string, rows: Rows, inner: AsyncIterable<T>): AsyncGenerator<T> {
-  try {
-    yield* inner;
-  } catch (error) {
-    const isSystem = error instanceof Error && 'syscall' in error;
-    if (error instanceof MillraceError || isSystem) throw error;
-    const where = `about row ${Math.max(0, rows.begun - 1)}: ${(error as Error).message}`;
-    throw badFile(path, where, 'see that it is whole, and how it is compressed', error);
-  }
 }

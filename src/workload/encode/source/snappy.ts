@@ -1,8 +1,10 @@
+import { type CodecOptions, TURN_BYTES } from './codec.js';
+
 /**
  * Snappy, as pages of Parquet are compressed unless their writer is told otherwise: literals, and copies of what came
  * before. Floats that are not alike are literals of 64 KiB, which are copied as a whole.
  */
-export function snappy(input: Uint8Array, bytes: number, room: (bytes: number) => Uint8Array): Uint8Array {
+export async function snappy(input: Uint8Array, bytes: number, { room, turns }: CodecOptions): Promise<Uint8Array> {
   let at = 0;
   const byte = (): number => {
     const value = input[at++];
@@ -25,7 +27,12 @@ export function snappy(input: Uint8Array, bytes: number, room: (bytes: number) =
   if (size !== bytes || size > MOST_GAIN * input.length) throw new Error('Snappy says another length than its page');
   const output = room(size);
   let to = 0;
+  let turnAt = TURN_BYTES;
   while (at < input.length) {
+    if (to >= turnAt) {
+      await turns.take();
+      turnAt = to + TURN_BYTES;
+    }
     const tag = byte();
     const kind = tag & 3;
     if (kind === Kind.literal) {

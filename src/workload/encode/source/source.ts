@@ -25,6 +25,8 @@ export interface SourceOptions {
   readonly nulls?: 'fill_zero' | 'reject';
   /** Of raw binary files, which say nothing of themselves. */
   readonly length?: number;
+  /** Ends the reading, also of a file that takes long to parse. */
+  readonly signal?: AbortSignal;
 }
 
 type Open = (path: string, options: SourceOptions) => Promise<Source>;
@@ -35,7 +37,7 @@ const kinds: Readonly<Record<string, Open>> = {
   '.f64': async (path, options) => (await import('./raw.js')).openRaw(path, 'f64', options),
   '.f32': async (path, options) => (await import('./raw.js')).openRaw(path, 'f32', options),
   '.bin': async (path, options) => (await import('./raw.js')).openRaw(path, 'f64', options),
-  '.pb': async (path) => (await import('./tensor-proto.js')).openTensorProto(path),
+  '.pb': async (path, options) => (await import('./tensor-proto.js')).openTensorProto(path, options),
   '.parquet': async (path, options) => (await import('./parquet.js')).openParquet(path, options),
   '.arrow': async (path, options) => (await import('./arrow.js')).openArrow(path, options),
   '.feather': async (path, options) => (await import('./arrow.js')).openArrow(path, options),
@@ -88,18 +90,32 @@ async function readable<T>(path: string, read: () => Promise<T>): Promise<T> {
   try {
     return await read();
   } catch (error) {
-    if (error instanceof MillraceError) throw error;
-    const isSystem = error instanceof Error && 'code' in error && 'syscall' in error;
-    if (!isSystem) throw badFile(path, (error as Error).message, 'see that the file is whole', error);
-    const { message } = error as Error;
-    throw new MillraceError({
-      code: 'io',
-      message,
-      asked: path,
-      advice: 'see that it is there and may be read',
-      cause: error,
-    });
+    throw asReadError(path, error);
   }
+}
+
+/** The same batches; an error of a reader becomes one that names the file and, if `where` is given, the place in it. */
+export async function* toldOf<T>(path: string, batches: AsyncIterable<T>, where?: () => string): AsyncGenerator<T> {
+  try {
+    yield* batches;
+  } catch (error) {
+    throw asReadError(path, error, where?.());
+  }
+}
+
+function asReadError(path: string, error: unknown, where?: string): unknown {
+  if (!(error instanceof Error) || error instanceof MillraceError || error.name === 'AbortError') return error;
+  const { message } = error;
+  if (!('code' in error && 'syscall' in error)) {
+    return badFile(path, where ? `${where}: ${message}` : message, 'check that the file is complete', error);
+  }
+  return new MillraceError({
+    code: 'io',
+    message,
+    asked: path,
+    advice: 'check that the file exists and can be read',
+    cause: error,
+  });
 }
 
 /** A file that is not what its name says, or not what can be encoded. */

@@ -1,15 +1,17 @@
 import { readFile } from 'node:fs/promises';
-import { badFile, badRank, badType, type Source } from './source.js';
+import { badFile, badRank, badType, type Source, type SourceOptions, samplesAtATime } from './source.js';
+import { Turns } from './turns.js';
 
 /** A tensor as TensorFlow writes it: type (1), shape (2), and the values as bytes (4) or as doubles (6). */
-export async function openTensorProto(path: string): Promise<Source> {
-  const { samples, length, values } = tensorIn(path, await readFile(path));
+export async function openTensorProto(path: string, options: SourceOptions): Promise<Source> {
+  const { samples, length, values } = await tensorIn(path, await readFile(path), new Turns(options.signal));
+  const size = samplesAtATime(length, 8, options) * length;
   return {
     samples,
     length,
     precision: 'f64',
     async *batches() {
-      yield values;
+      for (let at = 0; at < values.length; at += size) yield values.subarray(at, at + size);
     },
     close: async () => undefined,
   };
@@ -17,44 +19,78 @@ export async function openTensorProto(path: string): Promise<Source> {
 
 const DOUBLE = 2;
 
-function tensorIn(path: string, bytes: Buffer) {
+async function tensorIn(path: string, bytes: Buffer, turns: Turns) {
   let type = 0;
   let sides: number[] | undefined;
   let content: Buffer | undefined;
-  const doubles: number[] = [];
+  const doubles = new Doubles(bytes.length);
+  let fields = 0;
   for (const field of fieldsIn(path, bytes)) {
     if (field.number === 1) type = field.value;
     else if (field.number === 2) sides = sidesIn(path, field.bytes);
     else if (field.number === 4) content = field.bytes;
-    else if (field.number === 6) {
-      for (let at = 0; at + 8 <= field.bytes.length; at += 8) doubles.push(field.bytes.readDoubleLE(at));
-    }
+    else if (field.number === 6) doubles.put(field.bytes);
+    fields += 1;
+    if (fields % TURN_FIELDS === 0) await turns.take();
   }
   if (type !== DOUBLE) throw badType(path, `its type is number ${type}, not double (2)`, 'save it as float64');
   if (sides === undefined) throw badFile(path, 'it has no shape', 'save the tensor with its shape');
   if (sides.length !== 1 && sides.length !== 2) throw badRank(path, sides.length);
-  if (sides.some((side) => side <= 0)) throw badFile(path, `its shape is ${sides.join(' × ')}`, 'no side may be 0');
-  const [samples, length] = sides.length === 1 ? [1, sides[0] ?? 0] : [sides[0] ?? 0, sides[1] ?? 0];
-  const given = content && content.length > 0 ? doublesIn(content) : Float64Array.from(doubles);
-  if (given.length === 0) throw badFile(path, 'it has no values', 'save a tensor that holds some');
-  if (given.length !== samples * length) {
-    throw badFile(
-      path,
-      `it has ${given.length} values, its shape ${samples} × ${length}`,
-      'see that the file is whole',
-    );
+  if (sides.some((side) => side <= 0)) {
+    throw badFile(path, `its shape is ${sides.join(' × ')}`, 'each side must be 1 or more');
   }
-  return { samples, length, values: given };
+  const [samples, length] = sides.length === 1 ? [1, sides[0] ?? 0] : [sides[0] ?? 0, sides[1] ?? 0];
+  if (content && content.length > 0) doubles.take(content);
+  const { count, values } = doubles;
+  if (count === 0) throw badFile(path, 'it has no values', 'save a tensor with values');
+  if (count !== samples * length) {
+    throw badFile(path, `it has ${count} values, its shape ${samples} × ${length}`, 'check that the file is complete');
+  }
+  return { samples, length, values };
 }
 
-/** Bytes that are no whole doubles give a number of values that no shape has. */
-function doublesIn(content: Buffer): Float64Array {
-  const values = new Float64Array(Math.ceil(content.length / 8) + (content.length % 8 === 0 ? 0 : 1));
-  for (let at = 0; at + 8 <= content.length; at += 8) values[at / 8] = content.readDoubleLE(at);
-  return values;
+/** Fields of a few bytes that are read between two turns of the loop. */
+const TURN_FIELDS = 65_536;
+
+/** Doubles from the fields of a message, in memory for as many as the message can hold. */
+class Doubles {
+  readonly #bytes: number;
+  #all = Buffer.alloc(0);
+  #used = 0;
+
+  constructor(messageBytes: number) {
+    this.#bytes = messageBytes;
+  }
+
+  /** Not a whole number where bytes are left over. */
+  get count(): number {
+    return this.#used / 8;
+  }
+
+  get values(): Float64Array {
+    return new Float64Array(this.#all.buffer, this.#all.byteOffset, Math.floor(this.count));
+  }
+
+  /** Adds the doubles of a field. Bytes after the last whole one are dropped. */
+  put(bytes: Buffer): void {
+    if (this.#all.length === 0) this.#all = Buffer.from(new ArrayBuffer(this.#bytes));
+    const whole = bytes.length - (bytes.length % 8);
+    this.#used += bytes.copy(this.#all, this.#used, 0, whole);
+  }
+
+  /** Has these bytes instead of the others. */
+  take(bytes: Buffer): void {
+    this.#all = Buffer.from(new ArrayBuffer(bytes.length));
+    this.#used = bytes.copy(this.#all);
+  }
 }
+
+/** A shape of two dimensions takes some dozen bytes. */
+const MOST_SHAPE = 65_536;
 
 function sidesIn(path: string, bytes: Buffer): number[] {
+  if (bytes.length > MOST_SHAPE)
+    throw badFile(path, `its shape takes ${bytes.length} bytes`, 'save one or two dimensions');
   const sides: number[] = [];
   for (const field of fieldsIn(path, bytes)) {
     if (field.number === 3 && field.value !== 0) throw badFile(path, 'its rank is unknown', 'save it with its shape');

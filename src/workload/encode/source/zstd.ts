@@ -1,39 +1,72 @@
+import { promisify } from 'node:util';
 import * as zlib from 'node:zlib';
 import koffi from 'koffi';
 import { addressOf, loadForever, symbolIn } from '../../../device/native/libc.js';
+import { byNode, type CodecOptions, TURN_BYTES } from './codec.js';
 
 /**
- * Zstandard, which Polars compresses by unless told otherwise. The system's library is asked first, since it writes into
- * memory that is there already; Node has its own from 22.15 on.
+ * Zstandard, the default of Polars. The system's library is asked first, since it writes into memory that is there
+ * already; Node has its own from 22.15 on.
  */
-export function zstd(input: Uint8Array, bytes: number, room: (bytes: number) => Uint8Array): Uint8Array {
+export async function zstd(input: Uint8Array, bytes: number, options: CodecOptions): Promise<Uint8Array> {
   const library = systemLibrary();
-  if (library === undefined) return byNode(input, bytes);
-  const output = room(bytes);
-  // SAFETY: it reads and writes no more than it is told of, and both arrays are held until it returns.
-  const size = library.decompress(addressOf(output), output.length, addressOf(input), input.length);
-  if (library.isError(size)) throw new Error('Zstandard finds that a page is broken, or longer than it says');
-  return output.subarray(0, Number(size));
-}
-
-/** The same where nobody but the frame itself says how much comes out. */
-export function zstdFrame(input: Uint8Array): Uint8Array {
-  const library = systemLibrary();
-  // SAFETY: it looks at the first bytes of an array that is held until it returns.
-  const bytes = library && Number(library.contentSize(addressOf(input), input.length));
-  if (bytes === undefined || bytes > MOST_BYTES) return byNode(input, MOST_BYTES);
-  return bytes === 0 ? new Uint8Array(0) : zstd(input, bytes, (size) => new Uint8Array(size));
-}
-
-/** Of one column of one part of a file; what says more of itself, or nothing, is made piece by piece. */
-const MOST_BYTES = 2 ** 31 - 1;
-
-function byNode(input: Uint8Array, bytes: number): Uint8Array {
-  type Decompress = (input: Uint8Array, options: zlib.ZlibOptions) => Uint8Array;
-  const { zstdDecompressSync } = zlib as { zstdDecompressSync?: Decompress };
-  if (zstdDecompressSync) {
-    return zstdDecompressSync(input, { maxOutputLength: bytes, chunkSize: Math.max(64, Math.min(bytes, 2 ** 22)) });
+  if (library === undefined) return nodeZstd()(input, bytes, options);
+  // A block of 3 bytes and its header make 128 KiB at most: input of n bytes gets no more memory than for that.
+  if (bytes > MOST_GAIN * input.length) throw broken();
+  const output = options.room(bytes);
+  if (bytes <= TURN_BYTES) {
+    // SAFETY: it reads and writes no more than it is told of, and both arrays are held until it returns.
+    const size = library.decompress(addressOf(output), output.length, addressOf(input), input.length);
+    if (library.isError(size)) throw broken();
+    return output.subarray(0, Number(size));
   }
+  return inPieces(library, input, output, options);
+}
+
+const MOST_GAIN = 2 ** 17 / 4;
+
+/** Some MiB at a time: a buffer may take seconds, in which signals must be heard. */
+async function inPieces(
+  library: Library,
+  input: Uint8Array,
+  output: Uint8Array,
+  { turns }: CodecOptions,
+): Promise<Uint8Array> {
+  const context = library.createStream();
+  if (!context) throw new Error('there is no memory to decompress a page');
+  library.setParameter(context, WINDOW_LOG_MAX, 31);
+  // Address, size and position, as ZSTD_inBuffer and ZSTD_outBuffer have them.
+  const from = BigUint64Array.of(BigInt(addressOf(input)), BigInt(input.length), 0n);
+  const to = BigUint64Array.of(BigInt(addressOf(output)), 0n, 0n);
+  try {
+    for (;;) {
+      const [made, taken] = [to[2], from[2]];
+      to[1] = BigInt(Math.min(Number(made) + TURN_BYTES, output.length));
+      // SAFETY: it reads `from` up to its size and writes `to` up to its size, which lie within arrays held until then.
+      const left = library.decompressStream(context, addressOf(to), addressOf(from));
+      if (library.isError(left)) throw broken();
+      if (Number(left) === 0 && from[2] === from[1]) break; // the last frame has ended
+      // The input has ended within a frame, or the output is full and more would come.
+      if (to[2] === made && from[2] === taken) throw broken();
+      await turns.take();
+    }
+  } finally {
+    library.freeStream(context);
+  }
+  return output.subarray(0, Number(to[2]));
+}
+
+/** ZSTD_d_windowLogMax: by default a stream refuses what may refer to more than 2^27 bytes. */
+const WINDOW_LOG_MAX = 100;
+
+const broken = (): Error => new Error('Zstandard finds that a page is broken, or longer than it says');
+
+function nodeZstd() {
+  const { zstdDecompressSync, zstdDecompress } = zlib as unknown as {
+    zstdDecompressSync?: typeof zlib.gunzipSync;
+    zstdDecompress?: typeof zlib.gunzip;
+  };
+  if (zstdDecompressSync && zstdDecompress) return byNode(zstdDecompressSync, promisify(zstdDecompress));
   throw new Error(
     'it is compressed by zstd, which neither this Node nor this system knows: use Node 22.15 or install libzstd, or write it by lz4 or snappy',
   );
@@ -42,7 +75,10 @@ function byNode(input: Uint8Array, bytes: number): Uint8Array {
 interface Library {
   decompress(into: number, capacity: number, from: number, bytes: number): number | bigint;
   isError(size: number | bigint): number;
-  contentSize(from: number, bytes: number): number | bigint;
+  createStream(): number | bigint;
+  decompressStream(context: number | bigint, to: number, from: number): number | bigint;
+  setParameter(context: number | bigint, name: number, value: number): number | bigint;
+  freeStream(context: number | bigint): number | bigint;
 }
 
 let found: Library | null | undefined;
@@ -61,7 +97,10 @@ function loaded(): Library | undefined {
     return {
       decompress: bind('size_t', 'ZSTD_decompress', 'uint64_t into, size_t capacity, uint64_t from, size_t bytes'),
       isError: bind('unsigned int', 'ZSTD_isError', 'size_t size'),
-      contentSize: bind('uint64_t', 'ZSTD_getFrameContentSize', 'uint64_t from, size_t bytes'),
+      createStream: bind('uint64_t', 'ZSTD_createDStream', ''),
+      decompressStream: bind('size_t', 'ZSTD_decompressStream', 'uint64_t context, uint64_t to, uint64_t from'),
+      setParameter: bind('size_t', 'ZSTD_DCtx_setParameter', 'uint64_t context, int name, int value'),
+      freeStream: bind('size_t', 'ZSTD_freeDStream', 'uint64_t context'),
     };
   } catch {
     return undefined;

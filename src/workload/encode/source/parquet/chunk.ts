@@ -2,6 +2,7 @@ import type { FileHandle } from 'node:fs/promises';
 import type { Precision } from '../../encoding.js';
 import type { Unpack } from '../decompress.js';
 import { fill } from '../raw.js';
+import type { Turns } from '../turns.js';
 import { pageHeaderAt } from './header.js';
 import { type Depth, type Page, pageIn } from './page.js';
 import { dictionaryIn, type Reals } from './values.js';
@@ -15,11 +16,12 @@ export interface Chunk {
   readonly depth: Depth;
   readonly precision: Precision;
   readonly unpack: Unpack;
+  readonly turns: Turns;
 }
 
 /** Reads some MiB at a time. A page is good until the next is asked for: it lies in memory that is used again. */
 export async function* pagesOf(chunk: Chunk): AsyncGenerator<Page> {
-  const { path, file, end, depth, precision, unpack } = chunk;
+  const { path, file, end, depth, precision, unpack, turns } = chunk;
   let dictionary: Reals | undefined;
   let held: Uint8Array = new Uint8Array(0);
   let heldFrom = chunk.from;
@@ -36,14 +38,16 @@ export async function* pagesOf(chunk: Chunk): AsyncGenerator<Page> {
     return held.subarray(at - heldFrom);
   };
   for (let at = chunk.from; at < end; ) {
+    await turns.take();
     const header = pageHeaderAt(await bytesFrom(at, MOST_HEADER), 0);
     at += header.end;
     if (header.bytes > end - at) throw new Error('a page goes on past the end of its column');
     const bytes = (await bytesFrom(at, header.bytes)).subarray(0, header.bytes);
     at += header.bytes;
     const { kind, unpacked, entries, encoding } = header;
-    if (kind === 'data' || kind === 'data-2') yield pageIn(header, bytes, depth, unpack, dictionary);
-    else if (kind === 'dictionary') dictionary = dictionaryIn(unpack(bytes, unpacked), entries, encoding, precision);
+    if (kind === 'data' || kind === 'data-2') yield await pageIn(header, bytes, depth, unpack, dictionary);
+    else if (kind === 'dictionary')
+      dictionary = dictionaryIn(await unpack(bytes, unpacked), entries, encoding, precision);
   }
 }
 

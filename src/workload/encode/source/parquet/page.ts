@@ -20,15 +20,17 @@ export interface Page {
 }
 
 /** Both versions: in the first the levels are compressed with the values and say their lengths themselves. */
-export function pageIn(
+export async function pageIn(
   header: PageHeader,
   bytes: Uint8Array,
   depth: Depth,
   unpack: Unpack,
   dictionary: Reals | undefined,
-): Page {
+): Promise<Page> {
   const { entries, encoding } = header;
-  const parts = header.kind === 'data' ? partsOf1(header, bytes, depth, unpack) : partsOf2(header, bytes, unpack);
+  const parts = await (header.kind === 'data'
+    ? partsOf1(header, bytes, depth, unpack)
+    : partsOf2(header, bytes, unpack));
   const bits = bitsFor(depth.definition);
   return {
     entries,
@@ -48,8 +50,8 @@ const NOTHING = new Uint8Array(0);
 /** Levels as runs. The older way, bits without runs, has been written by nobody for ten years. */
 const RUNS = 3;
 
-function partsOf1(header: PageHeader, bytes: Uint8Array, depth: Depth, unpack: Unpack): Parts {
-  const all = unpack(bytes, header.unpacked);
+async function partsOf1(header: PageHeader, bytes: Uint8Array, depth: Depth, unpack: Unpack): Promise<Parts> {
+  const all = await unpack(bytes, header.unpacked);
   let at = 0;
   const levels = (isThere: boolean, encoding: number | undefined): Uint8Array => {
     if (!isThere) return NOTHING;
@@ -67,7 +69,7 @@ function partsOf1(header: PageHeader, bytes: Uint8Array, depth: Depth, unpack: U
   return { repetition, definition, values: all.subarray(at) };
 }
 
-function partsOf2(header: PageHeader, bytes: Uint8Array, unpack: Unpack): Parts {
+async function partsOf2(header: PageHeader, bytes: Uint8Array, unpack: Unpack): Promise<Parts> {
   const { repetitionBytes, definitionBytes, unpacked, isCompressed } = header;
   const from = repetitionBytes + definitionBytes;
   if (from > bytes.length || from > unpacked) throw cutShort();
@@ -76,7 +78,7 @@ function partsOf2(header: PageHeader, bytes: Uint8Array, unpack: Unpack): Parts 
     repetition: bytes.subarray(0, repetitionBytes),
     definition: bytes.subarray(repetitionBytes, from),
     // Where no value is there, there may be nothing to decompress either.
-    values: isCompressed && rest.length > 0 ? unpack(rest, unpacked - from) : rest,
+    values: isCompressed && rest.length > 0 ? await unpack(rest, unpacked - from) : rest,
   };
 }
 

@@ -1,43 +1,64 @@
-import { type FileMetaData, parquetSchema } from 'hyparquet';
 import type { Precision } from '../../encoding.js';
 import { badFile, badType } from '../source.js';
+import type { SchemaElement } from './footer.js';
 import type { Depth } from './page.js';
 
-/** The one column that a file of samples has, and how deep its values lie. Others are refused. */
-export function columnOf(path: string, metadata: FileMetaData): { depth: Depth; precision: Precision } {
-  const columns = parquetSchema(metadata).children;
-  const [column] = columns;
-  if (column === undefined || columns.length !== 1) {
-    throw badFile(path, `it has ${columns.length} columns`, 'write a file with one: a list of floats in each row');
+/** The one column that a file of samples has, and how deep its values lie. Other schemas are refused. */
+export function columnOf(path: string, elements: readonly SchemaElement[]): { depth: Depth; precision: Precision } {
+  const columns = elements[0]?.children ?? 0;
+  const [column] = elements.slice(1);
+  if (column === undefined || columns !== 1) {
+    throw badFile(path, `it has ${columns} columns`, 'write a file with one: a list of floats in each row');
   }
-  const chains = chainsOf(column);
+  const chains = chainsOf(elements);
   const [chain = []] = chains;
-  const types = chains.map((one) => one.at(-1)?.element.type ?? 'nothing');
+  const names = chains.map((one) => one.at(-1)?.type ?? 'nothing');
   const lists = chain.filter(isRepeated).length;
-  // A list is a group in which something repeats, or what repeats itself. Other groups are structs.
+  // A list is a group in which something repeats, or a value that repeats. Other groups are structs.
   const isList = chain.length === 1 || (chain.length <= 3 && chain.findIndex(isRepeated) === 1);
-  const [type] = types;
-  if (types.length > 1 || lists > 1 || !isList || (type !== 'DOUBLE' && type !== 'FLOAT')) {
-    const of = lists > 1 ? `lists of lists of ${types.join(', ')}` : isList ? types.join(', ') : 'structs';
-    throw badType(path, `column ${column.element.name} is of ${of}`, 'write lists of float64 or float32');
+  const [type] = names;
+  if (names.length > 1 || lists > 1 || !isList || (type !== 'DOUBLE' && type !== 'FLOAT')) {
+    const of = lists > 1 ? `lists of lists of ${names.join(', ')}` : isList ? names.join(', ') : 'structs';
+    throw badType(path, `column ${column.name} is of ${of}`, 'write lists of float64 or float32');
   }
   return { depth: depthOf(chain), precision: type === 'DOUBLE' ? 'f64' : 'f32' };
 }
 
-type Node = ReturnType<typeof parquetSchema>['children'][number];
+const isRepeated = ({ repetition }: SchemaElement): boolean => repetition === 'repeated';
 
-const isRepeated = ({ element }: Node): boolean => element.repetition_type === 'REPEATED';
+/** Leaves that are looked at: a column of floats has one. */
+const MOST_LEAVES = 8;
 
-/** Each way from a column to values. */
-function chainsOf(node: Node, above: readonly Node[] = []): (readonly Node[])[] {
-  const chain = [...above, node];
-  return node.children.length === 0 ? [chain] : node.children.flatMap((child) => chainsOf(child, chain));
+/** The ways from the column to its first leaves. The elements are in depth-first order, so a stack of open groups does. */
+function chainsOf([, ...elements]: readonly SchemaElement[]): (readonly SchemaElement[])[] {
+  const chains: SchemaElement[][] = [];
+  let open: { readonly element: SchemaElement; left: number }[] = [];
+  for (const element of elements) {
+    const { children } = element;
+    if (children > 0) {
+      if (open.length >= MOST_NESTED) break;
+      open.push({ element, left: children });
+      continue;
+    }
+    chains.push([...open.map((one) => one.element), element]);
+    if (chains.length === MOST_LEAVES) break;
+    for (const group of open.toReversed()) {
+      group.left -= 1;
+      if (group.left > 0) break;
+      open = open.slice(0, -1);
+    }
+    if (open.length === 0) break;
+  }
+  return chains;
 }
 
+/** Groups around a value that are looked at: a list of floats has two. */
+const MOST_NESTED = 16;
+
 /** A level for each step on which something may be missing. */
-function depthOf(chain: readonly Node[]): Depth {
-  const steps = (nodes: readonly Node[]): number =>
-    nodes.filter(({ element }) => element.repetition_type !== 'REQUIRED').length;
+function depthOf(chain: readonly SchemaElement[]): Depth {
+  const steps = (nodes: readonly SchemaElement[]): number =>
+    nodes.filter(({ repetition }) => repetition !== 'required').length;
   const repeats = chain.findIndex(isRepeated);
   return {
     repetition: repeats < 0 ? 0 : 1,

@@ -1,0 +1,102 @@
+import type { FileHandle } from 'node:fs/promises';
+import { unpackBy } from '../decompress.js';
+import { fill } from '../raw.js';
+import type { Turns } from '../turns.js';
+import { sizeAt } from './flatbuffer.js';
+import type { Layout, Region } from './metadata.js';
+
+/** A buffer of a record batch. */
+export interface ArrowBuffer {
+  /** Once decompressed. */
+  readonly bytes: number;
+  /** Fills an array with the bytes from `at` on. */
+  read(into: Uint8Array, at: number): Promise<void>;
+}
+
+export interface Body {
+  readonly path: string;
+  readonly file: FileHandle;
+  /** Where the message's body begins in the file. */
+  readonly from: number;
+  readonly compression: Layout['compression'];
+  readonly turns: Turns;
+}
+
+/**
+ * A compressed buffer is decompressed whole, another is read as it is asked for. A buffer of less than `needed` bytes is
+ * refused.
+ */
+export async function openBuffer(body: Body, region: Region, needed: number): Promise<ArrowBuffer> {
+  const buffer = await opened(body, region);
+  if (buffer.bytes < needed) throw new Error(`a buffer has ${buffer.bytes} bytes, its rows need ${needed}`);
+  return buffer;
+}
+
+async function opened(body: Body, region: Region): Promise<ArrowBuffer> {
+  const from = body.from + region.from;
+  if (body.compression === undefined || region.bytes === 0) return new FileBuffer(body, from, region.bytes);
+  if (region.bytes < LENGTH_BYTES) throw new Error(`a compressed buffer has ${region.bytes} bytes`);
+  const packed = new Uint8Array(region.bytes);
+  await fill(body.path, body.file, packed, from);
+  const view = new DataView(packed.buffer);
+  if (view.getBigInt64(0, true) === NOT_COMPRESSED) {
+    return new FileBuffer(body, from + LENGTH_BYTES, region.bytes - LENGTH_BYTES);
+  }
+  const unpacked = sizeAt(view, 0);
+  const codec = body.compression === 'lz4' ? 'LZ4_FRAME' : 'ZSTD';
+  return new MemoryBuffer(await unpackBy(codec, body.turns)(packed.subarray(LENGTH_BYTES), unpacked));
+}
+
+/** A compressed buffer begins with its decompressed length. */
+const LENGTH_BYTES = 8;
+const NOT_COMPRESSED = -1n;
+
+class FileBuffer implements ArrowBuffer {
+  readonly #body: Body;
+  readonly #from: number;
+  readonly bytes: number;
+  /** What was read last: short reads mostly follow each other. */
+  #window = new Uint8Array(0);
+  #windowAt = 0;
+
+  constructor(body: Body, from: number, bytes: number) {
+    this.#body = body;
+    this.#from = from;
+    this.bytes = bytes;
+  }
+
+  async read(into: Uint8Array, at: number): Promise<void> {
+    checkRead(this, into, at);
+    const { path, file } = this.#body;
+    if (into.length >= WINDOW_BYTES) return fill(path, file, into, this.#from + at);
+    if (at < this.#windowAt || at + into.length > this.#windowAt + this.#window.length) {
+      this.#window = new Uint8Array(Math.min(WINDOW_BYTES, this.bytes - at));
+      this.#windowAt = at;
+      await fill(path, file, this.#window, this.#from + at);
+    }
+    into.set(this.#window.subarray(at - this.#windowAt, at - this.#windowAt + into.length));
+  }
+}
+
+const WINDOW_BYTES = 2 ** 18;
+
+class MemoryBuffer implements ArrowBuffer {
+  readonly #held: Uint8Array;
+
+  constructor(held: Uint8Array) {
+    this.#held = held;
+  }
+
+  get bytes(): number {
+    return this.#held.length;
+  }
+
+  async read(into: Uint8Array, at: number): Promise<void> {
+    checkRead(this, into, at);
+    into.set(this.#held.subarray(at, at + into.length));
+  }
+}
+
+function checkRead({ bytes }: ArrowBuffer, into: Uint8Array, at: number): void {
+  if (at + into.length > bytes) throw new Error(`a buffer has ${bytes} bytes, its rows need ${at + into.length}`);
+}

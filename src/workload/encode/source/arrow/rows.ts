@@ -1,0 +1,167 @@
+import { realBytes } from '../../encoding.js';
+import type { Room } from '../../room.js';
+import type { RowChecks } from '../column.js';
+import { type ArrowBuffer, type Body, openBuffer } from './buffer.js';
+import type { Column, Layout } from './metadata.js';
+
+/** The rows of a record batch. */
+export class BatchRows {
+  readonly #column: Column;
+  readonly #layout: Layout;
+  readonly #body: Body;
+  readonly #validity: ArrowBuffer | undefined;
+  readonly #offsets: ArrowBuffer | undefined;
+  /** Opened with the first rows that are read: the lengths of rows are known without it. */
+  #items: Promise<Items> | undefined;
+
+  private constructor(
+    column: Column,
+    layout: Layout,
+    body: Body,
+    validity: ArrowBuffer | undefined,
+    offsets: ArrowBuffer | undefined,
+  ) {
+    this.#column = column;
+    this.#layout = layout;
+    this.#body = body;
+    this.#validity = validity;
+    this.#offsets = offsets;
+  }
+
+  /** Refuses a batch whose buffers are too short for its rows: nothing is allocated for rows that are not there. */
+  static async open(column: Column, layout: Layout, body: Body): Promise<BatchRows> {
+    const { rows, values } = layout;
+    const validity = layout.validity && (await openBuffer(body, layout.validity, Math.ceil(rows / 8)));
+    const ends = (column.offsetBytes ?? 0) * (rows + 1);
+    const offsets = layout.offsets && (await openBuffer(body, layout.offsets, rows === 0 ? 0 : ends));
+    if (column.size !== undefined && rows * column.size > values) {
+      throw new Error(`${rows} rows of ${column.size} values are more than the ${values} that there are`);
+    }
+    return new BatchRows(column, layout, body, validity, offsets);
+  }
+
+  /** Values of the first row that is not null; undefined if all are. */
+  async firstLength(): Promise<number | undefined> {
+    const { rows } = this.#layout;
+    for (let first = 0; first < rows; first += SCANNED) {
+      await this.#body.turns.take();
+      const count = Math.min(SCANNED, rows - first);
+      const isValid = await bitsOf(this.#validity, first, count);
+      const starts = await this.#starts(first, count);
+      for (let row = 0; row < count; row++) {
+        if (isValid(row)) return this.#lengthAt(starts, row);
+      }
+    }
+    return undefined;
+  }
+
+  /** Rows as they lie in memory, zeros for nulls. `firstSample` is the number of the batch's first row, for errors. */
+  async read(
+    first: number,
+    count: number,
+    { length, checks, room, firstSample }: ReadOptions,
+  ): Promise<Float64Array | Float32Array> {
+    await this.#body.turns.take();
+    const isValid = await bitsOf(this.#validity, first, count);
+    const starts = await this.#starts(first, count);
+    const items = await this.#openItems();
+    const values = await room(count * length, this.#column.precision);
+    for (let row = 0; row < count; ) {
+      const sample = firstSample + first + row;
+      if (!isValid(row)) {
+        checks.null(sample);
+        values.fill(0, row * length, (row + 1) * length);
+        row += 1;
+        continue;
+      }
+      checks.length(sample, this.#lengthAt(starts, row), length);
+      const from = starts[row] as number;
+      let end = row + 1;
+      while (end < count && isValid(end) && this.#follows(starts, end, length)) end += 1;
+      const part = values.subarray(row * length, end * length);
+      await readItems(items, part, from, (at) => checks.null(sample + Math.floor(at / length), at % length));
+      row = end;
+    }
+    return values;
+  }
+
+  /** True if a row begins where the one before it ends, and is as long. */
+  #follows(starts: Float64Array, row: number, length: number): boolean {
+    return (starts[row] as number) === (starts[row - 1] as number) + length && this.#lengthAt(starts, row) === length;
+  }
+
+  #openItems(): Promise<Items> {
+    const { values, items, itemValidity } = this.#layout;
+    this.#items ??= (async () => ({
+      values: await openBuffer(this.#body, items, values * realBytes(this.#column.precision)),
+      validity: itemValidity && (await openBuffer(this.#body, itemValidity, Math.ceil(values / 8))),
+    }))();
+    return this.#items;
+  }
+
+  /** Where rows begin among the values, and where the last of them ends. */
+  async #starts(first: number, count: number): Promise<Float64Array> {
+    const starts = new Float64Array(count + 1);
+    if (this.#offsets === undefined) {
+      for (let row = 0; row <= count; row++) starts[row] = (first + row) * (this.#column.size ?? 0);
+    } else {
+      const bytes = this.#column.offsetBytes ?? 4;
+      const raw = new Uint8Array((count + 1) * bytes);
+      await this.#offsets.read(raw, first * bytes);
+      const offsets = bytes === 4 ? new Int32Array(raw.buffer) : new BigInt64Array(raw.buffer);
+      for (let row = 0; row <= count; row++) starts[row] = Number(offsets[row]);
+    }
+    const [begin, end] = [starts[0] as number, starts[count] as number];
+    if (begin >= 0 && end <= this.#layout.values) return starts;
+    throw new Error(`rows lie at values ${begin} to ${end}, there are ${this.#layout.values}`);
+  }
+
+  #lengthAt(starts: Float64Array, row: number): number {
+    const length = (starts[row + 1] as number) - (starts[row] as number);
+    if (length < 0) throw new Error('a list ends before it begins');
+    return length;
+  }
+}
+
+export interface ReadOptions {
+  readonly length: number;
+  readonly checks: RowChecks;
+  readonly room: Room;
+  readonly firstSample: number;
+}
+
+interface Items {
+  readonly values: ArrowBuffer;
+  readonly validity: ArrowBuffer | undefined;
+}
+
+/** Values from `from` on, zeros for nulls. */
+async function readItems(
+  { values, validity }: Items,
+  into: Float64Array | Float32Array,
+  from: number,
+  onNull: (at: number) => void,
+): Promise<void> {
+  const { buffer, byteOffset, byteLength, BYTES_PER_ELEMENT } = into;
+  await values.read(new Uint8Array(buffer, byteOffset, byteLength), from * BYTES_PER_ELEMENT);
+  if (validity === undefined) return;
+  const isValid = await bitsOf(validity, from, into.length);
+  for (let at = 0; at < into.length; at++) {
+    if (isValid(at)) continue;
+    onNull(at);
+    into[at] = 0;
+  }
+}
+
+/** Rows that are looked at together for the first that is not null. */
+const SCANNED = 65_536;
+
+/** The bits of a bitmap from `first` on. Without a bitmap all are set. */
+async function bitsOf(bitmap: ArrowBuffer | undefined, first: number, count: number): Promise<(at: number) => boolean> {
+  if (bitmap === undefined) return () => true;
+  const from = Math.floor(first / 8);
+  const bytes = new Uint8Array(Math.ceil((first + count) / 8) - from);
+  await bitmap.read(bytes, from);
+  const shift = first - 8 * from;
+  return (at) => (((bytes[(at + shift) >> 3] ?? 0) >> ((at + shift) & 7)) & 1) === 1;
+}
