@@ -14,7 +14,7 @@ import { options, valued, wholeNumber } from '../../console/options.js';
 import type { Ending, Output } from '../../console/output.js';
 import { prepareKernels } from '../../console/preparation.js';
 import { type TelemetryOptions, withTelemetryOptions } from '../../console/telemetry/options.js';
-import { startTelemetry } from '../../console/telemetry/start.js';
+import { type Telemetry, withTelemetry } from '../../console/telemetry/start.js';
 import type { Device } from '../../device/device.js';
 import { leaveDevices } from '../../device/leave.js';
 import { openDevices } from '../../device/registry.js';
@@ -123,12 +123,17 @@ async function recall({ call, task, space, mode, limit, booking }: Running, know
   return { exit: exitOf(mode, known.length, limit), answer };
 }
 
-async function work(job: Running): Promise<Ending> {
+function work(job: Running): Promise<Ending> {
+  const { output, options: given } = job.call;
+  const about = { name: `run ${job.task.kernel.name}`, unit: '' };
+  return withTelemetry(given, output, about, (telemetry) => workWatched(job, telemetry));
+}
+
+async function workWatched(job: Running, telemetry: Telemetry): Promise<Ending> {
   const { call, task } = job;
   const { output, options: given } = call;
   const { engine: fed, driver } = feedingOf(given);
   const opening = startOpening(given, output, driver);
-  const telemetry = await startTelemetry(given, output, { name: `run ${task.kernel.name}`, unit: '' });
   const devices = await openDevices(given.device, { ...opening.options, ...telemetry.opening });
   try {
     for (const { info } of devices) output.event('device', { id: info.id, name: info.name });

@@ -32,27 +32,51 @@ export interface Telemetry {
   readonly engine: Pick<EngineOptions, 'records'>;
   /** From now on it watches them. */
   watch(engine: Engine, devices: readonly Device[]): void;
-  /** Writes and tells everything: after the engine has been closed, before its devices are. Never throws. */
+  /**
+   * Writes and tells everything: after the engine has been closed, before its devices are. Never throws. A second call
+   * does nothing.
+   */
   end(): Promise<void>;
 }
 
 /**
- * Opens the views that the command line asks for. Files that cannot be written and ports that are taken are told here,
- * before anything runs; later on a view that fails is left out with a warning, and the job goes on.
+ * Runs `work` with the views that the command line asks for, and ends them however it ends. Files that cannot be written
+ * and ports that are taken are told first, before anything runs. A view that fails later is left out with a warning, and
+ * the job continues.
  *
- *   const telemetry = await startTelemetry(given, output, { name: 'block solve', unit: 'H' });
- *   const devices = await openDevices(given.device, { ...opened, ...telemetry.opening });
- *   const engine = new Engine(devices, { ...fed, ...telemetry.engine });
- *   telemetry.watch(engine, devices);
- *   try { … } finally { await engine.close(); await telemetry.end(); }
+ *   withTelemetry(given, output, { name: 'block solve', unit: 'H' }, async (telemetry) => {
+ *     const devices = await openDevices(given.device, { ...opened, ...telemetry.opening });
+ *     const engine = new Engine(devices, { ...fed, ...telemetry.engine });
+ *     telemetry.watch(engine, devices);
+ *     try { … } finally { await engine.close(); await telemetry.end(); }
+ *   });
  */
-export async function startTelemetry(given: TelemetryOptions, output: Output, about: About): Promise<Telemetry> {
+export async function withTelemetry<Result>(
+  given: TelemetryOptions,
+  output: Output,
+  about: About,
+  work: (telemetry: Telemetry) => Promise<Result>,
+): Promise<Result> {
+  const telemetry = await startTelemetry(given, output, about);
+  try {
+    return await work(telemetry);
+  } finally {
+    await telemetry.end();
+  }
+}
+
+async function startTelemetry(given: TelemetryOptions, output: Output, about: About): Promise<Telemetry> {
   const wanted = wantedViews(given);
   const { metrics, trace, poolMetrics, overlap, prometheus } = wanted;
   const isOn = metrics !== undefined || trace !== undefined || poolMetrics || overlap || prometheus !== undefined;
   if (!isOn) return OFF;
   const session = new Session(wanted, output, about);
-  await session.open();
+  try {
+    await session.open();
+  } catch (error) {
+    await session.close();
+    throw error;
+  }
   return session;
 }
 
@@ -126,6 +150,11 @@ class Session implements Telemetry {
     this.#isOver = true;
     await this.#guarded('the summary', () => this.#tell());
     await this.#guarded('the trace', () => this.#writeTrace());
+    await this.close();
+  }
+
+  /** Closes files and the server. */
+  async close(): Promise<void> {
     this.#metrics?.close();
     this.#trace?.close();
     await this.#scraping?.close();

@@ -11,7 +11,7 @@ import { flag, options, valued, wholeNumber } from '../../console/options.js';
 import type { Ending, Output } from '../../console/output.js';
 import { prepareKernels } from '../../console/preparation.js';
 import { type TelemetryOptions, withTelemetryOptions } from '../../console/telemetry/options.js';
-import { startTelemetry } from '../../console/telemetry/start.js';
+import { type Telemetry, withTelemetry } from '../../console/telemetry/start.js';
 import { startTuning, type TuningOptions, withTuningOptions } from '../../console/tuning.js';
 import { leaveDevices } from '../../device/leave.js';
 import { openDevices } from '../../device/registry.js';
@@ -80,7 +80,10 @@ async function solve(call: Call<SolveOptions>): Promise<Ending> {
   const opening = openBooking<KeptNonce>(call, booked, { isLate: true });
   const booking = opening.catch(() => undefined);
   try {
-    return await work(call, blocks, opening, source);
+    const about = { name: 'block solve', unit: 'H' };
+    return await withTelemetry(call.options, call.output, about, (telemetry) =>
+      work(call, blocks, opening, source, telemetry),
+    );
   } catch (error) {
     await (await booking)?.close(error instanceof Error ? error.message : String(error));
     throw error;
@@ -92,6 +95,7 @@ async function work(
   blocks: readonly Block[],
   booked: Promise<Booking<KeptNonce>>,
   source: BookedBlocks['source'],
+  telemetry: Telemetry,
 ): Promise<Ending> {
   const { output, options: given, signal } = call;
   const [inName = '', outName = ''] = call.args;
@@ -99,7 +103,6 @@ async function work(
   const { engine, driver } = feedingOf(given);
   const { options: opened, aim, tell } = startOpening(given, output, driver);
   const targets = blocks.map(({ bits }) => targetFromBits(bits));
-  const telemetry = await startTelemetry(given, output, { name: 'block solve', unit: 'H' });
   const expect = expected(targets);
   const devices = await openDevices(given.device, { ...opened, ...telemetry.opening, expect });
   try {

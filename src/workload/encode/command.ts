@@ -9,16 +9,24 @@ import { flag, options, valued, wholeNumber } from '../../console/options.js';
 import type { Ending } from '../../console/output.js';
 import { openProgress } from '../../console/progress.js';
 import { type TelemetryOptions, withTelemetryOptions } from '../../console/telemetry/options.js';
-import { startTelemetry } from '../../console/telemetry/start.js';
+import { type Telemetry, withTelemetry } from '../../console/telemetry/start.js';
 import { leaveDevices } from '../../device/leave.js';
 import { openDevices } from '../../device/registry.js';
 import { Engine } from '../../engine/index.js';
 import { encodeRows } from './encode.js';
-import { encodingOf, encodings, MOST_QUBITS, precisionOf, type StateShape, stateBytes } from './encoding.js';
+import {
+  encodingOf,
+  encodings,
+  MOST_QUBITS,
+  type Precision,
+  precisionOf,
+  type StateShape,
+  stateBytes,
+} from './encoding.js';
 import { EncodeError } from './errors.js';
 import { roomsOf } from './room.js';
-import { openSink } from './sink.js';
-import { openSource, sourceEndings } from './source/source.js';
+import { openSink, type Sink } from './sink.js';
+import { openSource, type Source, sourceEndings } from './source/source.js';
 import { checkLength } from './validate.js';
 
 /** `millrace encode FILE` */
@@ -64,8 +72,9 @@ interface EncodeCommandOptions extends OpeningOptions, FeedingOptions, Telemetry
   readonly device: string;
 }
 
-async function encode({ output, options: asked, args, signal }: Call<EncodeCommandOptions>): Promise<Ending> {
-  const [path = ''] = args;
+async function encode(call: Call<EncodeCommandOptions>): Promise<Ending> {
+  const { output, options: asked } = call;
+  const [path = ''] = call.args;
   const encoding = encodingOf(asked.encoding);
   const source = await openSource(path, {
     nulls: asked.nulls,
@@ -78,66 +87,81 @@ async function encode({ output, options: asked, args, signal }: Call<EncodeComma
     const shape: StateShape = { encoding, qubits: asked.qubits ?? qubitsFor(encoding, length), length };
     checkLength(shape);
     const precision = asked.dtype === undefined ? source.precision : precisionOf(asked.dtype);
-    const feeding = feedingOf(asked);
-    const opening = startOpening(asked, output, feeding.driver);
-    const telemetry = await startTelemetry(asked, output, { name: `encode ${encoding}`, unit: 'vec' });
-    const devices = await openDevices(asked.device, { ...opening.options, ...telemetry.opening });
-    const sink = asked.out === undefined ? undefined : await openSink(asked.out, shape.qubits, precision);
-    const engine = new Engine(devices, { ...feeding.engine, ...telemetry.engine });
-    telemetry.watch(engine, devices);
-    let samples = 0;
-    let isWritten = false;
-    try {
-      for (const { info } of devices) output.event('device', { id: info.id, name: info.name });
-      const progress = openProgress(output);
-      const begun = performance.now();
-      const [device, ...more] = devices;
-      const rooms = device && more.length === 0 ? roomsOf(device) : undefined;
-      const made = encodeRows(source.batches(rooms?.take), {
-        shape,
-        precision,
-        engine,
-        devices,
-        signal,
-        ...(rooms && { release: (rows) => rooms.give(rows) }),
-        ...(asked.reverseQubits && { order: 'big' }),
-        ...(asked.batchSize !== undefined && { batch: asked.batchSize }),
-      });
-      for await (const batch of made) {
-        await sink?.write(batch.bytes);
-        samples += batch.count;
-        batch.release();
-        progress.show(() => `${samples} states`);
-      }
-      progress.clear();
-      signal.throwIfAborted();
-      await sink?.finish();
-      isWritten = true;
-      const seconds = (performance.now() - begun) / 1000;
-      const total = samples * stateBytes(shape.qubits, precision);
-      const where = devices.map(({ info }) => info.id).join(' and ');
-      output.say(
-        `${plural(samples, 'state')} of ${plural(shape.qubits, 'qubit')} (${encoding}, ${precision}, ${bytes(total)}) in ${duration(seconds)} on ${where}, ${rate(samples / seconds, 'vec')}`,
-      );
-      const answer = {
-        encoding,
-        qubits: shape.qubits,
-        samples,
-        length,
-        dtype: precision,
-        seconds,
-        out: asked.out ?? null,
-      };
-      return { exit: Exit.ok, answer };
-    } finally {
-      if (!isWritten) await sink?.discard();
-      await engine.close();
-      await telemetry.end();
-      for (const device of devices) await opening.tell(device);
-      await leaveDevices(devices);
-    }
+    const about = { name: `encode ${encoding}`, unit: 'vec' };
+    return await withTelemetry(asked, output, about, (telemetry) =>
+      encodeSource(call, source, shape, precision, telemetry),
+    );
   } finally {
     await source.close();
+  }
+}
+
+async function encodeSource(
+  { output, options: asked, signal }: Call<EncodeCommandOptions>,
+  source: Source,
+  shape: StateShape,
+  precision: Precision,
+  telemetry: Telemetry,
+): Promise<Ending> {
+  const feeding = feedingOf(asked);
+  const opening = startOpening(asked, output, feeding.driver);
+  const devices = await openDevices(asked.device, { ...opening.options, ...telemetry.opening });
+  let engine: Engine | undefined;
+  let sink: Sink | undefined;
+  let samples = 0;
+  let isWritten = false;
+  try {
+    if (asked.out !== undefined) sink = await openSink(asked.out, shape.qubits, precision);
+    engine = new Engine(devices, { ...feeding.engine, ...telemetry.engine });
+    telemetry.watch(engine, devices);
+    for (const { info } of devices) output.event('device', { id: info.id, name: info.name });
+    const progress = openProgress(output);
+    const begun = performance.now();
+    const [device, ...more] = devices;
+    const rooms = device && more.length === 0 ? roomsOf(device) : undefined;
+    const made = encodeRows(source.batches(rooms?.take), {
+      shape,
+      precision,
+      engine,
+      devices,
+      signal,
+      ...(rooms && { release: (rows) => rooms.give(rows) }),
+      ...(asked.reverseQubits && { order: 'big' }),
+      ...(asked.batchSize !== undefined && { batch: asked.batchSize }),
+    });
+    for await (const batch of made) {
+      await sink?.write(batch.bytes);
+      samples += batch.count;
+      batch.release();
+      progress.show(() => `${samples} states`);
+    }
+    progress.clear();
+    signal.throwIfAborted();
+    await sink?.finish();
+    isWritten = true;
+    const seconds = (performance.now() - begun) / 1000;
+    const { encoding, length } = shape;
+    const total = samples * stateBytes(shape.qubits, precision);
+    const where = devices.map(({ info }) => info.id).join(' and ');
+    output.say(
+      `${plural(samples, 'state')} of ${plural(shape.qubits, 'qubit')} (${encoding}, ${precision}, ${bytes(total)}) in ${duration(seconds)} on ${where}, ${rate(samples / seconds, 'vec')}`,
+    );
+    const answer = {
+      encoding,
+      qubits: shape.qubits,
+      samples,
+      length,
+      dtype: precision,
+      seconds,
+      out: asked.out ?? null,
+    };
+    return { exit: Exit.ok, answer };
+  } finally {
+    if (!isWritten) await sink?.discard();
+    await engine?.close();
+    await telemetry.end();
+    for (const device of devices) await opening.tell(device);
+    await leaveDevices(devices);
   }
 }
 

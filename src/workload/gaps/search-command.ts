@@ -7,7 +7,7 @@ import { type MonitorOptions, startMonitor } from '../../console/monitor.js';
 import { type OpeningOptions, startOpening } from '../../console/opening.js';
 import type { Ending } from '../../console/output.js';
 import type { TelemetryOptions } from '../../console/telemetry/options.js';
-import { startTelemetry } from '../../console/telemetry/start.js';
+import { type Telemetry, withTelemetry } from '../../console/telemetry/start.js';
 import type { Device } from '../../device/device.js';
 import { leaveDevices } from '../../device/leave.js';
 import { openDevices } from '../../device/registry.js';
@@ -116,11 +116,21 @@ async function recall(
   return { exit: gaps > 0 ? Exit.ok : Exit.no, answer: { ...(id !== undefined && { job: id }), gaps, seconds: 0 } };
 }
 
-async function work(call: Call<SearchOptions>, task: Task, booking: Booking<FoundGap>): Promise<Ending> {
+function work(call: Call<SearchOptions>, task: Task, booking: Booking<FoundGap>): Promise<Ending> {
+  const { output, options: given } = call;
+  const about = { name: 'gaps search', unit: 'int' };
+  return withTelemetry(given, output, about, (telemetry) => workWatched(call, task, booking, telemetry));
+}
+
+async function workWatched(
+  call: Call<SearchOptions>,
+  task: Task,
+  booking: Booking<FoundGap>,
+  telemetry: Telemetry,
+): Promise<Ending> {
   const { output, options: given } = call;
   const { engine: feeding, driver } = feedingOf(feedingGiven(given));
   const { options: opened, tell } = startOpening(given, output, driver);
-  const telemetry = await startTelemetry(given, output, { name: 'gaps search', unit: 'int' });
   const devices = await openDevices(given.device, { ...opened, ...telemetry.opening });
   try {
     warnWithoutGpu(given, output, devices);

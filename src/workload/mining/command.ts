@@ -10,7 +10,7 @@ import { options, valued, wholeNumber } from '../../console/options.js';
 import type { Ending, Output } from '../../console/output.js';
 import { keepSecret } from '../../console/redact.js';
 import { type TelemetryOptions, withTelemetryOptions } from '../../console/telemetry/options.js';
-import { startTelemetry } from '../../console/telemetry/start.js';
+import { type Telemetry, withTelemetry } from '../../console/telemetry/start.js';
 import { buildOf } from '../../console/version.js';
 import type { Device } from '../../device/device.js';
 import { leaveDevices } from '../../device/leave.js';
@@ -79,12 +79,28 @@ export interface MiningCoin<Share extends Mined> {
 /** Mines until it is stopped, or has enough. */
 export async function mine<Share extends Mined>(call: Call<MiningOptions>, coin: MiningCoin<Share>): Promise<Ending> {
   const { output, options: given, signal } = call;
-  const { terms } = coin;
   const { source, close } = sourceOf(call, coin);
-  const chain = await source.check?.(signal);
+  try {
+    const chain = await source.check?.(signal);
+    return await withTelemetry(given, output, coin.terms, (telemetry) =>
+      mineFrom(call, coin, source, chain, telemetry),
+    );
+  } finally {
+    close();
+  }
+}
+
+async function mineFrom<Share extends Mined>(
+  call: Call<MiningOptions>,
+  coin: MiningCoin<Share>,
+  source: WorkSource<Share>,
+  chain: string | undefined,
+  telemetry: Telemetry,
+): Promise<Ending> {
+  const { output, options: given, signal } = call;
+  const { terms } = coin;
   const { engine: fed, driver } = feedingOf(coin.feeding ?? given);
   const { options: opened, tell } = startOpening(given, output, driver);
-  const telemetry = await startTelemetry(given, output, terms);
   const devices = await openDevices(given.device, { ...opened, ...telemetry.opening });
   const engine = new Engine(devices, { ...fed, ...telemetry.engine });
   try {
@@ -113,7 +129,6 @@ export async function mine<Share extends Mined>(call: Call<MiningOptions>, coin:
     const exit = call.stopped ?? Exit.ok;
     return { exit, answer: { ...counts, hardwareErrors, tried: tries, seconds } };
   } finally {
-    close();
     await engine.close();
     await telemetry.end();
     await leaveDevices(devices);

@@ -17,7 +17,7 @@ import { flag, options, valued, wholeNumber } from '../../console/options.js';
 import type { Ending, Output } from '../../console/output.js';
 import { preparing } from '../../console/preparation.js';
 import { type TelemetryOptions, withTelemetryOptions } from '../../console/telemetry/options.js';
-import { startTelemetry } from '../../console/telemetry/start.js';
+import { type Telemetry, withTelemetry } from '../../console/telemetry/start.js';
 import { startTuning, type TuningOptions, withTuningOptions } from '../../console/tuning.js';
 import type { Device } from '../../device/device.js';
 import { leaveDevices } from '../../device/leave.js';
@@ -212,18 +212,26 @@ interface Told {
   readonly booking: Booking<KeptProof>;
 }
 
+type ProverWork = (prover: Prover, told: Told) => Promise<Ending>;
+
+function proving(call: Call<DeviceOptions>, asked: Asked, work: ProverWork): Promise<Ending> {
+  const { output, options: given } = call;
+  const about = { name: 'uhash', unit: 'H' };
+  return withTelemetry(given, output, about, (telemetry) => proveWatched(call, asked, work, telemetry));
+}
+
 /** Opens devices and a prover, compiles and allocates, watches the work, and closes everything. */
-async function proving(
+async function proveWatched(
   call: Call<DeviceOptions>,
   { challenge, wanted, length, book }: Asked,
-  work: (prover: Prover, told: Told) => Promise<Ending>,
+  work: ProverWork,
+  telemetry: Telemetry,
 ): Promise<Ending> {
   const { output, options: asked } = call;
   startTuning(asked, output);
   const { engine, driver } = feedingOf(asked);
   const { options: opened, tell } = startOpening(asked, output, driver);
   const name = asked.backend === undefined ? asked.device : (backends[asked.backend] ?? asked.backend);
-  const telemetry = await startTelemetry(asked, output, { name: 'uhash', unit: 'H' });
   const devices = await openDevices(name, { ...opened, ...telemetry.opening });
   try {
     for (const { info } of devices) output.event('device', { id: info.id, name: info.name });

@@ -17,7 +17,7 @@ import { type OpeningOptions, startOpening, withOpeningOptions } from '../../con
 import { flag, options, valued, wholeNumber } from '../../console/options.js';
 import type { Ending } from '../../console/output.js';
 import { type TelemetryOptions, withTelemetryOptions } from '../../console/telemetry/options.js';
-import { startTelemetry } from '../../console/telemetry/start.js';
+import { type Telemetry, withTelemetry } from '../../console/telemetry/start.js';
 import { startTuning, type TuningOptions, withTuningOptions } from '../../console/tuning.js';
 import type { Device } from '../../device/device.js';
 import { leaveDevices } from '../../device/leave.js';
@@ -131,7 +131,8 @@ async function words(call: Call<WordsOptions & RequestOptions>): Promise<Ending>
   }
   const booking = await openBooking(call, bookedOf(call, request), { isLate: true });
   try {
-    return await make(call, request, booking);
+    const about = { name: 'words', unit: 'words' };
+    return await withTelemetry(given, output, about, (telemetry) => make(call, request, booking, telemetry));
   } catch (error) {
     await booking.close(error instanceof Error ? error.message : String(error));
     throw error;
@@ -145,7 +146,12 @@ function bookedOf({ options: given, args }: Call<WordsOptions & RequestOptions>,
   return bookWords(request, file, { mask: args[0] ?? given.maskFile, maxRun, maxOccurrence });
 }
 
-async function make(call: Call<WordsOptions>, request: Request, booking: Booking<Indexed>): Promise<Ending> {
+async function make(
+  call: Call<WordsOptions>,
+  request: Request,
+  booking: Booking<Indexed>,
+  telemetry: Telemetry,
+): Promise<Ending> {
   const { output, options: given, signal } = call;
   const { space, layout } = request;
   const before = reachedIn(request, booking.completed);
@@ -153,7 +159,6 @@ async function make(call: Call<WordsOptions>, request: Request, booking: Booking
   startTuning(given, output);
   const feeding = feedingOf(pipelineOf(given));
   const opening = startOpening({ ...threadsFor(given), ...given }, output, feeding.driver);
-  const telemetry = await startTelemetry(given, output, { name: 'words', unit: 'words' });
   const devices: Device[] = [];
   let engine: Engine | undefined;
   const openEngine = async (): Promise<Engine> => {
