@@ -73,7 +73,7 @@ interface EncodeCommandOptions extends OpeningOptions, FeedingOptions, Telemetry
 }
 
 async function encode(call: Call<EncodeCommandOptions>): Promise<Ending> {
-  const { output, options: asked } = call;
+  const { output, options: asked, signal } = call;
   const [path = ''] = call.args;
   const encoding = encodingOf(asked.encoding);
   const source = await openSource(path, {
