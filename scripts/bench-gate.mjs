@@ -1,59 +1,64 @@
-// `npm run bench:gate`: ratios that hold on any machine, each of two things measured in turn. Exit status 1 where not even
-// the best turn reaches what a ratio has to be; a busy machine moves both sides alike.
-//   npm run build && npm run bench:gate
+// `npm run bench:gate`: the kernels of today against frozen ones, which docs/measurements/frozen holds as text: each
+// workload on native and on wasm, one thread each, in turn. A figure that has lost more than 5 % is measured twice more;
+// exit status 1 where it was lost all three times.
+//   npm run build && npm run bench:gate [-- WORKLOAD…]
+//   node scripts/bench-gate.mjs --freeze     makes the frozen files of this class of processor anew
+//   node scripts/bench-gate.mjs --slowed     today's kernels do a tenth more than they are credited for: all must be lost
 
-import { createHash } from 'node:crypto';
-import { compare, LEAST_RUNS } from '../dist/bench/measure.js';
+import { parseArgs } from 'node:util';
+import { classOf, readFrozen, writeFrozen } from '../dist/bench/frozen/files.js';
+import { gate } from '../dist/bench/frozen/gate.js';
+import { recorder } from '../dist/bench/frozen/recording.js';
 import { openDevice } from '../dist/device/registry.js';
-import { genesis } from '../dist/workload/block/genesis.js';
-import { fedRateOf, rateOf } from '../dist/workload/block/rate.js';
-import { headerPrefix } from '../dist/workload/block/reference.js';
+import { kernelRuns } from '../dist/workload/frozen.js';
 
-const runs = LEAST_RUNS;
-const SECONDS = 0.4;
-const wasm = await openDevice('wasm', { threads: 1 });
-const native = await openDevice('native', { threads: 1 }).catch((error) => {
-  console.log(`no native device: ${error.message.split('\n')[0]}`);
-  return undefined;
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { freeze: { type: 'boolean' }, slowed: { type: 'boolean' }, device: { type: 'string', multiple: true } },
 });
+const workloads = positionals.length > 0 ? positionals : Object.keys(kernelRuns);
+const TRIES = 3;
 
-/** Two hashes of 80 bytes for each nonce, as anybody would write it. @returns {import('../dist/bench/measure.js').Candidate} */
-function plainLoop() {
-  const header = Buffer.concat([headerPrefix(genesis), Buffer.alloc(4)]);
-  const sha256 = (/** @type {Uint8Array} */ bytes) => createHash('sha256').update(bytes).digest();
-  const work = 50_000;
-  const run = async () => {
-    let last = Buffer.alloc(0);
-    for (let nonce = 0; nonce < work; nonce++) {
-      header.writeUInt32LE(nonce, 76);
-      last = sha256(sha256(header));
-    }
-    return { work, digest: last.toString('hex') };
-  };
-  return { name: 'node:crypto, a loop', unit: 'H', runs, run };
+for (const kind of values.device ?? ['native', 'wasm']) {
+  const device = /** @type {import('../dist/bench/frozen/replay.js').TextDevice | undefined} */ (
+    await openDevice(kind, { threads: 1 }).catch((error) => {
+      console.log(`none  ${kind}: ${error.message.split('\n')[0]}`);
+      return undefined;
+    })
+  );
+  if (device === undefined) continue;
+  try {
+    for (const workload of workloads) await figure(workload, device);
+  } finally {
+    await device.close();
+  }
 }
 
-try {
-  const fed = (/** @type {import('../dist/engine/index.js').EngineOptions} */ options) =>
-    fedRateOf(wasm, runs, options, SECONDS);
-  /** @type {[name: string, least: number, base: import('../dist/bench/measure.js').Candidate, other: import('../dist/bench/measure.js').Candidate][]} */
-  const gates = [
-    ['wasm against a loop of node:crypto, one thread each', 4, plainLoop(), await rateOf(wasm, runs)],
-    ['the engine against its kernel alone, wasm', 0.85, await rateOf(wasm, runs), await fed({})],
-    ['records of every chunk against none, wasm', 0.95, await fed({}), await fed({ records: 4096 })],
-  ];
-  if (native) {
-    gates.push(['native against wasm, one thread each', 2, await rateOf(wasm, runs), await rateOf(native, runs)]);
+/**
+ * @param {string} workload
+ * @param {import('../dist/bench/frozen/replay.js').TextDevice} device
+ */
+async function figure(workload, device) {
+  const name = `${workload} on ${device.info.id}`;
+  const recorded = recorder(device);
+  await kernelRuns[workload]?.(recorded.device);
+  const now = recorded.recording();
+  if (values.freeze) {
+    writeFrozen(workload, device.info, now);
+    console.log(`frozen  ${name}, ${classOf(device.info)}`);
+    return;
   }
-  for (const [name, least, base, other] of gates) {
-    const { ratios } = await compare([base, other]);
-    const { median, min, max } = ratios[1] ?? { median: Number.NaN, min: Number.NaN, max: Number.NaN };
-    const isKept = max >= least;
-    if (!isKept) process.exitCode = 1;
-    const told = `${median.toFixed(2)} (${min.toFixed(2)} to ${max.toFixed(2)}), at least ${least}`;
-    console.log(`${isKept ? 'kept' : 'LOST'}  ${name}: ${told}`);
+  const frozen = readFrozen(workload, device.info);
+  if (frozen === undefined) {
+    console.log(`none  ${name}: nothing frozen for ${classOf(device.info)}; --freeze makes it`);
+    return;
   }
-} finally {
-  await wasm.close();
-  await native?.close();
+  for (let attempt = 1; attempt <= TRIES; attempt++) {
+    const { median, ratios, chance, isLost } = await gate(device, now, frozen, { isSlowed: values.slowed === true });
+    const spread = `${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}`;
+    const told = `${median.toFixed(3)} of the frozen kernel (${spread}, p ${chance.toExponential(0)})`;
+    console.log(`${isLost ? 'LOST' : 'kept'}  ${name}: ${told}`);
+    if (!isLost) return;
+    if (attempt === TRIES) process.exitCode = 1;
+  }
 }

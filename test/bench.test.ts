@@ -32,7 +32,7 @@ it('saves what it tells; what has become slower since is a loss', () => {
   expect(events.filter(({ event }) => event === 'no-figure')).toEqual([]);
   expect(status).toBe(1);
   const [told] = events.filter(({ event }) => event === 'figure');
-  expect(told).toMatchObject({ workload: 'block', device: 'wasm', unit: 'H', runs: 5 });
+  expect(told).toMatchObject({ workload: 'block', device: 'wasm', unit: 'H', runs: 11 });
   const [verdict] = events.filter(({ event }) => event === 'verdict');
   expect(verdict).toMatchObject({ workload: 'block', device: 'wasm', before: 1e15, isLost: true });
 

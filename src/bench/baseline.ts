@@ -2,7 +2,9 @@ import { readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import type { DeviceInfo } from '../device/device.js';
-import type { Spread } from './measure.js';
+import { MAX_LOSS } from './frozen/gate.js';
+import { rankedBelow } from './frozen/rank.js';
+import { spreadOf } from './measure.js';
 import { readSaved, type SavedReport } from './saved.js';
 import type { Figure } from './suite.js';
 
@@ -16,17 +18,17 @@ export interface Verdict {
   readonly device: string;
   readonly before: number;
   readonly now: number;
-  /** Now over before, of the medians. */
+  /** Now over before, of the medians: of rates, or of ratios to the frozen kernel. */
   readonly ratio: number;
+  /** Both were measured beside the frozen kernel. */
+  readonly isPaired: boolean;
   readonly isLost: boolean;
 }
 
-/** A tenth is noise on many machines; so is what lies inside both spreads. */
-const MOST_LOSS = 0.1;
-
 /**
- * The figures that both have, of devices of the same class: a figure of another card says nothing. Lost is what fell by
- * more than a tenth, where not even the best run of today reaches the worst one of then.
+ * The figures that both have, of devices of the same class: a figure of another card says nothing. A rank test decides
+ * what is lost: today's runs, with `MAX_LOSS` forgiven, lie below those of then by more than chance. Where both were
+ * measured beside a frozen kernel, the ratios to it are compared, which a busy machine does not move.
  */
 export function verdictsOf(
   figures: readonly Figure[],
@@ -42,14 +44,36 @@ export function verdictsOf(
       ),
     );
     if (!before || own === undefined) return [];
-    const ratio = now.rate.median / before.rate.median;
-    const isLost = isBelow(now.rate, before.rate);
-    return [{ workload, name, device, before: before.rate.median, now: now.rate.median, ratio, isLost }];
+    const isPaired = now.frozenRatios !== undefined && before.frozenRatios !== undefined;
+    const [runs, earlier] = isPaired ? [ratiosOf(now), ratiosOf(before)] : [ratesOf(now), ratesOf(before)];
+    const ratio = spreadOf(runs).median / spreadOf(earlier).median;
+    return [
+      {
+        workload,
+        name,
+        device,
+        before: before.rate.median,
+        now: now.rate.median,
+        ratio,
+        isPaired,
+        isLost: isBelow(runs, earlier),
+      },
+    ];
   });
 }
 
-export const isBelow = (now: Spread, before: Spread): boolean =>
-  now.median < (1 - MOST_LOSS) * before.median && now.max < before.min;
+const ratiosOf = ({ frozenRatios = [] }: Figure): readonly number[] => frozenRatios;
+
+/** Reports of 0.1.0 keep three numbers of each figure. */
+const ratesOf = ({ rates, rate }: Figure): readonly number[] => rates ?? [rate.min, rate.median, rate.max];
+
+export function isBelow(now: readonly number[], before: readonly number[]): boolean {
+  const forgiven = before.map((one) => one * (1 - MAX_LOSS));
+  return spreadOf(now).median < spreadOf(forgiven).median && rankedBelow(now, forgiven) < MAX_CHANCE;
+}
+
+/** Of a wrong alarm. Five runs against three, all of them below, come to 0.037. */
+const MAX_CHANCE = 0.05;
 
 type Known = Pick<DeviceInfo, 'id' | 'name' | 'units'>;
 

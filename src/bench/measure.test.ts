@@ -40,6 +40,7 @@ it('gives the median, the spread and the rate of the runs after the warm-up', as
     runs: 5,
     seconds: { median: 4, min: 2, max: 6, relative: 1 },
     rate: { median: 30, min: 20, max: 60, relative: 40 / 30 },
+    rates: [60, 40, 30, 24, 20],
     digest: 'same',
   });
 });

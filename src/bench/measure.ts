@@ -65,6 +65,8 @@ export interface Measurement {
   readonly seconds: Spread;
   /** Units per second. */
   readonly rate: Spread;
+  /** Of each run, in order. */
+  readonly rates: readonly number[];
   readonly digest: string;
 }
 
@@ -122,7 +124,8 @@ class Series {
   measurement(): Measurement {
     const { name, unit } = this.candidate;
     const seconds = spreadOf(this.#seconds);
-    return { name, unit, runs: this.rates.length, seconds, rate: spreadOf(this.rates), digest: this.#digest ?? '' };
+    const { rates } = this;
+    return { name, unit, runs: rates.length, seconds, rate: spreadOf(rates), rates, digest: this.#digest ?? '' };
   }
 
   #agree({ digest }: Run): void {

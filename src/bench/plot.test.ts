@@ -12,6 +12,8 @@ const figure = (share: number): Figure => ({
   unit: 'H',
   runs: 5,
   rate: spread(3e6),
+  rates: [3e6],
+  frozenRatios: undefined,
   seconds: spread(1),
   checkedBy: 'hand',
   digest: '',

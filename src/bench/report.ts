@@ -53,7 +53,7 @@ export const boundText = ({ bound }: Figure): string =>
 
 /** The same for programs. */
 export function figureFields(one: Figure): Record<string, unknown> {
-  const { rate: perSecond, ...others } = one;
+  const { rate: perSecond, rates: _, frozenRatios: __, ...others } = one;
   return { ...others, perSecond };
 }
 

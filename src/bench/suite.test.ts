@@ -31,7 +31,7 @@ function taking(seconds: number, more: Partial<BenchCase> = {}): BenchCase {
 const options = { runs: 5, seconds: 0.01, isFull: false };
 async function figures(...cases: BenchCase[]) {
   const all = [];
-  for await (const one of runSuite([{ workload: 'block', cases }], [device], options)) all.push(one);
+  for await (const one of runSuite([{ workload: 'steady', cases }], [device], options)) all.push(one);
   return all;
 }
 const onlyFigure = async (one: BenchCase): Promise<Figure> => {
@@ -44,7 +44,7 @@ describe('a suite', () => {
   it('gives rates, bytes and the share of a limit', async () => {
     const one = await onlyFigure(taking(2, { unitBytes: 8, bound: { limit: 'integer', perUnit: 3 } }));
     expect(one).toMatchObject({
-      workload: 'block',
+      workload: 'steady',
       device: 'wasm',
       unit: 'H',
       runs: 5,
@@ -66,8 +66,8 @@ describe('a suite', () => {
       taking(1, { name: 'wrong', open: wrong }),
     );
     expect(all).toEqual([
-      { workload: 'block', name: 'lacking', device: 'wasm', reason: 'it has no 64-bit floats', isWrong: false },
-      { workload: 'block', name: 'wrong', device: 'wasm', reason: 'it reported nonsense', isWrong: true },
+      { workload: 'steady', name: 'lacking', device: 'wasm', reason: 'it has no 64-bit floats', isWrong: false },
+      { workload: 'steady', name: 'wrong', device: 'wasm', reason: 'it reported nonsense', isWrong: true },
     ]);
     const host = { cpu: 'a CPU', cores: 2, node: '20', platform: 'linux x64', devices: [] };
     expect(markdownOf('2026-01-01', host, all)).toContain('- block on wasm, wrong: it reported nonsense');
@@ -79,18 +79,33 @@ describe('saved figures', () => {
   const named = known('a CPU');
   const saved = (figure: Figure, devices = named) => [{ machine: { ...machine(), devices }, figures: [figure] }];
 
-  it('a slowdown of more than a tenth is a loss, a smaller one is not', async () => {
+  it('a slowdown of a tenth is a loss, one of 3 % is not', async () => {
     const before = await onlyFigure(taking(1));
     const lossOf = async (seconds: number) =>
       verdictsOf([await onlyFigure(taking(seconds))], named, saved(before)).map(({ isLost }) => isLost);
-    expect(await lossOf(1.25)).toEqual([true]);
-    expect(await lossOf(1.05)).toEqual([false]);
+    expect(await lossOf(1.1)).toEqual([true]);
+    expect(await lossOf(1.03)).toEqual([false]);
     expect(await lossOf(0.5)).toEqual([false]);
   });
 
-  it('inside the spreads nothing is lost, and another machine says nothing', async () => {
+  it('a loss of a third is told though the runs of then were far apart', async () => {
+    const now = { ...(await onlyFigure(taking(2))), rates: [47, 55, 60, 66, 78, 52, 58, 63, 71] };
+    const then = { ...now, rates: now.rates.map((rate) => rate * 1.5) };
+    expect(verdictsOf([now], named, saved(then))[0]).toMatchObject({ isPaired: false, isLost: true });
+    expect(verdictsOf([now], named, saved(now))[0]?.isLost).toBe(false);
+  });
+
+  it('beside a frozen kernel a machine that has become slower is not a loss', async () => {
+    const then = { ...(await onlyFigure(taking(1))), frozenRatios: [2, 2.1, 2.05, 1.98, 2.02] };
+    const now = { ...(await onlyFigure(taking(2))), frozenRatios: [2.01, 2.06, 1.97, 2.04, 2.1] };
+    expect(verdictsOf([now], named, saved(then))[0]).toMatchObject({ isPaired: true, isLost: false });
+    const slower = { ...now, frozenRatios: now.frozenRatios.map((one) => one * 0.9) };
+    expect(verdictsOf([slower], named, saved(then))[0]).toMatchObject({ isPaired: true, isLost: true });
+  });
+
+  it('what chance explains is not a loss, and another machine says nothing', async () => {
     const now = await onlyFigure(taking(2));
-    const wide = { ...now, rate: { median: 120, min: 59, max: 130, relative: 0.6 } };
+    const wide = { ...now, rate: { median: 120, min: 59, max: 130, relative: 0.6 }, rates: [59, 120, 130, 50, 125] };
     expect(verdictsOf([now], named, saved(wide))[0]?.isLost).toBe(false);
     expect(verdictsOf([now], named, saved(now, known('another')))).toEqual([]);
     expect(verdictsOf([now], named, saved(now, known('a CPU', 64)))).toEqual([]);

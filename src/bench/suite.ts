@@ -2,8 +2,9 @@ import type { Device, Sensors } from '../device/device.js';
 import { NO_ENERGY, use } from '../engine/energy.js';
 import { MillraceError } from '../kernel/error.js';
 import type { BenchCase, Benched, CaseOptions, OpenCase } from './case.js';
+import { frozenCandidate } from './frozen/candidate.js';
 import { type Limit, measureLimit } from './limits.js';
-import { measure, type Spread } from './measure.js';
+import { compare, type Spread } from './measure.js';
 
 /** One line of the report. */
 export interface Figure {
@@ -13,6 +14,10 @@ export interface Figure {
   readonly unit: string;
   readonly runs: number;
   readonly rate: Spread;
+  /** Of each run, in order. */
+  readonly rates: readonly number[];
+  /** The same over the rate of the workload's frozen kernel, which ran in turn: unlike a rate, it is the same on a busy machine. */
+  readonly frozenRatios: readonly number[] | undefined;
   readonly seconds: Spread;
   readonly checkedBy: string;
   readonly digest: string;
@@ -66,16 +71,23 @@ async function figureOf(
   const lacks = one.lacks?.(device.info);
   if (lacks !== undefined) return { ...about, reason: lacks, isWrong: false };
   let open: OpenCase | undefined;
+  let frozen: Awaited<ReturnType<typeof frozenCandidate>>;
   try {
     open = await one.open(device, options);
     const energy = new EnergyOf(device);
-    const { unit, runs, rate, seconds, digest } = await measure(energy.around(open));
+    frozen = await frozenCandidate(workload, device);
+    const { measurements } = await compare([energy.around(open), ...(frozen ? [frozen] : [])]);
+    const [own, beside] = measurements;
+    if (own === undefined) throw new Error('compare() gives one measurement per candidate');
+    const { unit, runs, rate, rates, seconds, digest } = own;
     const { unitBytes } = one;
     return {
       ...about,
       unit,
       runs,
       rate,
+      rates,
+      frozenRatios: beside && rates.map((one, at) => one / (beside.rates[at] ?? Number.NaN)),
       seconds,
       checkedBy: one.checkedBy,
       digest,
@@ -90,6 +102,7 @@ async function figureOf(
     if (!(error instanceof MillraceError)) throw error;
     return { ...about, reason: error.message.split('\n')[0] ?? '', isWrong: error.code === 'device-failed' };
   } finally {
+    frozen?.close();
     await open?.close();
   }
 }

@@ -3,6 +3,7 @@ import { basename } from 'node:path';
 import { Argument, Command } from 'commander';
 import { committedBaselines, type Verdict, verdictsOf } from '../../bench/baseline.js';
 import type { Benched } from '../../bench/case.js';
+import { MAX_LOSS } from '../../bench/frozen/gate.js';
 import { machine, machineLine } from '../../bench/machine.js';
 import { LEAST_RUNS } from '../../bench/measure.js';
 import { plotOf } from '../../bench/plot.js';
@@ -45,7 +46,9 @@ export function suiteCommand(): Command {
     .addOption(valued('--markdown <file>', 'the table as Markdown, with the machine and the date'))
     .addOption(valued('--plot <file>', 'a picture of it, SVG'))
     .addOption(
-      valued('--compare [file]', 'saved figures: exit status 1 where one has lost more than a tenth').preset(COMMITTED),
+      valued('--compare [file]', 'saved figures: exit status 1 where one has become slower, beyond chance').preset(
+        COMMITTED,
+      ),
     );
   withOpeningOptions(command).action(action(suite));
   return withExamples(
@@ -75,6 +78,8 @@ interface SuiteCommandOptions extends OpeningOptions {
 
 /** About how long one run takes: seven of them and what comes before stay far below two minutes for all workloads. */
 const RUN_SECONDS = 0.4;
+/** What is to be told from chance later needs more of them. */
+const COMPARED_RUNS = 11;
 
 async function suite({ output, options: given, args, signal }: Call<SuiteCommandOptions>): Promise<Ending> {
   const asked = (args[0] ?? []) as unknown as readonly string[];
@@ -91,7 +96,12 @@ async function suite({ output, options: given, args, signal }: Call<SuiteCommand
     for (const { info } of devices) output.line(`${info.id}: ${info.name}`);
     output.line();
     const all: (Figure | NoFigure)[] = [];
-    const how = { runs: given.runs, seconds: RUN_SECONDS, isFull: given.full === true };
+    const isCompared = given.save !== undefined || compare !== undefined;
+    const how = {
+      runs: isCompared ? Math.max(given.runs, COMPARED_RUNS) : given.runs,
+      seconds: RUN_SECONDS,
+      isFull: given.full === true,
+    };
     for await (const one of runSuite(wanted, devices, how)) {
       signal.throwIfAborted();
       all.push(one);
@@ -166,7 +176,7 @@ function tellVerdicts(output: Output, verdicts: readonly Verdict[]): void {
   });
   for (const line of table(rows, { right: [3] })) output.line(line);
   const lost = verdicts.filter(({ isLost }) => isLost).length;
-  if (lost > 0) output.line(`${plural(lost, 'figure')} lost more than ${percent(0.1)}, beyond both spreads`);
+  if (lost > 0) output.line(`${plural(lost, 'figure')} lost more than ${percent(MAX_LOSS)}, beyond chance`);
 }
 
 /** After each figure, before what takes long, and after it: an end by force leaves the figures. */

@@ -6,7 +6,7 @@ import { type LaunchParameters, type ProgramSource, SourceProgram } from '../pro
 export class PoolProgram extends SourceProgram {
   /** What a worker finds the code by. */
   readonly entry: number;
-  readonly #source: ProgramSource;
+  readonly source: ProgramSource;
 
   constructor(
     device: Device,
@@ -17,11 +17,11 @@ export class PoolProgram extends SourceProgram {
   ) {
     super(device, number, source, compiled);
     this.entry = entry;
-    this.#source = source;
+    this.source = source;
   }
 
   bind(job: Values): PoolJob {
-    return new PoolJob(this, this.#source.parameters(job));
+    return new PoolJob(this, this.source.parameters(job));
   }
 }
 

@@ -1,0 +1,135 @@
+import { gunzipSync, gzipSync } from 'node:zlib';
+import type { Device, DeviceBuffer, DeviceProgram, Launch, Stream } from '../../device/device.js';
+import { checkLaunch, type HeldBuffer } from '../../device/launch.js';
+import { PoolJob } from '../../device/pool/program.js';
+import type { ProgramSource } from '../../device/program.js';
+
+/**
+ * The commands that a workload gave to a CPU device, as data: programs with their generated text, buffers, and launches
+ * with their parameter words. A recording that is kept in a file runs the kernels of an earlier version, on any version.
+ */
+export interface Recording {
+  readonly programs: readonly RecordedProgram[];
+  /** Bytes of each buffer. */
+  readonly buffers: readonly number[];
+  readonly commands: readonly RecordedCommand[];
+}
+
+/** A generated program without what only errors and other jobs need. */
+export type RecordedProgram = Pick<
+  ProgramSource,
+  'name' | 'text' | 'lanes' | 'hit' | 'bindings' | 'params' | 'ring' | 'statements' | 'constantBytes' | 'threadBytes'
+>;
+
+/** Buffers and programs are given by their numbers, bytes as gzip in base64. */
+export type RecordedCommand =
+  | { readonly do: 'write'; readonly buffer: number; readonly offset: number; readonly data: string }
+  | {
+      readonly do: 'fill';
+      readonly buffer: number;
+      readonly word: number;
+      readonly offset: number;
+      readonly bytes: number;
+    }
+  | { readonly do: 'read'; readonly buffer: number; readonly offset: number; readonly bytes: number }
+  | {
+      readonly do: 'launch';
+      readonly program: number;
+      readonly words: string;
+      readonly count: number;
+      readonly buffers: readonly number[];
+      readonly ring?: number;
+    };
+
+export const packed = (bytes: Uint8Array): string => gzipSync(bytes, { level: 9 }).toString('base64');
+export const unpacked = (text: string): Uint8Array => new Uint8Array(gunzipSync(Buffer.from(text, 'base64')));
+
+/** A device that does what `device` does and keeps a record of it. It takes the commands that kernels alone need. */
+export function recorder(device: Device): { readonly device: Device; recording(): Recording } {
+  const programs: DeviceProgram[] = [];
+  const buffers: DeviceBuffer[] = [];
+  const commands: RecordedCommand[] = [];
+  const numberOf = <T>(list: T[], one: T): number => {
+    const at = list.indexOf(one);
+    return at < 0 ? list.push(one) - 1 : at;
+  };
+  const stream = (): Stream => {
+    const own = device.stream();
+    return {
+      write: (buffer, data, offset = 0) => {
+        own.write(buffer, data, offset);
+        const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+        commands.push({ do: 'write', buffer: numberOf(buffers, buffer), offset, data: packed(bytes) });
+      },
+      fill: (buffer, word, offset = 0, bytes = buffer.bytes - offset) => {
+        own.fill(buffer, word, offset, bytes);
+        commands.push({ do: 'fill', buffer: numberOf(buffers, buffer), word, offset, bytes });
+      },
+      read: (buffer, into, offset = 0) => {
+        own.read(buffer, into, offset);
+        commands.push({ do: 'read', buffer: numberOf(buffers, buffer), offset, bytes: into.byteLength });
+      },
+      launch: (launch) => {
+        own.launch(launch);
+        commands.push(recordedLaunch(launch));
+      },
+      copy: () => refuse('copy'),
+      wait: () => refuse('wait'),
+      mark: () => own.mark(),
+      cancel: () => own.cancel(),
+      close: () => own.close(),
+    };
+  };
+  const recordedLaunch = (launch: Launch): RecordedCommand => {
+    const { job } = launch;
+    if (!(job instanceof PoolJob)) return refuse('a job of another kind of device');
+    const { base, count, countFrom, buffers: bound, ring, ringCapacity } = checkLaunch<HeldBuffer>(device, launch);
+    if (countFrom !== undefined) return refuse('a count from memory');
+    const words = job.parameters.words(base, ringCapacity, launch.chunk ?? {});
+    return {
+      do: 'launch',
+      program: numberOf(programs, job.program),
+      words: packed(new Uint8Array(words.buffer, words.byteOffset, words.byteLength)),
+      count,
+      buffers: bound.map((buffer) => numberOf(buffers, buffer)),
+      ...(ring && { ring: numberOf(buffers, ring) }),
+    };
+  };
+  const recording = (): Recording => ({
+    programs: programs.map((program) => recordedProgram(program)),
+    buffers: buffers.map(({ bytes }) => bytes),
+    commands,
+  });
+  return {
+    device: {
+      info: device.info,
+      compile: (kernel, options) => device.compile(kernel, options),
+      alloc: (bytes) => device.alloc(bytes),
+      host: (bytes) => device.host(bytes),
+      stream,
+      close: () => device.close(),
+    },
+    recording,
+  };
+}
+
+function recordedProgram(program: DeviceProgram): RecordedProgram {
+  const { source } = program as DeviceProgram & { readonly source: ProgramSource };
+  const { name, text, lanes, hit, bindings, params, ring, statements, constantBytes, threadBytes } = source;
+  return {
+    name,
+    text,
+    lanes,
+    hit,
+    bindings,
+    params,
+    ring,
+    statements,
+    ...(constantBytes !== undefined && { constantBytes }),
+    ...(threadBytes !== undefined && { threadBytes }),
+  };
+}
+
+function refuse(what: string): never {
+  throw new TypeError(`a recording cannot hold ${what}`);
+}

@@ -1,0 +1,95 @@
+import { createHash } from 'node:crypto';
+import type { BoundJob, Device, DeviceBuffer } from '../../device/device.js';
+import type { ProgramSource } from '../../device/program.js';
+import { type RecordedCommand, type RecordedProgram, type Recording, unpacked } from './recording.js';
+
+/** A recording on a device, ready to run any number of times. */
+export interface Replay {
+  /** Runs the launches `times` times; gives the device's own time in seconds and a digest of everything read at the end. */
+  run(times: number): Promise<{ readonly seconds: number; readonly digest: string }>;
+  close(): void;
+}
+
+/** A CPU device takes generated text as it is. */
+export interface TextDevice extends Device {
+  load(source: ProgramSource): Promise<ReturnType<Device['compile']> extends Promise<infer P> ? P : never>;
+}
+
+export async function openReplay(device: TextDevice, recording: Recording): Promise<Replay> {
+  const stream = device.stream();
+  const buffers: DeviceBuffer[] = [];
+  try {
+    for (const bytes of recording.buffers) buffers.push(await device.alloc(bytes));
+    const jobs: BoundJob[] = [];
+    const at: { words: Uint32Array } = { words: new Uint32Array() };
+    for (const program of recording.programs) {
+      const source = sourceOf(program, () => at.words);
+      jobs.push((await device.load(source)).bind({}));
+    }
+    const buffer = (number: number): DeviceBuffer => buffers[number] as DeviceBuffer;
+    const reads: { readonly buffer: DeviceBuffer; readonly offset: number; readonly into: Uint8Array }[] = [];
+    const steps: (() => void)[] = [];
+    for (const command of recording.commands) {
+      if (command.do === 'write') stream.write(buffer(command.buffer), unpacked(command.data), command.offset);
+      else if (command.do === 'read') {
+        const { buffer: number, offset, bytes } = command;
+        reads.push({ buffer: buffer(number), offset, into: new Uint8Array(bytes) });
+      } else if (command.do === 'fill') {
+        const { buffer: number, word, offset, bytes } = command;
+        steps.push(() => stream.fill(buffer(number), word, offset, bytes));
+      } else {
+        const launch = launchOf(command, recording, jobs, buffer);
+        const words = wordsOf(command.words);
+        steps.push(() => {
+          at.words = words;
+          stream.launch(launch);
+        });
+      }
+    }
+    await stream.mark().done;
+    const run: Replay['run'] = async (times) => {
+      for (let time = 0; time < times; time++) for (const step of steps) step();
+      const { startedNs, endedNs } = await stream.mark().done;
+      for (const read of reads) stream.read(read.buffer, read.into, read.offset);
+      await stream.mark().done;
+      const hash = createHash('sha256');
+      for (const { into } of reads) hash.update(into);
+      return { seconds: Number(endedNs - startedNs) / 1e9, digest: hash.digest('hex') };
+    };
+    const close = (): void => {
+      for (const one of buffers) one.free();
+      stream.close();
+    };
+    return { run, close };
+  } catch (error) {
+    for (const one of buffers) one.free();
+    stream.close();
+    throw error;
+  }
+}
+
+/** A program whose parameter words were computed when it was recorded. */
+function sourceOf(program: RecordedProgram, words: () => Uint32Array): ProgramSource {
+  const none = { lineOrigins: [], job: [], chunk: [], sites: [] };
+  return { ...none, ...program, parameters: () => ({ words }) };
+}
+
+function launchOf(
+  { program, count, buffers: bound, ring }: Extract<RecordedCommand, { do: 'launch' }>,
+  { programs }: Recording,
+  jobs: readonly BoundJob[],
+  buffer: (number: number) => DeviceBuffer,
+) {
+  const names = programs[program]?.bindings.map(({ name }) => name) ?? [];
+  return {
+    job: jobs[program] as BoundJob,
+    count,
+    buffers: Object.fromEntries(names.map((name, at) => [name, buffer(bound[at] as number)])),
+    ...(ring !== undefined && { ring: buffer(ring) }),
+  };
+}
+
+function wordsOf(text: string): Uint32Array {
+  const { buffer, byteOffset, byteLength } = unpacked(text);
+  return new Uint32Array(buffer.slice(byteOffset, byteOffset + byteLength));
+}

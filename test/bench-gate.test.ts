@@ -1,0 +1,42 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+
+/** `npm run bench:gate` beside a program that keeps a processor busy. */
+const script = fileURLToPath(new URL('../scripts/bench-gate.mjs', import.meta.url));
+const isLong = process.env.MILLRACE_LONG === '1';
+const workloads = isLong ? ['block', 'words', 'uhash', 'encode', 'gaps'] : ['words', 'gaps'];
+
+let busy: ChildProcess;
+beforeAll(() => {
+  busy = spawn(process.execPath, ['-e', 'for (;;) ;'], { stdio: 'ignore' });
+});
+afterAll(() => busy.kill('SIGKILL'));
+
+const gate = (...more: string[]) => {
+  const { status, stdout } = spawnSync(process.execPath, [script, ...more, ...workloads], { encoding: 'utf8' });
+  return {
+    status,
+    words: stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => line.slice(0, 4)),
+    stdout,
+  };
+};
+
+it('keeps what is as fast as the frozen kernels', ({ skip }) => {
+  const { status, words, stdout } = gate();
+  if (words.every((word) => word === 'none')) return skip('no frozen kernels for this processor');
+  expect(status, stdout).toBe(0);
+  expect(words.at(-1), stdout).toBe('kept');
+});
+
+it('tells a loss of a tenth, each of three times', ({ skip }) => {
+  const { status, words, stdout } = gate('--slowed');
+  const measured = words.filter((word) => word !== 'none');
+  if (measured.length === 0) return skip('no frozen kernels for this processor');
+  expect(status, stdout).toBe(1);
+  expect(measured, stdout).toEqual(measured.map(() => 'LOST'));
+  expect(measured.length % 3).toBe(0);
+});
