@@ -223,6 +223,18 @@ describe('--on-hit', () => {
     expect(readFileSync(told, 'utf8').trimEnd().split('\n')).toEqual(wanted);
   });
 
+  it('holds hits back until their programs have been started', async () => {
+    const told = join(folder, 'told-slowly');
+    const events = join(folder, 'slow-events');
+    const shown = `grep -c '"event":"hit"' '${events}' >> '${told}'`;
+    const args = ['--on-hit', script('slow.sh', shown), '--events', events];
+    const { hits } = await startRun({ every: 100_007, space: 1_000_000, folder, args }).ended;
+    const counts = readFileSync(told, 'utf8').trimEnd().split('\n').map(Number);
+    expect(counts.length).toBe(hits.length);
+    // The hit after this one is shown, and waits.
+    for (const [at, count] of counts.entries()) expect(count).toBeLessThanOrEqual(at + 2);
+  });
+
   it('is tried again where it failed, and never costs the search', async () => {
     const told = join(folder, 'told-again');
     const search = { every: 100_005, space: 1_000_000 };

@@ -78,7 +78,11 @@ describe('a hit for another program', () => {
       const program = new HitProgram(path, { ...silent, say: (text) => void said.push(text) });
       const told: number[] = [];
       for (const at of [3, 2, 1]) {
-        program.run({ MILLRACE_HIT_INDEX: `${at}$(false)`, MILLRACE_HIT_NTH: String(at) }, () => told.push(at));
+        const variables = { MILLRACE_HIT_INDEX: `${at}$(false)`, MILLRACE_HIT_NTH: String(at) };
+        void program.run(
+          () => variables,
+          () => told.push(at),
+        );
       }
       await program.end();
       expect(said).toEqual(['3$(false); ', '2$(false); ', '1$(false); '].map((text) => text.trimEnd()));
@@ -88,8 +92,25 @@ describe('a hit for another program', () => {
     }
   });
 
+  it('has at most so many programs at a time, and whoever has more hits waits', async () => {
+    const program = new HitProgram('true', silent, 3);
+    const counts: number[] = [];
+    let made = 0;
+    let done = 0;
+    for (let at = 0; at < 20; at++) {
+      const variables = () => {
+        counts.push(++made - done);
+        return { MILLRACE_HIT_INDEX: String(at) };
+      };
+      await program.run(variables, () => done++);
+    }
+    expect([made, Math.max(...counts)]).toEqual([20, 3]);
+    await program.end();
+    expect(done).toBe(20);
+  });
+
   it.each(['', 'no-such-program', '/etc/passwd', './none', 'true; true'])('is not told to %j', (given) => {
-    expect(() => new HitProgram(given, silent)).toThrow('no program that can be started');
+    expect(() => new HitProgram(given, silent)).toThrow('not a program that can be started');
   });
   it('finds programs as the system does', () => expect(() => new HitProgram('true', silent)).not.toThrow());
 });

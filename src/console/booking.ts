@@ -16,7 +16,7 @@ import { announce, type Opened, openLedger, RESUMED } from './booking-open.js';
 import { Exit } from './exit.js';
 import { type Controls, holding, type Monitor } from './monitor.js';
 import { HitProgram, hitVariables } from './on-hit.js';
-import { flag, options, valued } from './options.js';
+import { flag, options, valued, wholeNumber } from './options.js';
 
 /** What the command line says of a job in the ledger. */
 export interface BookingOptions {
@@ -26,6 +26,7 @@ export interface BookingOptions {
   readonly fresh?: boolean;
   readonly priority?: number;
   readonly onHit?: string;
+  readonly onHitProcs?: number;
 }
 
 /** Gives a command these options; `hits`: it finds something that another program may want to hear of. */
@@ -41,9 +42,13 @@ export function withBookingOptions(command: Command, { hits = true } = {}): Comm
       ),
     );
   if (!hits) return command;
-  return command.addOption(
-    valued('--on-hit <program>', 'start a program for each hit, which it finds in MILLRACE_HIT_…'),
-  );
+  return command
+    .addOption(valued('--on-hit <program>', 'start a program for each hit, which it finds in MILLRACE_HIT_…'))
+    .addOption(
+      valued('--on-hit-procs <n>', 'how many of them run at a time; the search waits (default: 1)').argParser(
+        wholeNumber(1, MAX_PROCS),
+      ),
+    );
 }
 
 /** What a command says of its job; the rest is the same for all. */
@@ -61,6 +66,7 @@ export interface BookingManner {
   readonly isLate?: boolean;
 }
 const LATE_MS = 1000;
+const MAX_PROCS = 1024;
 
 /**
  * A job of a command in the ledger: opened before the devices are, told of in words, ended with the command. Without a
@@ -69,7 +75,7 @@ const LATE_MS = 1000;
  *   const booking = await openBooking<Hit>(call, { command: 'run', name, params, kernel, space });
  *   search(kernel, { …, ...booking.search });
  *   startMonitor(output, given, { …, before: booking.completed.total }, booking.controls(engine, call));
- *   for await (const hit of hits) { …; booking.told(hit); }
+ *   for await (const hit of hits) { …; await booking.told(hit); }
  *   await booking.end({ isComplete, isAnswered });
  */
 export async function openBooking<T extends Indexed>(
@@ -78,7 +84,7 @@ export async function openBooking<T extends Indexed>(
   { isLate = false }: BookingManner = {},
 ): Promise<Booking<T>> {
   const { options: given, output } = call;
-  const program = given.onHit === undefined ? undefined : new HitProgram(given.onHit, output);
+  const program = given.onHit === undefined ? undefined : new HitProgram(given.onHit, output, given.onHitProcs);
   if (given.ledger === false || !booked) return new Booking<T>(call, booked?.space ?? NOTHING, {}, program);
   const open = (): Promise<Opened<T>> => openLedger<T>(call, booked);
   const isWanted = given.fresh === true || program !== undefined || process.env[RESUMED] !== undefined;
@@ -223,13 +229,16 @@ export class Booking<T extends Indexed> {
     this.ledger?.listen(this.#listener);
   }
 
-  /** A hit is shown. `--on-hit` hears of each once; where that failed, or was cut short, again in the next run. */
-  told(hit: T): void {
+  /**
+   * A hit is shown. `--on-hit` hears of each once; where that failed, or was cut short, again in the next run. The next
+   * hit waits until its program has been started, so that hits never gather here.
+   */
+  told(hit: T): Promise<void> | undefined {
     const nth = this.#last?.index === hit.index ? this.#last.nth + 1 : 0;
     this.#last = { index: hit.index, nth };
-    if (this.ledger?.isTold(hit.index, nth)) return;
+    if (this.ledger?.isTold(hit.index, nth)) return undefined;
     const variables = (): Record<string, string> => hitVariables(hit, nth, this.ledger?.id ?? '');
-    this.#program?.run(variables(), () => this.ledger?.tell(hit.index, nth));
+    return this.#program?.run(variables, () => this.ledger?.tell(hit.index, nth));
   }
 
   /** Everything is written, and the job is let go of. Throws where it should be complete and is not. */

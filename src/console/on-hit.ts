@@ -5,32 +5,41 @@ import { MillraceError } from '../kernel/error.js';
 import { jsonLine, type Output } from './output.js';
 
 /**
- * The program of `--on-hit`: started for each hit, one after the other, with the hit in its environment. There is no
+ * The program of `--on-hit`: started for each hit, with the hit in its environment, at most `max` at a time. There is no
  * shell, so nothing in a hit can be taken for a command. What it prints is told on stderr.
  */
 export class HitProgram {
   readonly #program: string;
   readonly #output: Output;
-  #last: Promise<void> = Promise.resolve();
+  readonly #max: number;
+  readonly #running = new Set<Promise<void>>();
 
-  /** Throws `usage` where there is no such program: better now than with the first hit. */
-  constructor(given: string, output: Output, environment: NodeJS.ProcessEnv = process.env) {
+  /** Throws `usage` if the program cannot be started: better now than with the first hit. */
+  constructor(given: string, output: Output, max = 1, environment: NodeJS.ProcessEnv = process.env) {
     this.#program = findProgram(given, environment);
     this.#output = output;
+    this.#max = max;
   }
 
-  /** `onDone` is called when the program has ended well. */
-  run(environment: Readonly<Record<string, string>>, onDone: () => void): void {
-    this.#last = this.#last.then(async () => {
-      const fault = await this.#start(environment);
-      if (fault === undefined) onDone();
-      else this.#output.warn(`${this.#program}, for the hit at ${environment.MILLRACE_HIT_INDEX}: ${fault}`);
-    });
+  /**
+   * Resolves when the program has been started, which waits while `max` of them run. `environment` is asked then, and
+   * `onDone` is called when the program has ended well. Programs are started in the order of the calls.
+   */
+  async run(environment: () => Readonly<Record<string, string>>, onDone: () => void): Promise<void> {
+    while (this.#running.size >= this.#max) await Promise.race(this.#running);
+    const running = this.#runOne(environment(), onDone).finally(() => this.#running.delete(running));
+    this.#running.add(running);
   }
 
-  /** When all have ended. */
-  end(): Promise<void> {
-    return this.#last;
+  /** Resolves when all programs have ended. */
+  async end(): Promise<void> {
+    while (this.#running.size > 0) await Promise.race(this.#running);
+  }
+
+  async #runOne(environment: Readonly<Record<string, string>>, onDone: () => void): Promise<void> {
+    const fault = await this.#start(environment);
+    if (fault === undefined) onDone();
+    else this.#output.warn(`${this.#program}, for the hit at ${environment.MILLRACE_HIT_INDEX}: ${fault}`);
   }
 
   #start(environment: Readonly<Record<string, string>>): Promise<string | undefined> {
@@ -78,7 +87,7 @@ function findProgram(given: string, { PATH = '' }: NodeJS.ProcessEnv): string {
   if (found !== undefined && given !== '') return found;
   throw new MillraceError({
     code: 'usage',
-    message: `${given} is no program that can be started`,
+    message: `${given} is not a program that can be started`,
     asked: `--on-hit ${given}`,
     advice: 'name one program, without arguments: a script that reads MILLRACE_HIT_INDEX from its environment',
   });

@@ -111,7 +111,7 @@ async function recall({ call, task, space, mode, limit, booking }: Running, know
   const teller = tellerOf(call.output, space, task);
   for (const hit of known) {
     await teller.tell(hit);
-    booking.told(hit);
+    await booking.told(hit);
   }
   const isComplete = booking.completed.total === space.length;
   const since = age(Date.now() - (before?.activeMs ?? 0));
@@ -177,7 +177,7 @@ async function find(running: Running, engine: Engine, devices: readonly Device[]
     for await (const hit of hits) {
       found++;
       await teller.tell(hit);
-      booking.told(hit);
+      await booking.told(hit);
       if (found >= limit) break;
     }
   } catch (error) {

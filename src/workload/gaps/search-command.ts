@@ -105,7 +105,7 @@ async function recall(
     const told = tellGap(output, wanted, gap, given.list);
     if (told === undefined) continue;
     gaps += 1;
-    booking.told(told);
+    await booking.told(told);
     if (given.first) break;
   }
   const { before, id } = booking.ledger ?? {};
@@ -198,7 +198,7 @@ async function search(
       const told = tellGap(output, wanted, gap, given.list);
       if (told === undefined) continue;
       figures.gaps += 1;
-      booking.told(told);
+      await booking.told(told);
       isOver = given.first === true;
       if (isOver) break;
     }

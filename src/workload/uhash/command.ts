@@ -179,7 +179,7 @@ async function mine(call: Call<MineOptions>): Promise<Ending> {
         found(proofs);
         call.output.event('proof_found', { nonce: proof.nonce, hash: hex(proof.hash), ...answer() });
         call.output.line(`${proof.nonce}  ${hex(proof.hash)}`);
-        booking.told({ index: proof.nonce, hash: hex(proof.hash) });
+        await booking.told({ index: proof.nonce, hash: hex(proof.hash) });
         if (stopOnProof) break;
       }
     } catch (error) {
