@@ -3,9 +3,13 @@ import { basename } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { scratchHome } from './scripts/setup.mjs';
+import { slowness } from './scripts/slowness.mjs';
 import { softwareVulkan } from './scripts/vulkan.mjs';
 
-const long = process.env.MILLRACE_LONG === '1';
+/** `npm test` sets `short`, `npm run test:long` sets `long`; `npx vitest` runs everything but the big counts. */
+const tier = process.env.MILLRACE_TIER ?? 'all';
+/** How many times slower than an idle core of the class that limits are written for. */
+const slower = slowness();
 
 /** What takes longest comes first: begun last, it would run alone while the other workers have nothing to do. */
 const slow = [
@@ -40,7 +44,14 @@ export default defineConfig({
   test: {
     environment: 'node',
     // What a person has set or kept at home is not a test's to use, or to change.
-    env: { ...softwareVulkan(), XDG_CONFIG_HOME: scratchHome, XDG_DATA_HOME: scratchHome },
+    env: {
+      ...softwareVulkan(),
+      XDG_CONFIG_HOME: scratchHome,
+      XDG_DATA_HOME: scratchHome,
+      MILLRACE_TEST_SLOWNESS: String(slower),
+      // Tests ask for one name; `npm run test:long` sets both.
+      ...(tier === 'long' && { MILLRACE_LONG: '1' }),
+    },
     projects: [
       { extends: true, test: { name: 'light', include: light, isolate: false } },
       {
@@ -66,10 +77,8 @@ export default defineConfig({
     sequence: { sequencer: LongestFirst },
     // As many as cores: with three on two of them all took as long, and each test was slower.
     maxWorkers: 2,
-    // Real processes, terminals and drivers on a busy machine: the last lines name what passed only then, to be mended.
-    retry: 1,
-    // Far above what anything takes on an idle machine: a busy one must not fail a test.
-    testTimeout: long ? 60 * 60_000 : 180_000,
-    hookTimeout: long ? 10 * 60_000 : 180_000,
+    // No retries: a test that fails now and then is a defect, here or in the product.
+    testTimeout: (tier === 'long' ? 60 * 60_000 : 120_000) * slower,
+    hookTimeout: (tier === 'long' ? 10 * 60_000 : 120_000) * slower,
   },
 });

@@ -6,7 +6,7 @@ import { writeFileSync } from 'node:fs';
 /** Where the counts go: the variable is set by scripts/test.mjs. */
 export const COUNTS_FILE = 'MILLRACE_TEST_COUNTS';
 
-/** @typedef {{ passed: number, failed: number, skipped: number, reasons: Record<string, number>, second: string[] }} Counts */
+/** @typedef {{ passed: number, failed: number, skipped: number, reasons: Record<string, number> }} Counts */
 
 export default class CountingReporter {
   /**
@@ -31,8 +31,6 @@ function count(modules, unhandledErrors) {
     failed: unhandledErrors,
     skipped: 0,
     reasons: /** @type {Record<string, number>} */ ({}),
-    /** What failed at first: by its name, with why. */
-    second: /** @type {string[]} */ ([]),
   };
   for (const module of modules) {
     if (module.errors().length > 0) counts.failed += 1;
@@ -41,8 +39,6 @@ function count(modules, unhandledErrors) {
       const result = test.result();
       if (result.state === 'passed') {
         counts.passed += 1;
-        if (test.diagnostic()?.flaky)
-          counts.second.push(`${module.relativeModuleId} > ${test.fullName}: ${result.errors?.[0]?.message ?? ''}`);
       } else if (result.state === 'skipped') {
         const reason = result.note ?? (test.options.mode === 'todo' ? 'to do' : 'no reason given');
         counts.skipped += 1;

@@ -11,7 +11,7 @@ import { COUNTS_FILE } from './reporter.mjs';
 export const scratchHome = join(tmpdir(), `millrace-home-${process.pid}`);
 
 export default function setup() {
-  if (!process.env[COUNTS_FILE]) build();
+  if (!process.env[COUNTS_FILE] && !process.env.MILLRACE_KEEP_DIST) build();
   return () => rmSync(scratchHome, { recursive: true, force: true });
 }
 

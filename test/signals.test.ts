@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
+import { patience } from './tier.js';
 
 /**
  * A library that keeps a handler by `signal()` and puts it back (NVRTC does so while it compiles) drops its flags. Node's
@@ -23,7 +24,7 @@ const endOf = (guarded: boolean, signal: NodeJS.Signals): Promise<NodeJS.Signals
     const started = spawn(process.execPath, ['--input-type=module', '-e', child(guarded)], { cwd });
     let limit: NodeJS.Timeout | undefined;
     started.stdout.once('data', () => {
-      limit = setTimeout(() => started.kill('SIGKILL'), 3000);
+      limit = setTimeout(() => started.kill('SIGKILL'), patience(3000));
       started.kill(signal);
     });
     started.once('close', (_, by) => {

@@ -9,6 +9,7 @@ import type { Device } from '../../src/device/device.js';
 import type { GpuSource } from '../../src/device/gpu/driver.js';
 import { type OpenClDevice, open, probe } from '../../src/device/opencl/device.js';
 import { cell, items, loop, rw } from '../../src/kernel/index.js';
+import { patience } from '../tier.js';
 import { openApart, withFreshManifest } from './open.js';
 
 /** A CPU platform is enough for all of this: what a GPU executes runs on it too (`openApart`). */
@@ -146,7 +147,7 @@ test('a compiler that dies fails what it compiled, and nothing else', async (ctx
     () => 'compiled',
     (error) => error.code as string,
   );
-  const deadline = Date.now() + 20_000;
+  const deadline = Date.now() + patience(20_000);
   let ended: string | undefined;
   void compiled.then((how) => {
     ended = how;

@@ -6,6 +6,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { ScriptedDevice, type ScriptedOptions } from '../../../test/gpu-core/device.js';
 import { COUNT } from '../../../test/gpu-core/driver.mjs';
 import { kernel } from '../../../test/gpu-core/rig.js';
+import { patience } from '../../../test/tier.js';
 import { items, rw, table } from '../../kernel/index.js';
 import type { Report } from '../device.js';
 
@@ -329,7 +330,7 @@ describe('processes end as they should', () => {
     new Promise((resolve) => {
       const started = spawn(process.execPath, [child, way, mode], { stdio: ['ignore', 'pipe', 'pipe'] });
       let [out, err] = ['', ''];
-      const hung = setTimeout(() => started.kill('SIGKILL'), 20_000);
+      const hung = setTimeout(() => started.kill('SIGKILL'), patience(20_000));
       started.stdout.on('data', (data) => {
         out += data;
       });

@@ -1,0 +1,52 @@
+// `npm run watch FILE…`: reruns the tests that depend on a change, as often as a file of src or test is written. vitest runs
+// src as it is; worker threads and commands run from dist, so a changed file of src is put there too, by taking its types
+// out, which takes some milliseconds. Types are not checked here, and files for browsers are not bundled: `npm test` does both.
+
+import { spawn } from 'node:child_process';
+import { mkdirSync, readFileSync, watch, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { transformSync } from '@swc/wasm-typescript';
+import { ensureBuilt, ensureInstalled, orExit, root } from './prepare.mjs';
+
+orExit(() => {
+  ensureInstalled();
+  ensureBuilt();
+});
+
+const isSource = (/** @type {string} */ name) => name.endsWith('.ts') && !/\.(test|test-d|bench|d)\.ts$/.test(name);
+
+watch(join(root, 'src'), { recursive: true }, (_, name) => {
+  if (name === null || !isSource(name)) return;
+  const begun = performance.now();
+  try {
+    rebuild(name);
+    say(`dist/${name.replace(/\.ts$/, '.js')} in ${(performance.now() - begun).toFixed(0)} ms`);
+  } catch (error) {
+    if (/** @type {NodeJS.ErrnoException} */ (error).code === 'ENOENT') return; // between two writes of an editor
+    say(`${name}: ${/** @type {Error} */ (error).message ?? error}`);
+  }
+});
+
+/** @param {string} name of a file, within src */
+export function rebuild(name) {
+  const text = readFileSync(join(root, 'src', name), 'utf8');
+  const { code } = transformSync(text, { mode: 'strip-only', module: true, filename: name });
+  const out = join(root, 'dist', name.replace(/\.ts$/, '.js'));
+  mkdirSync(dirname(out), { recursive: true });
+  writeFileSync(out, code);
+}
+
+/** @param {string} text */
+function say(text) {
+  process.stderr.write(`millrace: ${text}\n`);
+}
+
+const vitest = join(root, 'node_modules', 'vitest', 'vitest.mjs');
+const args = process.argv.slice(2);
+// This variable tells the setup that dist is cared for.
+const child = spawn(process.execPath, [vitest, 'watch', '--typecheck.enabled=false', ...args], {
+  cwd: root,
+  stdio: 'inherit',
+  env: { ...process.env, MILLRACE_KEEP_DIST: '1' },
+});
+child.on('close', (status) => process.exit(status ?? 1));
