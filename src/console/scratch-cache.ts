@@ -1,6 +1,6 @@
-import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { temporaryFolder } from '../device/temporary.js';
 
 /** Where compiled programs go: our own, PoCL's, and the NVIDIA driver's. */
 const variables = ['MILLRACE_CACHE_DIR', 'POCL_CACHE_DIR', 'CUDA_CACHE_PATH'] as const;
@@ -11,19 +11,16 @@ const variables = ['MILLRACE_CACHE_DIR', 'POCL_CACHE_DIR', 'CUDA_CACHE_PATH'] as
  * this where a device of theirs was opened before.
  */
 export function startScratchCache(): { end(): void } {
-  const folder = mkdtempSync(join(tmpdir(), 'millrace-scratch-'));
+  const folder = temporaryFolder(tmpdir(), 'millrace-scratch-');
   const before = variables.map((name) => [name, process.env[name]] as const);
-  for (const name of variables) process.env[name] = join(folder, name.toLowerCase());
-  const remove = () => rmSync(folder, { recursive: true, force: true });
-  process.once('exit', remove);
+  for (const name of variables) process.env[name] = join(folder.path, name.toLowerCase());
   return {
     end: () => {
       for (const [name, value] of before) {
         if (value === undefined) delete process.env[name];
         else process.env[name] = value;
       }
-      process.off('exit', remove);
-      remove();
+      folder.remove();
     },
   };
 }

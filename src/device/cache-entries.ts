@@ -1,5 +1,7 @@
-import { lstat, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
+import { lstat, readdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
+import { NEW } from './cache.js';
+import { temporaryFolder } from './temporary.js';
 
 /** What lies in the cache's directory, for people who want to see or empty it. Only looked at, unless it is cleared. */
 export interface CacheEntry {
@@ -36,9 +38,12 @@ const UNFINISHED_MS = 3_600_000;
 /** Moved aside in one step first: a process that looks meanwhile finds an entry whole or not at all. */
 async function remove(directory: string, name: string): Promise<boolean> {
   try {
-    const aside = await mkdtemp(join(directory, '.new-'));
-    await rename(join(directory, name), join(aside, 'entry'));
-    await rm(aside, { recursive: true, force: true });
+    const aside = temporaryFolder(directory, NEW);
+    try {
+      await rename(join(directory, name), join(aside.path, 'entry'));
+    } finally {
+      aside.remove();
+    }
     return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false; // somebody else was quicker
@@ -54,7 +59,7 @@ async function entryOf(directory: string, name: string): Promise<CacheEntry | un
   if (/^failed-/.test(name) && state.isFile()) return { name, kind: 'refused text', bytes: state.size, made };
   if (!state.isDirectory()) return undefined;
   const isProgram = /^[0-9a-f]{64}$/.test(name);
-  if (!isProgram && !name.startsWith('.new-')) return undefined;
+  if (!isProgram && !name.startsWith(NEW)) return undefined;
   const files = await readdir(path, { recursive: true }).catch((): string[] => []);
   const sizes = await Promise.all(
     files.map((file) =>

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { rmSync } from 'node:fs';
-import { chmod, lstat, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { chmod, lstat, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { temporaryFolder } from './temporary.js';
 
 /**
  * Compiled programs on disk, for any device. An entry is a folder named by a digest of everything that went into it;
@@ -24,10 +24,8 @@ export class DiskCache {
     const directory = cacheDirectory(environment);
     const fault = await makePrivate(directory);
     if (fault === undefined) return new DiskCache(directory);
-    const private_ = await mkdtemp(join(tmpdir(), 'millrace-'));
-    temporary.add(private_);
     return new DiskCache(
-      private_,
+      temporaryFolder(tmpdir(), 'millrace-cache-').path,
       `${directory} is not used as cache: ${fault}; programs are compiled anew in each run`,
     );
   }
@@ -56,17 +54,18 @@ export class DiskCache {
   /** Lets `fill` put files into a fresh folder and makes that the entry. Without a trace where `fill` throws. */
   async put(key: string, fill: (folder: string) => Promise<void>): Promise<string> {
     const folder = join(this.directory, key);
-    const fresh = await mkdtemp(join(this.directory, '.new-'));
+    const fresh = temporaryFolder(this.directory, NEW);
     try {
-      await fill(fresh);
-      const names = (await readdir(fresh)).sort();
+      await fill(fresh.path);
+      const names = (await readdir(fresh.path)).sort();
       const lines = await Promise.all(
-        names.map(async (name) => `${digestOf(await readFile(join(fresh, name)))}  ${name}\n`),
+        names.map(async (name) => `${digestOf(await readFile(join(fresh.path, name)))}  ${name}\n`),
       );
-      await writeFile(join(fresh, MANIFEST), lines.join(''));
-      await rename(fresh, folder);
+      await writeFile(join(fresh.path, MANIFEST), lines.join(''));
+      await rename(fresh.path, folder);
+      fresh.release();
     } catch (error) {
-      await rm(fresh, { recursive: true, force: true });
+      fresh.remove();
       const code = (error as NodeJS.ErrnoException).code;
       // Another process made the same entry first: it is as good as ours, if it is whole.
       if ((code === 'ENOTEMPTY' || code === 'EEXIST') && (await this.get(key)) !== undefined) return folder;
@@ -83,11 +82,8 @@ export function cacheKey(parts: readonly string[]): string {
   return hash.digest('hex');
 }
 
-/** Directories that go away with the process. */
-const temporary = new Set<string>();
-process.on('exit', () => {
-  for (const directory of temporary) rmSync(directory, { recursive: true, force: true });
-});
+/** How folders begin that are not entries yet, or no longer. */
+export const NEW = '.new-';
 
 /** The manifest has the format of `sha256sum`, so that it can be checked by hand. */
 const MANIFEST = 'SHA256SUMS';
@@ -119,7 +115,7 @@ async function makePrivate(directory: string): Promise<string | undefined> {
     if (me !== undefined && state.uid !== me) return `it belongs to user ${state.uid}, not to ${me}`;
     if ((state.mode & 0o022) !== 0) return `others may write to it (mode ${(state.mode & 0o777).toString(8)})`;
     if ((state.mode & 0o077) !== 0) await chmod(directory, 0o700);
-    await rm(await mkdtemp(join(directory, '.new-')), { recursive: true });
+    temporaryFolder(directory, NEW).remove();
     return undefined;
   } catch (error) {
     return (error as Error).message;

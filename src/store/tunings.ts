@@ -1,5 +1,6 @@
-import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { replaceFileSync } from '../device/temporary.js';
 import type { TuningRecord } from '../engine/tune.js';
 import type { TuningAbout, TuningShelf } from '../engine/tune-known.js';
 import type { Kernel } from '../kernel/index.js';
@@ -83,12 +84,9 @@ function readIndex(directory: string, ledger: string): readonly string[] | undef
 
 /** Whole or not at all. Where it cannot be written, the next one asks the ledger again. */
 function writeIndex(directory: string, index: Index): void {
-  const fresh = join(directory, `.${INDEX}-${process.pid}`);
   try {
-    writeFileSync(fresh, `${JSON.stringify(index, undefined, 1)}\n`, { mode: 0o600 });
-    renameSync(fresh, join(directory, INDEX));
+    replaceFileSync(join(directory, INDEX), `${JSON.stringify(index, undefined, 1)}\n`);
   } catch {
-    rmSync(fresh, { force: true });
     rmSync(join(directory, INDEX), { force: true });
   }
 }

@@ -1,3 +1,4 @@
+import { constants } from 'node:os';
 import koffi from 'koffi';
 import { whole } from '../pool/stay.js';
 
@@ -198,6 +199,18 @@ const O_CLOEXEC = 0x80000;
 const O_WRONLY = 1;
 /** Bytes: 80 with glibc and with musl. */
 const SPAWN_ACTIONS = 256;
+
+/**
+ * Takes the system's exclusive lock on an open file or folder, without waiting. The lock goes when the file is closed, at
+ * the latest with the process, however it ends. `unsupported` where the file system has no locks.
+ */
+export function lockFile(file: number): 'taken' | 'held elsewhere' | 'unsupported' {
+  // SAFETY: takes two numbers; a file that is not open is an error.
+  if (self.func('int flock(int file, int operation)')(file, LOCK_EX | LOCK_NB) === 0) return 'taken';
+  return koffi.errno() === constants.errno.EWOULDBLOCK ? 'held elsewhere' : 'unsupported';
+}
+const LOCK_EX = 2;
+const LOCK_NB = 4;
 
 /** Ends the process now: nobody is asked, nothing of Node's or of a library's is taken down before. */
 export function quit(status: number): void {

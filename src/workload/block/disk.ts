@@ -1,7 +1,7 @@
-import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
-import { access, open, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import { access, readFile, realpath, stat, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { temporaryFile } from '../../device/temporary.js';
 import { MillraceError } from '../../kernel/error.js';
 
 /** A file's bytes as one character each, so that what is not ASCII shows up as it is instead of as a guess. */
@@ -21,18 +21,12 @@ export async function replaceFile(path: string, text: string): Promise<void> {
   try {
     const target = await destination(path);
     if (!target.plain) return await writeFile(target.path, text, 'latin1');
-    const temporary = join(dirname(target.path), `.${basename(target.path)}.${randomBytes(6).toString('hex')}.tmp`);
+    const { file, commit, discard } = await temporaryFile(target.path);
     try {
-      const file = await open(temporary, 'wx');
-      try {
-        await file.writeFile(text, 'latin1');
-        await file.sync();
-      } finally {
-        await file.close();
-      }
-      await rename(temporary, target.path);
+      await file.writeFile(text, 'latin1');
+      await commit();
     } catch (error) {
-      await rm(temporary, { force: true });
+      await discard();
       throw error;
     }
   } catch (error) {

@@ -1,10 +1,11 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Candidate, Run } from '../../bench/measure.js';
 import type { Device } from '../../device/device.js';
+import { temporaryFolder } from '../../device/temporary.js';
 import { MillraceError } from '../../kernel/error.js';
 import { lengthOf, type StateShape } from './encoding.js';
 import { PEER_PROGRAM } from './peer-program.js';
@@ -36,7 +37,7 @@ export type PeerLibrary = 'NumPy' | 'PyTorch';
  * (or no CUDA in it).
  */
 export async function openPeer(library: PeerLibrary, device: Device, work: PeerWork): Promise<OpenPeer | undefined> {
-  const folder = mkdtempSync(join(tmpdir(), 'millrace-peer-'));
+  const { path: folder, remove } = temporaryFolder(tmpdir(), 'millrace-peer-');
   const shape: StateShape = {
     encoding: 'amplitude',
     qubits: work.qubits,
@@ -49,7 +50,7 @@ export async function openPeer(library: PeerLibrary, device: Device, work: PeerW
   const python = new Python(JSON.stringify(asked));
   const close = (): void => {
     python.end();
-    rmSync(folder, { recursive: true, force: true });
+    remove();
   };
   try {
     const begun = await python.answer();

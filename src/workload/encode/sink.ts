@@ -1,6 +1,6 @@
-import { randomBytes } from 'node:crypto';
-import { type FileHandle, open, rename, rm } from 'node:fs/promises';
-import { basename, dirname, extname, join } from 'node:path';
+import type { FileHandle } from 'node:fs/promises';
+import { extname } from 'node:path';
+import { temporaryFile } from '../../device/temporary.js';
 import { MillraceError } from '../../kernel/error.js';
 import type { Precision } from './encoding.js';
 import { EncodeError } from './errors.js';
@@ -26,13 +26,8 @@ interface Format {
 export async function openSink(path: string, qubits: number, precision: Precision): Promise<Sink> {
   const format = await formatOf(path, qubits, precision);
   const rowBytes = 2 ** qubits * (precision === 'f64' ? 16 : 8);
-  const temporary = join(dirname(path), `.${basename(path)}.${randomBytes(6).toString('hex')}.tmp`);
-  const file = await attempt(path, () => open(temporary, 'wx'));
+  const { file, commit, discard } = await attempt(path, () => temporaryFile(path));
   let samples = 0;
-  const discard = async (): Promise<void> => {
-    await file.close();
-    await rm(temporary, { force: true });
-  };
   try {
     await attempt(path, () => append(file, format.begin()));
   } catch (error) {
@@ -49,9 +44,7 @@ export async function openSink(path: string, qubits: number, precision: Precisio
         const { last, first } = await format.end(samples);
         await append(file, last);
         if (first) await file.write(first, 0, first.length, 0);
-        await file.sync();
-        await file.close();
-        await rename(temporary, path);
+        await commit();
       }),
     discard,
   };
