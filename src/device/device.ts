@@ -29,6 +29,11 @@ export interface Device {
   sensors?(): Promise<Sensors | undefined>;
   /** What the device's worker has done since it was opened. */
   telemetry?(): Promise<DeviceTelemetry>;
+  /**
+   * The runtime's own handles of the open streams, oldest first, for logs and profilers: of CUDA `CUstream`, of OpenCL
+   * `cl_command_queue`. Empty where the runtime has none.
+   */
+  streamHandles?(): Promise<readonly number[]>;
   /** Frees everything. Work in flight is abandoned: its completions reject with `device-closed`. */
   close(): Promise<void>;
   /**

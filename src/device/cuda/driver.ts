@@ -155,6 +155,10 @@ export class CudaDriver
     this.#host.log(`stream ${line.number} (${hex(line.stream.handle)}) closed`);
   }
 
+  handles(): number[] {
+    return Array.from(this.lines, ({ stream }) => stream.handle);
+  }
+
   poll(mark: CudaMark): MarkResult | undefined {
     const { api, errors } = this.#context;
     const code = api.cuEventQuery(mark.end);

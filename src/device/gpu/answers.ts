@@ -84,6 +84,8 @@ export class Answers {
         return this.#driver.sensors?.();
       case 'telemetry':
         return telemetry();
+      case 'handles':
+        return this.#driver.handles?.() ?? [];
     }
   }
 

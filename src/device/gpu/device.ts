@@ -184,6 +184,11 @@ export abstract class GpuDevice implements Device {
     return this.#link.call('telemetry', undefined);
   }
 
+  async streamHandles(): Promise<readonly number[]> {
+    this.checkOpen();
+    return this.#link.call('handles', undefined);
+  }
+
   close(): Promise<void> {
     return this.#finish(deviceClosed(this));
   }

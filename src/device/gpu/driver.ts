@@ -47,6 +47,8 @@ export interface Driver<Memory = unknown, Program = unknown, Line = unknown, Mar
   openLine(number: number, epochWord: number): Line;
   /** All of its marks have passed. */
   closeLine(line: Line): void;
+  /** The runtime's handles of all lines, oldest first. */
+  handles?(): readonly number[];
 
   /** Called once before the first command since the last mark; waits do not count, an empty group has it too. */
   begin(line: Line): void;

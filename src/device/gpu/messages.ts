@@ -50,6 +50,8 @@ export interface Requests {
   dismiss: { ask: { readonly number: number }; answer: undefined };
   sensors: { ask: undefined; answer: Sensors | undefined };
   telemetry: { ask: undefined; answer: DeviceTelemetry };
+  /** The runtime's handles of the open streams, oldest first; none where it has none. */
+  handles: { ask: undefined; answer: readonly number[] };
 }
 export type RequestKind = keyof Requests;
 export type Request = { [K in RequestKind]: { readonly kind: K; readonly ask: Requests[K]['ask'] } }[RequestKind];

@@ -132,6 +132,10 @@ export class OpenClDriver
     this.#host.log(`stream ${line.number} (${hex(line.queue.handle)}) closed`);
   }
 
+  handles(): number[] {
+    return Array.from(this.lines, ({ queue }) => queue.handle);
+  }
+
   poll(mark: OpenClMark): MarkResult | undefined {
     const { events } = this.#shop;
     let code = events.status(mark.event);
