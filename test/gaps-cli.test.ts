@@ -57,9 +57,22 @@ describe('search', { timeout: 120_000 }, () => {
     const sum = (lines: RegExpMatchArray[], group: number) => lines.reduce((all, line) => all + Number(line[group]), 0);
     expect(sum(batches, 1)).toBe(4);
     expect(sum(batches, 2)).toBe(sum(windows, 4));
-    expect(diagnostics).toMatch('streams count=2 handles: [0]=wasm/0 [1]=wasm/1');
+    expect(diagnostics).toMatch('streams count=2 handles: [0]=wasm/0 [1]=wasm/1 device=wasm');
     expect(diagnostics).toMatch(`plan of wasm: window=262144 depth=4 tile=131072 chain=512 threads=${2048 * 512}`);
-    expect(stdout + stderr).not.toMatch(/sieve window|limbs=|streams count/);
+    // Eight candidates of each piece, as the device adds and tests them.
+    const samples = [
+      ...diagnostics.matchAll(
+        /trace sample (\d) offset=(\d+) added=\d+ words: ([0-9a-f ]+) carries: ([01 ]+) residue: ([0-9a-f ]+) host=same device=wasm/g,
+      ),
+    ];
+    expect(samples).toHaveLength(8 * batches.length);
+    expect(diagnostics.match(/trace sample/g)).toHaveLength(samples.length);
+    expect(diagnostics.match(/trace base of wasm: ([0-9a-f]{8} ){8}[0-9a-f]{8}$/gm)).toHaveLength(batches.length);
+    for (const [, , offset, words] of samples) {
+      const number = BigInt(`0x${words!.split(' ').reverse().join('')}`);
+      expect(number).toBe(start + BigInt(offset!));
+    }
+    expect(stdout + stderr).not.toMatch(/sieve window|limbs=|streams count|trace/);
   });
 
   test('what would be submitted is in the log, and nowhere else', () => {

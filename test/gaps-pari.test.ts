@@ -1,8 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { openDevice } from '../src/device/registry.js';
-import { Engine } from '../src/engine/index.js';
+import { candidateFlow, Engine, type HostWindow, Overflow, openDevice } from '../src/index.js';
 import { isProbablePrime, previousPrime } from '../src/workload/gaps/reference-primes.js';
 import { type Gap, searchGaps } from '../src/workload/gaps/search.js';
 
@@ -60,6 +59,54 @@ test('gaps of random numbers are those of PARI/GP', { timeout: 600_000 }, async 
     ).toEqual(expected);
   }
   expect(searched.some(({ gaps }) => gaps.length > 0)).toBe(true);
+});
+
+test("candidates of a caller's own bitmaps are those of PARI/GP", { timeout: 600_000 }, async (ctx) => {
+  if (!has) return ctx.skip('there is no gp (PARI/GP)');
+  const SMALL = [3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41];
+  const [window, depth, leastGap] = [2 ** 13, 3, 100];
+  const start = (1n << 287n) | (BigInt(`0x${randomBytes(36).toString('hex')}`) >> 1n);
+  /** Every number is divided, by bigints. */
+  const bitmap = (from: HostWindow, words: Uint32Array): void => {
+    for (let at = 1; at < from.length; at += 2) {
+      const n = from.start + BigInt(at);
+      if (SMALL.some((p) => n % BigInt(p) === 0n)) words[at >> 5]! |= 1 << (at & 31);
+    }
+  };
+  const numbers = { start, length: 1n << 20n, leastGap, primes: 13 };
+  const device = await openDevice('wasm');
+  const stream = device.stream();
+  const open = await candidateFlow(numbers, { window, depth, given: { bitmap, layout: 'all' } }).open(device);
+  const slot = await open.slot(stream);
+  const found: bigint[][] = [];
+  const pieces = [
+    { start: 0n, count: depth * window },
+    { start: BigInt(depth * window), count: 5001 },
+  ];
+  try {
+    for (const piece of pieces) {
+      await slot.submit(piece).done;
+      const left = slot.reap(piece);
+      if (left instanceof Overflow) throw new Error(`${left.found} candidates`);
+      expect(left.counts.reduce((sum, count) => sum + count, 0)).toBe(left.count);
+      found.push([...left.offsets].map((at) => left.base + BigInt(at)));
+    }
+  } finally {
+    slot.close();
+    open.close();
+    stream.close();
+    await device.close();
+  }
+  const answers = gp(
+    pieces.map(({ start: first, count }) => {
+      const base = (start + first) & ~1n;
+      const end = base + 2n * ((start + first - base + BigInt(count)) / 2n) + BigInt(leastGap);
+      return `select(n->gcd(n,2*${SMALL.join('*')})==1,[${base}..${end}])`;
+    }),
+  );
+  for (const [k, numbersLeft] of found.entries())
+    expect(`[${numbersLeft.join(', ')}]`, `from ${start}`).toBe(answers?.[k]);
+  expect(found[0]!.length).toBeGreaterThan(1000);
 });
 
 test('primes and the ones before them are those of PARI/GP', { timeout: 600_000 }, (ctx) => {

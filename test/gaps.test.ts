@@ -12,12 +12,14 @@ import type { Kernel, Unsigned } from '../src/kernel/index.js';
 import { type CandidateOptions, candidateFlow } from '../src/workload/gaps/candidates.js';
 import { fermat, limbsOf } from '../src/workload/gaps/chain-kernel.js';
 import { type GapFlowOptions, gapFlow, type PieceWork } from '../src/workload/gaps/flow.js';
+import { windowsAtOnce } from '../src/workload/gaps/plan.js';
 import { firstPrimes } from '../src/workload/gaps/prime-table.js';
 import { leastGap } from '../src/workload/gaps/reference.js';
 import { isProbablePrime, passesFermat } from '../src/workload/gaps/reference-primes.js';
 import { ReferenceSieve, startsOf } from '../src/workload/gaps/reference-sieve.js';
 import { searchGaps, usablePrimes } from '../src/workload/gaps/search.js';
-import { limbs, type Numbers } from '../src/workload/gaps/sieving.js';
+import { type HostSieve, type HostWindow, limbs, type Numbers } from '../src/workload/gaps/sieving.js';
+import { diagnoseStreams } from '../src/workload/gaps/tell.js';
 
 const isLong = process.env.MILLRACE_LONG === '1';
 const names = ['native', 'wasm', 'cuda', 'opencl', 'webgpu'];
@@ -62,6 +64,14 @@ function expectedCandidates({ start, leastGap: gap, primes }: Numbers, piece: Pi
   const base = number - (number & 1n);
   const owned = Math.floor((Number(number - base) + piece.count) / 2);
   return new ReferenceSieve(base, firstPrimes(primes), 2 * owned + gap).survivors();
+}
+
+const hex8 = (word: number): string => word.toString(16).padStart(8, '0');
+
+function power(base: bigint, exponent: bigint, modulus: bigint): bigint {
+  let result = 1n;
+  for (const bit of exponent.toString(2)) result = (result * result * (bit === '1' ? base : 1n)) % modulus;
+  return result;
 }
 
 async function gapsOn(
@@ -156,22 +166,47 @@ describe.each(names)('%s', (name) => {
     );
 
     test(
-      'from remainders and from a bitmap of the host',
+      'from remainders and from bitmaps of the host',
       { timeout: 120_000 },
       on(async (here) => {
-        const [window, gap] = [40_000, 1000];
-        const numbers = { start: genesis, length: 1n << 20n, leastGap: gap, primes: 3000 };
-        const piece = { start: 0n, count: window };
-        const expected = expectedCandidates(numbers, piece);
+        const [window, gap] = [40_001, 1000];
+        const numbers = { start: genesis + 1n, length: 1n << 20n, leastGap: gap, primes: 3000 };
         const primes = firstPrimes(numbers.primes);
-        const starts = startsOf(genesis, primes)
-          .subarray(1)
-          .map((odd) => (odd - 1) / 2);
-        expect(await candidates(here, numbers, piece, { window, given: { starts }, ...tile })).toEqual(expected);
-        // The map has whole tiles; what is behind the window does not count, whatever is there.
-        const bitmap = new Uint32Array(Math.ceil((window + gap) / 64)).fill(0xffff_ffff);
-        for (const at of expected) bitmap[at >> 6]! &= ~(1 << ((at >> 1) & 31));
-        expect(await candidates(here, numbers, piece, { window, given: { bitmap }, ...tile })).toEqual(expected);
+        const own = (given: HostSieve, piece: Piece, depth: number) =>
+          candidates(here, numbers, piece, { window, depth, given, ...tile });
+        const alone = { start: BigInt(window), count: window };
+        const starts = (from: HostWindow, words: Uint32Array): void =>
+          words.set(
+            startsOf(from.start, primes)
+              .subarray(1)
+              .map((odd) => (odd - 1) / 2),
+          );
+        expect(await own({ starts }, alone, 4)).toEqual(expectedCandidates(numbers, alone));
+        // Three windows that share a transfer; the words behind a window do not count, whatever is there.
+        const piece = { start: 7n, count: 3 * window - 100 };
+        const expected = expectedCandidates(numbers, piece);
+        const asked: HostWindow[] = [];
+        const left = (from: HostWindow): Uint32Array => new ReferenceSieve(from.start, primes, from.length).survivors();
+        const odd = (from: HostWindow, words: Uint32Array): void => {
+          asked.push(from);
+          expect(words.every((word) => word === 0)).toBe(true);
+          words.fill(0xffff_ffff);
+          for (const at of left(from)) words[at >> 6]! &= ~(1 << ((at >> 1) & 31));
+        };
+        // Bits of even numbers do not count: here they say that none of those is composite.
+        const all = (from: HostWindow, words: Uint32Array): void => {
+          words.fill(0xaaaa_aaaa);
+          for (const at of left(from)) words[at >> 5]! &= ~(1 << (at & 31));
+        };
+        expect(await own({ bitmap: odd }, piece, 3)).toEqual(expected);
+        expect(await own({ bitmap: all, layout: 'all' }, piece, 3)).toEqual(expected);
+        const { start: first } = asked[0]!;
+        expect([first % 2n, first <= numbers.start + 7n]).toEqual([0n, true]);
+        expect(asked.map(({ start }) => start - first)).toEqual([0n, BigInt(window + 1), BigInt(2 * (window + 1))]);
+        // A piece that has more windows than the depth allows, or more candidates than there is room for.
+        await expect(own({ bitmap: odd }, piece, 2)).rejects.toThrow(/has more than 2 windows of 40001/);
+        await expect(own({ starts }, piece, 3)).rejects.toThrow(/has more than 1 windows of 40001/);
+        await expect(own({ bitmap: () => undefined }, piece, 3)).rejects.toThrow(/room for/);
       }),
     );
   });
@@ -225,6 +260,60 @@ describe.each(names)('%s', (name) => {
     }),
   );
 
+  test(
+    'traces of candidates: words, carries and residues are those of bigints',
+    { timeout: 120_000 },
+    on(async (here) => {
+      const start = (3n << 110n) | (2n ** 96n - 24_000n); // carries run through three words of 32 bits, and one of 64
+      const numbers = { start, length: 2n ** 16n, leastGap: 1000, primes: 2000 };
+      const pieces: PieceWork[] = [];
+      const options = { window: 2 ** 14, depth: 1, traced: true, onPiece: (work: PieceWork) => pieces.push(work) };
+      await gapsOn(here, numbers, numbers.length, { ...options, ...tile });
+      const traces = pieces.flatMap(({ base, shape, traces: own }) => own.map((one) => ({ base, shape, ...one })));
+      expect(traces).toHaveLength(8 * 4);
+      const numberOf = (words: Uint32Array): bigint => BigInt(`0x${[...words].reverse().map(hex8).join('')}`);
+      const seen = new Set<string>();
+      for (const { base, shape, added, words, carries, residue } of traces) {
+        const n = base + BigInt(added);
+        expect(numberOf(words)).toBe(n);
+        expect(numberOf(residue)).toBe(power(2n, n - 1n, n));
+        const width = shape.limb === 'u32' ? 32n : 64n;
+        expect(carries).toHaveLength(Number(128n / width));
+        for (const [i, carry] of carries.entries()) {
+          const below = 1n << (width * BigInt(i + 1));
+          expect(carry).toBe((base % below) + BigInt(added) >= below ? 1 : 0);
+        }
+        seen.add(carries.join(''));
+      }
+      expect(seen).toEqual(new Set(name === 'native' ? ['00', '10'] : ['0000', '1110']));
+      const passed = traces.filter(({ residue }) => numberOf(residue) === 1n);
+      expect(passed.length).toBe(traces.filter(({ base, added }) => isProbablePrime(base + BigInt(added))).length);
+      expect(passed.length).toBeGreaterThan(0);
+    }),
+  );
+
+  test(
+    "the log names the streams, by the runtime's handles where it has them",
+    on(async () => {
+      const log: string[] = [];
+      const own = await openDevice(name, { log: (line) => log.push(line) });
+      const engine = new Engine([own], { streams: 3 });
+      try {
+        const lines: string[] = [];
+        await diagnoseStreams({ diagnose: (line) => lines.push(line) }, [own], engine.streams);
+        const opened = log.flatMap((line) => /stream \d is (0x[0-9a-f]+)/.exec(line)?.[1] ?? []);
+        expect(new Set(opened).size).toBe(name === 'cuda' || name === 'opencl' ? 3 : 0);
+        const handles = opened.length > 0 ? opened : [0, 1, 2].map((at) => `${own.info.id}/${at}`);
+        expect(lines).toEqual([
+          `streams count=3 handles: [0]=${handles[0]} [1]=${handles[1]} [2]=${handles[2]} device=${own.info.id}`,
+        ]);
+      } finally {
+        await engine.close();
+        await own.close();
+      }
+    }),
+  );
+
   const isLight = name === 'native' || name === 'wasm' || name === 'cuda';
   test(
     'the first block of the chain',
@@ -237,6 +326,27 @@ describe.each(names)('%s', (name) => {
   );
 });
 
+test('the first pieces are batched: the queue is empty', { timeout: 120_000 }, async () => {
+  const device = await openDevice('wasm');
+  const [window, depth] = [2 ** 12, 4];
+  const numbers = { start: start64, length: BigInt(40 * window), leastGap: LEAST, primes: 2000 };
+  try {
+    for (const slots of [1, 3]) {
+      const submitted: number[] = [];
+      const onSubmit = ({ count }: Piece): number => submitted.push(count / window);
+      await gapsOn(device, numbers, numbers.length, { window, depth, onSubmit }, { streams: 2, slots });
+      const asked = Array.from({ length: 2 * slots }, (_, queued) => windowsAtOnce(queued, 2 * slots, depth));
+      expect(asked[0]).toBe(depth);
+      for (const [at, windows] of asked.entries()) {
+        expect(submitted[at]).toBeGreaterThanOrEqual(windows);
+        expect(submitted[at]).toBeLessThanOrEqual(depth);
+      }
+    }
+  } finally {
+    await device.close();
+  }
+});
+
 test('several devices on one job', { timeout: 120_000 }, async (ctx) => {
   const found = ['native', 'wasm'].filter((name) => !absent.some(({ id }) => id === name));
   if (found.length < 2) return ctx.skip('one of them is not here');
@@ -244,6 +354,8 @@ test('several devices on one job', { timeout: 120_000 }, async (ctx) => {
   const engine = new Engine(devices);
   try {
     const numbers = { start: start64, length: BigInt(LENGTH), leastGap: LEAST, primes: 2000 };
+    // Compiled before: else the first device that is ready might do everything.
+    for (const device of devices) await gapsOn(device, numbers, 1000n, { window: 5000, depth: 2 });
     const who = new Set<string>();
     const flow = gapFlow(numbers, { window: 5000, depth: 2, onPiece: (work) => who.add(work.device.info.id) });
     const gaps: bigint[] = [];

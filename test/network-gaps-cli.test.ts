@@ -38,6 +38,10 @@ test('solo: mines blocks, tells each, and keeps the password out of everything',
   const [, id, block] = /rpc → #(\d+) \{.*"submitblock","params":\["([0-9a-f]+)"\]/.exec(log)!;
   expect(block).toBe(server.chain.blocks[0]);
   expect(log).toContain(`rpc ← #${id} 200 {"result":null,"error":null,"id":${id}}`);
+  expect(log).toMatch('streams count=2 handles: [0]=wasm/0 [1]=wasm/1 device=wasm');
+  expect(log).toMatch(
+    /trace sample 0 offset=\d+ added=\d+ words: [0-9a-f ]+ carries: [01 ]+ residue: [0-9a-f ]+ host=same/,
+  );
   expect(log).toMatch(/share of 1: accepted hash [0-9a-f]{64} adder 0x[0-9a-f]+ target \d+ difficulty \d+ ratio/);
   expect(stdout + log).not.toContain('sesame');
 });

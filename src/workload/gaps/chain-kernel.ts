@@ -161,12 +161,14 @@ function testOf<L extends Unsigned>(
   base: readonly Expr<L>[],
 ): (place: Expr<'u32'>) => Expr<'bool'> {
   const arithmetic = montgomery(limb, bits);
-  return (place) => {
-    const offset = place.shl(1).add(1).to(limb);
-    const n = addChain(
-      base,
-      base.map((_, i) => (i === 0 ? offset : 0)),
-    ).limbs;
-    return arithmetic.isProbablePrime(n);
-  };
+  return (place) => arithmetic.isProbablePrime(numberAt(limb, base, place));
+}
+
+/** base + 2·place + 1. */
+export function numberAt<L extends Unsigned>(limb: L, base: readonly Expr<L>[], place: Expr<'u32'>): Expr<L>[] {
+  const added = place.shl(1).add(1).to(limb);
+  return addChain(
+    base,
+    base.map((_, i) => (i === 0 ? added : 0)),
+  ).limbs;
 }

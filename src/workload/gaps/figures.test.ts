@@ -11,7 +11,7 @@ test('the status has everything a miner asks for', () => {
   const figures = new Figures({ logarithm: 200, chance: 1e-6, perIndex: 1, what: 'a block' }, new Recorder(4));
   const labels = () => figures.notes().map(({ label }) => label);
   expect(labels()).toEqual(['tests', 'primes', 'gaps', 'starved']);
-  figures.piece({ ...work, limbs: '5×u64' });
+  figures.piece({ ...work, shape: { limb: 'u64', bits: 300 }, base: 0n, traces: [] });
   figures.done = 1000n;
   figures.gaps = 1;
   expect(labels()).toEqual(['tests', 'primes', 'gaps', 'expected', 'starved']);

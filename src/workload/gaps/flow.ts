@@ -1,5 +1,6 @@
 import type { Device } from '../../device/device.js';
-import { type Flow, flow, hitsIn, Overflow, type Piece } from '../../engine/index.js';
+import type { HostViews } from '../../engine/flow.js';
+import { type Flow, flow, hitsIn, Overflow, type Piece, type Step } from '../../engine/index.js';
 import type { Kernel } from '../../kernel/index.js';
 import { chains, limbsOf, type NumberShape } from './chain-kernel.js';
 import { type Plan, type PlanOptions, planFor } from './plan.js';
@@ -17,7 +18,9 @@ import {
   sieving,
   tallyIn,
   windowAt,
+  wordsOf,
 } from './sieving.js';
+import { type CandidateTrace, TRACED, traces, tracesIn, traceWords } from './traces.js';
 
 /** A number that passes Fermat's test, with no other that does in the next `leastGap` − 1. */
 export interface FoundGap {
@@ -32,6 +35,8 @@ export interface GapFlowOptions extends PlanOptions {
   readonly onPlan?: (device: Device, plan: Plan) => void;
   /** A piece whose gaps are known: see `plantedCanary`. */
   readonly planted?: PlantedGaps;
+  /** Whether some candidates of each piece are traced (`PieceWork.traces`). Default false: it takes a launch of its own. */
+  readonly traced?: boolean;
 }
 
 export interface PieceWork {
@@ -45,8 +50,12 @@ export interface PieceWork {
   readonly primes: number;
   /** What was found in it, and in which of its windows. */
   readonly found: readonly { readonly index: bigint; readonly window: number }[];
-  /** Of the numbers that were tested, and how wide: 5×u64. */
-  readonly limbs: string;
+  /** Of the numbers that were tested: 64 bits wide in C, 32 elsewhere. */
+  readonly shape: NumberShape;
+  /** The even number that candidates are added to. */
+  readonly base: bigint;
+  /** Some of the candidates, where the flow traces them. */
+  readonly traces: readonly CandidateTrace[];
   /** Bytes that came back. */
   readonly bytes: number;
 }
@@ -56,7 +65,7 @@ export interface PieceWork {
  * count that stays on the device. What the host sends is the piece's base, what comes back are the hits.
  */
 export function gapFlow(numbers: Numbers, options: GapFlowOptions = {}): Flow<readonly FoundGap[]> {
-  const { onSubmit, onPiece, onPlan, planted, ...asked } = options;
+  const { onSubmit, onPiece, onPlan, planted, traced = false, ...asked } = options;
   const special = planted && specialOf(planted);
   const made: Flow<readonly FoundGap[]> = {
     name: 'gaps',
@@ -64,7 +73,7 @@ export function gapFlow(numbers: Numbers, options: GapFlowOptions = {}): Flow<re
       const plan = planFor(device, asked);
       onPlan?.(device, plan);
       const heard: Heard = { submitted: onSubmit, told: (work) => onPiece?.({ device, ...work }) };
-      return flowOf(numbers, plan, sieving(numbers, plan, { special }), heard, special).open(device, how);
+      return flowOf(numbers, plan, sieving(numbers, plan, { special }), heard, special, traced).open(device, how);
     },
   };
   return special ? withPlanted(made, special.piece) : made;
@@ -89,6 +98,7 @@ function flowOf(
   sieve: Sieving,
   { submitted, told }: Heard,
   special: Special | undefined,
+  isTraced: boolean,
 ) {
   const { start, length, leastGap } = numbers;
   const { limb, perChain, threads } = plan;
@@ -96,13 +106,14 @@ function flowOf(
   const shape: NumberShape = { limb, bits: bitsOf(start + length + BigInt(leastGap)) };
   const most = (piece: Piece): number =>
     Math.min(threads, piece === special?.piece ? piece.count : Math.ceil(room / perChain));
-  return flow<readonly FoundGap[], SieveKernel | 'chains'>({
+  const traceBytes = isTraced ? { trace: TRACED * traceWords(shape) * 4 } : {};
+  return flow<readonly FoundGap[], GapKernel>({
     name: 'gaps',
-    kernels: { chains: chainsFor(shape), ...sieve.kernels } as Readonly<Record<SieveKernel | 'chains', Kernel>>,
+    kernels: { ...kernelsFor(shape, isTraced), ...sieve.kernels } as Readonly<Record<GapKernel, Kernel>>,
     shared: sieve.shared,
-    buffers: sieve.buffers,
+    buffers: { ...sieve.buffers, ...traceBytes },
     rings: { ring: { kernel: 'chains', hits: RING_HITS } },
-    host: { tally: TALLY_WORDS * 4 },
+    host: { ...sieve.host, ...traceBytes, tally: TALLY_WORDS * 4 },
     ...sieve.shape,
     steps: (piece, host) => {
       if (piece !== special?.piece) submitted?.(piece);
@@ -110,7 +121,7 @@ function flowOf(
       const own = piece === special?.piece ? special : { leastGap, perChain };
       const number = limbs(base, limb === 'u32' ? 32 : 64, limbsOf(shape));
       return [
-        ...sieve.steps(piece),
+        ...sieve.steps(piece, host),
         {
           do: 'launch',
           kernel: 'chains',
@@ -119,6 +130,7 @@ function flowOf(
           ring: 'ring',
         },
         { do: 'read', buffer: 'tally', into: tallyIn(host) },
+        ...(isTraced && piece !== special?.piece ? traceSteps(number, room, host) : []),
       ];
     },
     reap: (piece, slot) => {
@@ -142,7 +154,9 @@ function flowOf(
         tests: tally[Tally.tests] ?? 0,
         primes: tally[Tally.primes] ?? 0,
         found,
-        limbs: `${limbsOf(shape)}×${limb}`,
+        shape,
+        base,
+        traces: isTraced ? tracesIn(wordsOf(slot.host.trace), shape, Math.min(candidates, room)) : [],
         bytes: ring.words.byteLength + TALLY_WORDS * 4,
       };
       if (piece !== special?.piece) told(work);
@@ -154,12 +168,24 @@ function flowOf(
 const hit = { place: 'u32' } as const;
 const RING_HITS = 4096;
 
+type GapKernel = SieveKernel | 'chains' | 'trace';
+
+function traceSteps(base: bigint[], room: number, host: HostViews): Step<'trace'>[] {
+  return [
+    { do: 'launch', kernel: 'trace', count: TRACED, chunk: { base, room } },
+    { do: 'read', buffer: 'trace', into: wordsOf(host.trace) },
+  ];
+}
+
 /** One kernel for each shape, so that its program is compiled once. */
 const known = new Map<string, Kernel>();
 
-function chainsFor(shape: NumberShape): Kernel {
-  const key = `${shape.limb} ${shape.bits}`;
-  const kernel = known.get(key) ?? (chains(shape) as unknown as Kernel);
-  known.set(key, kernel);
-  return kernel;
+function kernelsFor(shape: NumberShape, isTraced: boolean): Readonly<Record<string, Kernel>> {
+  const kernel = (name: string, make: (shape: NumberShape) => unknown): Kernel => {
+    const key = `${name} ${shape.limb} ${shape.bits}`;
+    const made = known.get(key) ?? (make(shape) as Kernel);
+    known.set(key, made);
+    return made;
+  };
+  return { chains: kernel('chains', chains), ...(isTraced && { trace: kernel('trace', traces) }) };
 }

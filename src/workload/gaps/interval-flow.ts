@@ -104,7 +104,9 @@ function flowOn(
         found: [],
         tests,
         primes: primesFound,
-        limbs: `${limbsOf(shape)}×${limb}`,
+        shape,
+        base: first + piece.start * step,
+        traces: [],
         bytes: ring.words.byteLength + TALLY_WORDS * 4,
       };
       if (piece !== special?.piece) onPiece?.(work);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { windowsAtOnce } from './plan.js';
+import { firstWindows, windowsAtOnce } from './plan.js';
 import { firstPrimes } from './prime-table.js';
 import { isProbablePrime, nextPrime, previousPrime } from './reference-primes.js';
 import { rulings } from './rulings.js';
@@ -18,6 +18,17 @@ describe('windows of a piece', () => {
       expect(windows).toBeGreaterThanOrEqual(1);
       expect(windows).toBeLessThanOrEqual(4);
     }
+  });
+
+  test('of the first pieces: as many as an empty queue asks for, within the time that they should take', () => {
+    const h200 = { window: 2 ** 28, depth: 4, perMs: 132 * 50_000 };
+    const cores = { window: 2 ** 24, depth: 4, perMs: 2 * 5000 };
+    expect(firstWindows(h200, 288)).toBe(windowsAtOnce(0, 6, 4));
+    expect(firstWindows({ ...h200, depth: 16 }, 288)).toBe(6);
+    expect(firstWindows(h200, 1280)).toBe(1);
+    expect(firstWindows(cores, 288)).toBe(1);
+    expect(firstWindows({ ...cores, window: 2 ** 16 }, 288)).toBe(4);
+    expect(firstWindows({ ...cores, window: 2 ** 16 }, 64)).toBe(4);
   });
 
   test('are found by their places, at every edge', () => {

@@ -16,6 +16,8 @@ export interface Plan {
   readonly perChain: number;
   /** Items that share the chains; those of a CPU do one each, since whoever is first would take them all. */
   readonly threads: number;
+  /** Integers of 288 bits that it should search in a millisecond: a guess, for the first pieces. */
+  readonly perMs: number;
 }
 
 export type PlanOptions = Partial<Plan>;
@@ -38,8 +40,13 @@ export function planFor({ info }: Pick<Device, 'info'>, asked: PlanOptions = {})
     depth,
     perChain: asked.perChain ?? (isGpu ? 512 : 2048),
     threads: asked.threads ?? (isGpu ? units * GPU_THREADS : 2 ** 31),
+    perMs: asked.perMs ?? units * (isGpu ? GPU_PER_MS : CPU_PER_MS),
   };
 }
+
+/** An H200 has done 1e5 a multiprocessor, a core of a Neoverse N1 9,000. */
+const GPU_PER_MS = 50_000;
+const CPU_PER_MS = 5000;
 
 /**
  * How many windows a piece takes, by how much is queued on the device: all that it may while that runs empty, one where
@@ -50,6 +57,17 @@ export function windowsAtOnce(queued: number, capacity: number, depth: number): 
   const share = fill < 0.15 ? 1 : fill < 0.35 ? 3 / 4 : fill < 0.6 ? 1 / 2 : 0;
   return Math.max(1, Math.ceil(share * depth));
 }
+
+/**
+ * How many windows the first pieces of a search have: as many as an empty queue asks for, if they should be done in a quarter
+ * of a second. Each slot gets one of them before the speed is known.
+ */
+export function firstWindows({ window, depth, perMs }: Pick<Plan, 'window' | 'depth' | 'perMs'>, bits: number): number {
+  // A test takes time to the third power of the bits; of short numbers the sieve takes longer than the tests.
+  const expected = FIRST_MS * perMs * Math.min(1, (288 / bits) ** 3);
+  return Math.max(1, Math.min(windowsAtOnce(0, 1, depth), Math.floor(expected / window)));
+}
+const FIRST_MS = 250;
 
 /** The largest useful window of which pieces leave most of a GPU's memory free: six of them may be there at a time. */
 function windowWithin(memoryBytes: number): number {

@@ -139,11 +139,7 @@ async function workWatched(
     const engine = new Engine(devices, { ...feeding, records });
     try {
       telemetry.watch(engine, devices);
-      diagnoseStreams(
-        output,
-        devices.map(({ info }) => info),
-        engine.streams,
-      );
+      await diagnoseStreams(output, devices, engine.streams);
       return await search(call, task, booking, engine, new Figures(task.odds, records));
     } finally {
       await engine.close();
@@ -194,7 +190,7 @@ async function search(
       },
       onPlan: (device: Device, plan: Plan) => diagnosePlan(output, device, plan),
     };
-    for await (const gap of gapsOf(task, given, running, heard)) {
+    for await (const gap of gapsOf(task, given, running, { ...heard, traced: output.diagnose !== undefined })) {
       const told = tellGap(output, wanted, gap, given.list);
       if (told === undefined) continue;
       figures.gaps += 1;
@@ -221,7 +217,7 @@ function gapsOf(
   { wanted, crt, space }: Task,
   given: SearchOptions,
   running: Running,
-  heard: Required<Pick<GapFlowOptions, 'onPiece' | 'onPlan'>>,
+  heard: Required<Pick<GapFlowOptions, 'onPiece' | 'onPlan' | 'traced'>>,
 ): AsyncGenerator<Gap> {
   const { start } = wanted;
   if (crt) {

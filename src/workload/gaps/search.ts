@@ -6,7 +6,7 @@ import { plantedCanary } from './planted.js';
 import { firstPrimes } from './prime-table.js';
 import { Referee } from './referee.js';
 import type { GapRuling, PlantedGaps } from './rulings.js';
-import type { Numbers } from './sieving.js';
+import { checkNumbers, type Numbers } from './sieving.js';
 
 /** Which gaps are looked for. */
 export interface GapRequest extends GapFlowOptions {
@@ -39,7 +39,7 @@ export async function* searchGaps(request: GapRequest, running: Running): AsyncG
   const { start, length, leastGap, primes = DEFAULT_PRIMES, space = length, ...options } = request;
   const { engine, signal, onProgress, source, onGap, referee = new Referee(), plant } = running;
   const numbers = { start, length, leastGap, primes: usablePrimes(start, primes) };
-  check(request);
+  checkNumbers(request);
   /** What the check has found out, until the gap is told. */
   const known = new Map<bigint, GapRuling>();
   /** A piece may be done twice, and what a device did may count only when others have done it again. */
@@ -126,15 +126,3 @@ export function usablePrimes(start: bigint, asked: number): number {
 const LARGEST = 2 ** 30;
 /** The smallest table ends below it. */
 const LEAST_START = 64;
-
-function check({ length, leastGap }: GapRequest): void {
-  const isGap = Number.isInteger(leastGap) && leastGap >= 2 && leastGap % 2 === 0 && leastGap <= MOST_GAP;
-  if (isGap && length >= 1n) return;
-  throw new MillraceError({
-    code: 'usage',
-    message: isGap ? 'there is nothing to search' : `${leastGap} is no length of a gap to look for`,
-    asked: `gaps of at least ${leastGap} in ${length} integers`,
-    advice: isGap ? 'give at least one integer' : `give an even number from 2 to ${MOST_GAP}`,
-  });
-}
-const MOST_GAP = 2 ** 20;

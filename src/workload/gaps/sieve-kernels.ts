@@ -131,17 +131,34 @@ export const sieve = ({ tileBits }: TileShape) =>
     },
   );
 
-/** Counts what is left of a bitmap that the host brought. */
-export const count = ({ tileBits }: TileShape) =>
+/** Which numbers the bits of a host's bitmap stand for: `odd` ones only, or `all` integers. */
+export type BitmapLayout = 'odd' | 'all';
+
+/**
+ * Takes the bitmaps that a host brought, of all windows of a piece at once: each window begins with a tile of its own, `tiles`
+ * behind the one before. It leaves the bits of odd numbers in `map`, and counts those that are 0.
+ */
+export const count = ({ tileBits }: TileShape, layout: BitmapLayout) =>
   tiles(
     'gaps-count',
-    { chunk: { bits: 'u32' }, buffers: { map: rw('u32'), counts: rw('u32') } },
+    {
+      // `bits`: of each window but the last, which has `lastBits`.
+      chunk: { tiles: 'u32', windows: 'u32', bits: 'u32', lastBits: 'u32' },
+      buffers: { given: read('u32'), map: rw('u32'), counts: rw('u32') },
+    },
     ({ tile, chunk, near, each, sum, once, buffers }) => {
       const words = tileBits / 32;
       const bits = near('u32', words);
+      const window = tile.div(chunk.tiles);
+      const inWindow = tile.sub(window.mul(chunk.tiles)).mul(words);
+      const own = select(window.add(1).eq(chunk.windows), chunk.lastBits, chunk.bits);
       each(words, (w) => {
         const at = tile.mul(words).add(w);
-        const word = buffers.map.at(at).or(behind(chunk.bits, at));
+        const taken =
+          layout === 'odd'
+            ? buffers.given.at(at)
+            : oddBits(buffers.given.at(at.shl(1))).or(oddBits(buffers.given.at(at.shl(1).add(1))).shl(16));
+        const word = taken.or(behind(own, inWindow.add(w)));
         buffers.map.set(at, word);
         bits.set(w, word);
       });
@@ -150,14 +167,20 @@ export const count = ({ tileBits }: TileShape) =>
     },
   );
 
+/** Bits 1, 3, 5 … of a word as its lower 16 bits. */
+function oddBits(word: Expr<'u32'>): Expr<'u32'> {
+  const masks = [0x3333_3333, 0x0f0f_0f0f, 0x00ff_00ff, 0x0000_ffff];
+  return masks.reduce((bits, mask, k) => bits.or(bits.shr(1 << k)).and(mask), word.shr(1).and(0x5555_5555));
+}
+
 /** Multiples of one stroke at most. */
 export const STROKE = 128;
 
-/** Counts of a window's tiles become where each tile's candidates begin in the list; `tally` is kept up. */
+/** Counts of a window's tiles, from tile `first` on, become where each tile's candidates begin in the list; `tally` is kept up. */
 export const rank = tiles(
   'gaps-rank',
   {
-    chunk: { window: 'u32', tiles: 'u32', perChain: 'u32', threads: 'u32', room: 'u32' },
+    chunk: { window: 'u32', first: 'u32', tiles: 'u32', perChain: 'u32', threads: 'u32', room: 'u32' },
     buffers: { counts: rw('u32'), tally: rw('u32') },
   },
   ({ chunk, near, each, scan, once, buffers }) => {
@@ -167,11 +190,14 @@ export const rank = tiles(
       const first = block.mul(RANKED);
       each(RANKED, (i) => {
         const at = first.add(i);
-        part.set(i, select(at.lt(chunk.tiles), buffers.counts.at(min(at, chunk.tiles.sub(1))), 0));
+        const counted = buffers.counts.at(chunk.first.add(min(at, chunk.tiles.sub(1))));
+        part.set(i, select(at.lt(chunk.tiles), counted, 0));
       });
       const total = scan(RANKED, part);
       const start = before.get();
-      each(min(chunk.tiles.sub(first), RANKED), (i) => buffers.counts.set(first.add(i), start.add(part.at(i))));
+      each(min(chunk.tiles.sub(first), RANKED), (i) =>
+        buffers.counts.set(chunk.first.add(first).add(i), start.add(part.at(i))),
+      );
       before.set(start.add(total));
     });
     const all = before.get();
@@ -193,12 +219,15 @@ export const MOST_DEPTH = 64;
 export const TALLY_WORDS = Tally.windows + MOST_DEPTH;
 const RANKED = 1024;
 
-/** The places of a window's candidates, ascending, to where `rank` said. */
+/**
+ * The places of the candidates of a window, or of several that lie `tiles` tiles and `places` places apart, ascending, to where
+ * `rank` said.
+ */
 export const list = ({ tileBits }: TileShape) =>
   tiles(
     'gaps-list',
     {
-      chunk: { from: 'u32', room: 'u32' },
+      chunk: { from: 'u32', tiles: 'u32', places: 'u32', room: 'u32' },
       buffers: { map: read('u32'), counts: read('u32'), candidate: rw('u32') },
       lanes: 1,
     },
@@ -206,6 +235,8 @@ export const list = ({ tileBits }: TileShape) =>
       const groups = tileBits / 32 / GROUP;
       const counts = near('u32', groups);
       const first = tile.mul(tileBits / 32);
+      const window = tile.div(chunk.tiles);
+      const from = chunk.from.add(window.mul(chunk.places)).sub(window.mul(chunk.tiles).mul(tileBits));
       const wordsOf = (group: Expr<'u32'>) => buffers.map.at4(first.shr(2).add(group)).map((word) => word.not());
       each(groups, (group) => {
         const found = wordsOf(group).reduce((sum, word) => sum.add(word.popcount()), lit('u32', 0));
@@ -217,7 +248,7 @@ export const list = ({ tileBits }: TileShape) =>
         const to = cell('u32', begin.add(counts.at(group)));
         wordsOf(group).forEach((word, k) => {
           const rest = cell('u32', word);
-          const origin = chunk.from.add(first.add(group.mul(GROUP)).add(k).shl(5));
+          const origin = from.add(first.add(group.mul(GROUP)).add(k).shl(5));
           whileTrue(
             // What does not fit is counted all the same, and seen by that.
             () => rest.ne(0).and(to.lt(chunk.room)),

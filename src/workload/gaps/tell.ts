@@ -1,10 +1,12 @@
 import type { Output } from '../../console/output.js';
 import type { Device } from '../../device/device.js';
+import { limbsOf } from './chain-kernel.js';
 import type { PieceWork } from './flow.js';
 import { decimal, type Wanted } from './given.js';
 import type { Plan } from './plan.js';
 import { difficulty, merit } from './reference.js';
 import type { Gap } from './search.js';
+import { expectedTrace, wordsFrom } from './traces.js';
 
 /** A gap as it is told: the fields of its event, and what a program that is started for it finds in its environment. */
 export interface Told {
@@ -80,10 +82,10 @@ export interface Candidate {
   readonly isValid: boolean;
 }
 
-/** A line for each window of a piece, and one for the piece. */
+/** A line for each window of a piece, one for the piece, and its traces. */
 export function diagnosePiece(output: Output, { start }: Pick<Wanted, 'start'>, work: PieceWork): void {
   if (output.diagnose === undefined) return;
-  const { device, piece, windows, counts, candidates, tests, limbs, found } = work;
+  const { device, piece, windows, counts, candidates, tests, shape, found } = work;
   const size = Math.ceil(piece.count / windows);
   for (const [w, count] of counts.entries()) {
     const from = piece.start + BigInt(w * size);
@@ -92,9 +94,39 @@ export function diagnosePiece(output: Output, { start }: Pick<Wanted, 'start'>, 
     const round = from / BigInt(size);
     output.diagnose(`sieve window ${length} start=${start + from} round=${round} candidates=${count}${gaps.join('')}`);
   }
+  const limbs = `${limbsOf(shape)}×${shape.limb}`;
   output.diagnose(
     `batched ${windows} windows from ${piece.start}; candidates=${candidates} tests=${tests} limbs=${limbs} device=${device.info.id}`,
   );
+  for (const line of traceLines(start, work)) output.diagnose(line);
+}
+
+/**
+ * The piece's base as the host has it, then a line for each candidate that was traced: the words of its number and of Fermat's
+ * residue, and the carries out of the limbs of the sum. Words are 32 bits wide, least significant first, so that lines of
+ * devices with other limbs can be compared; where a limb has two words, its carry stands below the second.
+ */
+export function traceLines(start: bigint, { device, shape, base, traces }: PieceWork): string[] {
+  if (traces.length === 0) return [];
+  const { id } = device.info;
+  const wordCount = traces[0]?.words.length ?? 0;
+  const lines = traces.map(({ added, words, carries, residue }, at) => {
+    const expected = expectedTrace(shape, base, added);
+    const isSame = hex(expected.words) === hex(words) && expected.carries.join() === carries.join();
+    const parity = isSame
+      ? 'same'
+      : `differs words: ${hex(expected.words)} carries: ${carryText(expected.carries, wordCount)}`;
+    const offset = base - start + BigInt(added);
+    return `trace sample ${at} offset=${offset} added=${added} words: ${hex(words)} carries: ${carryText(carries, wordCount)} residue: ${hex(residue)} host=${parity} device=${id}`;
+  });
+  return [`trace base of ${id}: ${hex(wordsFrom(base, wordCount))}`, ...lines];
+}
+
+const hex = (words: Uint32Array): string => Array.from(words, (word) => word.toString(16).padStart(8, '0')).join(' ');
+
+function carryText(carries: Uint32Array, wordCount: number): string {
+  const perLimb = wordCount / carries.length;
+  return Array.from(carries, (carry) => `${'- '.repeat(perLimb - 1)}${carry}`).join(' ');
 }
 
 /** How a device is going to search. */
@@ -105,9 +137,20 @@ export function diagnosePlan(output: Output, { info: { id } }: Device, plan: Pla
   );
 }
 
-export function diagnoseStreams(output: Output, devices: readonly { readonly id: string }[], streams: number): void {
-  for (const { id } of devices) {
-    const handles = Array.from({ length: streams }, (_, at) => `[${at}]=${id}/${at}`);
-    output.diagnose?.(`streams count=${streams} handles: ${handles.join(' ')}`);
+/** The streams of each device by the handles of its runtime, or by numbers where it has none. */
+export async function diagnoseStreams(
+  output: Pick<Output, 'diagnose'>,
+  devices: readonly Device[],
+  streams: number,
+): Promise<void> {
+  if (output.diagnose === undefined) return;
+  for (const device of devices) {
+    const { id } = device.info;
+    const handles = (await device.streamHandles?.()) ?? [];
+    const names = Array.from({ length: handles.length || streams }, (_, at) => {
+      const handle = handles[at];
+      return `[${at}]=${handle === undefined ? `${id}/${at}` : `0x${handle.toString(16)}`}`;
+    });
+    output.diagnose(`streams count=${names.length} handles: ${names.join(' ')} device=${id}`);
   }
 }

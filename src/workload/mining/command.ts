@@ -71,7 +71,7 @@ export interface MiningCoin<Share extends Mined> {
   open(agent: string): OpenSession<Share>;
   /** Before anything is mined: what would take long when work comes. */
   prepare?(output: Output, engine: Engine, chain: string | undefined): Promise<void>;
-  scan(engine: Engine, devices: readonly Device[]): Scan<Share>;
+  scan(engine: Engine, devices: readonly Device[]): Scan<Share> | Promise<Scan<Share>>;
   /** Where it has other names for them, too. */
   readonly feeding?: FeedingOptions;
 }
@@ -109,7 +109,7 @@ async function mineFrom<Share extends Mined>(
     telemetry.watch(engine, devices);
     const start = performance.now();
     const reporter = new Reporter(output, source, engine, terms);
-    const scan = coin.scan(engine, devices);
+    const scan = await coin.scan(engine, devices);
     const miner = new Miner(source, scan, { signal, enough: given.count, ...reporter.hooks });
     const monitor = startMonitor(output, given, reporter.watch(miner), {
       ...holding(engine),

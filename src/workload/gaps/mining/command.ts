@@ -9,7 +9,7 @@ import { type MiningOptions, mine, withMiningOptions } from '../../mining/comman
 import { feedingGiven, type PlanGiven, planGiven, warnWithoutGpu, withPlanOptions } from '../plan-options.js';
 import { Referee } from '../referee.js';
 import { LEAST_SHIFT, MOST_SHIFT } from '../reference.js';
-import { diagnosePiece, diagnosePlan } from '../tell.js';
+import { diagnosePiece, diagnosePlan, diagnoseStreams } from '../tell.js';
 import { GAPCOIN_CHAINS } from './chains.js';
 import { type GapScan, plantOnce, scanWork } from './scan-work.js';
 import { gapcoinNode } from './solo.js';
@@ -55,8 +55,9 @@ async function mineGaps(call: Call<MineOptions>): Promise<Ending> {
         return gapcoinNode(rpc, payout);
       },
       open: gapStratumOpener,
-      scan: (engine, devices) => {
+      scan: async (engine, devices) => {
         warnWithoutGpu(given, output, devices);
+        await diagnoseStreams(output, devices, engine.streams);
         const plant = plantOnce(referee);
         const scan = { engine, referee, plant, shift, plan: planGiven(given), ...diagnosing(output) };
         return (work, options) => scanWork(scan, work, options);
@@ -67,7 +68,7 @@ async function mineGaps(call: Call<MineOptions>): Promise<Ending> {
   }
 }
 
-function diagnosing(output: Output): Pick<GapScan, 'onPlan' | 'onPiece' | 'onCandidate'> {
+function diagnosing(output: Output): Pick<GapScan, 'onPlan' | 'traced' | 'onPiece' | 'onCandidate'> {
   if (!output.diagnose) return {};
   const planned = new Set<Device>();
   return {
@@ -76,6 +77,7 @@ function diagnosing(output: Output): Pick<GapScan, 'onPlan' | 'onPiece' | 'onCan
       if (!planned.has(device)) diagnosePlan(output, device, plan);
       planned.add(device);
     },
+    traced: true,
     onPiece: (start, piece) => diagnosePiece(output, { start }, piece),
     onCandidate: (share) => output.diagnose?.(candidateText(share)),
   };

@@ -18,6 +18,8 @@ export interface GapScan {
   /** What a search is asked for beside, as on the command line. */
   readonly plan?: PlanOptions & { readonly primes?: number };
   readonly onPlan?: NonNullable<GapFlowOptions['onPlan']>;
+  /** See `GapFlowOptions`. */
+  readonly traced?: boolean;
   /** What each piece took; `start` is where its header's numbers begin. */
   readonly onPiece?: (start: bigint, work: PieceWork) => void;
   /** Each gap that is long enough, whether it is good enough or not. */
@@ -62,7 +64,7 @@ interface Hearers {
 }
 
 async function* searchTurn(scan: GapScan, work: Work, turn: Turn, hearers: Hearers): AsyncGenerator<Share> {
-  const { engine, referee, plant, shift, plan, onPlan, onPiece, onCandidate } = scan;
+  const { engine, referee, plant, shift, plan, onPlan, traced = false, onPiece, onCandidate } = scan;
   const { signal, onSubmit, onDone } = hearers;
   const start = turn.hash << BigInt(shift);
   const leastGap = leastGapFor(start, work.target);
@@ -73,6 +75,7 @@ async function* searchTurn(scan: GapScan, work: Work, turn: Turn, hearers: Heare
     ...plan,
     ...smallWindow(scan, start, leastGap),
     onSubmit,
+    traced,
     ...(onPlan && { onPlan }),
     onPiece: (done) => {
       onDone(done.piece.count);
