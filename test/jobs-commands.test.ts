@@ -105,6 +105,30 @@ describe('block solve', () => {
 });
 
 describe('words -o FILE', () => {
+  it('pauses where the host makes the words and no device is open', async () => {
+    const { place, options } = placeOf('words-paused');
+    const running = start(['words', '?l?l?l?l?l?l?l', '--max-run', '1', '-o', 'out', '--json'], options);
+    const { id } = await running.until(({ event }) => event === 'job');
+    const size = (): number => statSync(join(place, 'out')).size;
+    const jobs = (...args: string[]) => millrace(['jobs', ...args, String(id)], options);
+    expect(jobs('pause')).toMatchObject({ status: 0 });
+    await running.until(({ event }) => event === 'paused');
+    // What was on its way is written.
+    let before = -1;
+    for (let still = 0, looks = 0; still < 5; still = size() === before ? still + 1 : 0) {
+      expect(++looks).toBeLessThan(50);
+      before = size();
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    expect(jobs('show').stdout).toContain('paused');
+    expect(size()).toBe(before);
+    expect(jobs('resume')).toMatchObject({ status: 0 });
+    while (size() === before) await new Promise((resolve) => setTimeout(resolve, 20));
+    running.child.kill('SIGTERM');
+    expect(await running.ended).toMatchObject({ status: 2 });
+    truncateSync(join(place, 'out'));
+  });
+
   it('goes on after a full disk, to the byte', (ctx) => {
     if (process.platform !== 'linux') return ctx.skip('ulimit -f in blocks of 1024 bytes');
     const { place, options, job } = placeOf('full');

@@ -178,8 +178,9 @@ export class Booking<T extends Indexed> {
     this.#devices = () => engine()?.devices.map(({ info }) => info.id) ?? [];
     this.ledger?.uses(this.#devices());
     if (this.#late) this.#timer = setTimeout(() => void this.#openLate(), LATE_MS).unref();
+    let isHeld = false;
     const note = (): void => {
-      const isPaused = engine()?.isPaused ?? false;
+      const isPaused = isHeld || (engine()?.isPaused ?? false);
       if (isPaused === this.#isPaused || this.#isOver) return;
       this.#isPaused = isPaused;
       this.ledger?.paused(isPaused).catch(() => undefined); // a ledger that cannot be written says so by its next hit
@@ -191,6 +192,10 @@ export class Booking<T extends Indexed> {
       },
       resume: (device) => {
         held.resume(device);
+        note();
+      },
+      paused: (isPaused) => {
+        isHeld = isPaused;
         note();
       },
       checkpoint: async () => {

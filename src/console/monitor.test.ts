@@ -16,7 +16,7 @@ beforeEach(
 );
 afterEach(() => void vi.useRealTimers());
 
-function watched(options: MonitorOptions, { json = false, card = {} } = {}) {
+function watched(options: MonitorOptions, { json = false, card = {}, isOpen = true } = {}) {
   const told: string[] = [];
   const sink = { write: (text: string) => told.push(text) };
   const output = openOutput({ json }, { stdout: sink, stderr: sink });
@@ -24,7 +24,7 @@ function watched(options: MonitorOptions, { json = false, card = {} } = {}) {
     ['cuda:0', card],
     ['native', {}],
   ]);
-  const state = { done: 0n, cpuMs: 0, fault: undefined as MillraceError | undefined };
+  const state = { isOpen, done: 0n, cpuMs: 0, fault: undefined as MillraceError | undefined };
   const held = new Set<string>();
   const stops: number[] = [];
   const device = (id: string, processor: 'cpu' | 'gpu'): DeviceStatus =>
@@ -39,10 +39,14 @@ function watched(options: MonitorOptions, { json = false, card = {} } = {}) {
     unit: 'H',
     length: 1n << 40n,
     progress: () => ({ done: state.done }),
-    devices: () => [device('cuda:0', 'gpu'), device('native', 'cpu')],
+    devices: () => (state.isOpen ? [device('cuda:0', 'gpu'), device('native', 'cpu')] : []),
     hits: () => 0,
   };
+  const stop = new AbortController();
+  const paused: boolean[] = [];
   const controls = {
+    signal: stop.signal,
+    paused: (isPaused: boolean) => void paused.push(isPaused),
     pause: (id = 'all') => void held.add(id),
     resume: (id = 'all') => void held.delete(id),
     stop: (exit: number) => void stops.push(exit),
@@ -50,7 +54,7 @@ function watched(options: MonitorOptions, { json = false, card = {} } = {}) {
   const here = { sensors: async (id: string) => sensors.get(id), processors: 2, cpuMs: () => state.cpuMs };
   const monitor = startMonitor(output, options, job, controls, here);
   const pass = (seconds: number) => vi.advanceTimersByTimeAsync(seconds * 1000);
-  return { monitor, told: () => told.join(''), sensors, state, held, stops, pass };
+  return { monitor, told: () => told.join(''), sensors, state, held, stops, stop, paused, pass };
 }
 
 describe('limits', () => {
@@ -175,4 +179,54 @@ it('progress events come once a second and fit the schema; a device that is lost
   expect(events.filter(({ event }) => event === 'lost')).toEqual([
     { event: 'lost', device: 'native', code: 'device-failed', message: 'gone' },
   ]);
+});
+
+describe('a pause before devices are opened', () => {
+  it('holds them when they are, before they are given anything', async () => {
+    const { monitor, state, held, paused, pass } = watched({}, { isOpen: false });
+    monitor.pause(true);
+    monitor.pause(true, 'outranked');
+    expect([paused.at(-1), [...held]]).toEqual([true, []]);
+    state.isOpen = true;
+    monitor.devicesOpened();
+    expect([...held].sort()).toEqual(['cuda:0', 'native']);
+    monitor.pause(false);
+    expect([paused.at(-1), held.size]).toEqual([true, 2]);
+    monitor.pause(false, 'outranked');
+    expect([paused.at(-1), held.size]).toEqual([false, 0]);
+    monitor.devicesOpened();
+    await pass(1);
+    expect(held.size).toBe(0);
+    monitor.end();
+  });
+
+  it('holds them by its next look, if nobody says that they are there', async () => {
+    const { monitor, state, held, pass } = watched({}, { isOpen: false });
+    monitor.pause(true);
+    state.isOpen = true;
+    await pass(0.6);
+    expect(held.size).toBe(2);
+    monitor.end();
+  });
+
+  it('holds up the host until it is over, or the job is to end', async () => {
+    const { monitor, stop } = watched({}, { isOpen: false });
+    const log: string[] = [];
+    const wait = (name: string) => void monitor.whenRunning()?.then(() => log.push(name));
+    wait('not paused');
+    monitor.pause(true);
+    wait('resumed');
+    await Promise.resolve();
+    expect(log).toEqual([]);
+    monitor.pause(false);
+    await Promise.resolve();
+    expect(log).toEqual(['resumed']);
+    monitor.pause(true);
+    wait('stopped');
+    stop.abort();
+    await Promise.resolve();
+    expect(log).toEqual(['resumed', 'stopped']);
+    expect(monitor.whenRunning()).toBeUndefined();
+    monitor.end();
+  });
 });

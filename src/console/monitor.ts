@@ -29,6 +29,8 @@ export function withMonitorOptions(command: Command): Command {
 
 /** What the monitor does with a job, on its own account or because a key was pressed. */
 export interface Controls extends HoldControls {
+  /** The whole job is paused, or resumed, whether or not it has devices. */
+  paused?(isPaused: boolean): void;
   /** Writes down what is done; left out where nothing is kept. */
   checkpoint?(): void | Promise<void>;
   /** Ends the job where it can go on later; `Exit.limit` when a limit is reached. */
@@ -42,6 +44,13 @@ export interface Monitor {
   clear(): void;
   /** As the key does, for whoever else may ask: another process, a more important job. */
   pause(isPaused: boolean, reason?: 'paused' | 'outranked'): void;
+  /** Devices were opened while the job ran: if it is paused, they are held before they are given anything. */
+  devicesOpened(): void;
+  /**
+   * Resolves when the job is no longer paused, or is to end; undefined if it is not paused. For work that the host does,
+   * which no device can be held from.
+   */
+  whenRunning(): Promise<void> | undefined;
   end(): void;
 }
 
@@ -87,6 +96,11 @@ class JobMonitor implements Monitor {
   #timer: NodeJS.Timeout | undefined;
   #keys: { end(): void } = { end: () => {} };
   readonly #paused = new Set<'paused' | 'outranked'>();
+  /** Who waits until the job is no longer paused. */
+  readonly #waiting: (() => void)[] = [];
+  readonly #wake = (): void => {
+    for (const resume of this.#waiting.splice(0)) resume();
+  };
   #isOver = false;
   #toldMs = performance.now();
   #lineS: number;
@@ -110,6 +124,7 @@ class JobMonitor implements Monitor {
       this.#keys = readKeys({ pressed: (key) => this.#pressed(key), leaving: () => this.clear() }, this.#stdin);
     }
     process.on('SIGWINCH', this.#draw);
+    this.#controls.signal?.addEventListener('abort', this.#wake);
   }
 
   clear(): void {
@@ -123,6 +138,8 @@ class JobMonitor implements Monitor {
     this.#limiter.end();
     this.#holds.release();
     process.off('SIGWINCH', this.#draw);
+    this.#controls.signal?.removeEventListener('abort', this.#wake);
+    this.#wake();
     this.#keys.end();
     this.#tellLost();
     this.clear();
@@ -137,6 +154,7 @@ class JobMonitor implements Monitor {
   }
 
   #look(): void {
+    this.devicesOpened();
     this.#tellLost();
     const status = this.#status();
     this.#draw(status);
@@ -194,7 +212,20 @@ class JobMonitor implements Monitor {
     if (isPaused) this.#paused.add(reason);
     else this.#paused.delete(reason);
     for (const { info } of this.#watched.devices()) this.#holds.set(info.id, reason, isPaused);
+    this.#controls.paused?.(this.#paused.size > 0);
+    if (this.#paused.size === 0) this.#wake();
     this.#output.event(isPaused ? 'paused' : 'resumed', { reason: reason === 'paused' ? 'asked' : reason });
+  }
+
+  devicesOpened(): void {
+    for (const { info } of this.#watched.devices()) {
+      for (const reason of this.#paused) this.#holds.set(info.id, reason, true);
+    }
+  }
+
+  whenRunning(): Promise<void> | undefined {
+    if (this.#paused.size === 0 || this.#isOver || this.#controls.signal?.aborted) return undefined;
+    return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
   async #checkpoint(): Promise<void> {

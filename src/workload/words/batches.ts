@@ -23,6 +23,8 @@ export interface WordOptions {
   /** Parts of fewer bytes than this are made by the host: a device takes longer to get ready. Default 4 MiB. */
   readonly hostBelow?: number | undefined;
   readonly signal?: AbortSignal | undefined;
+  /** Undefined, or resolves when the next batch of the host may be made: a job that is paused waits. */
+  readonly whenRunning?: (() => Promise<void> | undefined) | undefined;
   /** Where the work comes from and is written down, instead of from memory. */
   readonly source?: ((range: Range) => ChunkSource<Uint8Array>) | undefined;
 }
@@ -57,6 +59,7 @@ async function* hostBatches(part: Part, options: WordOptions): AsyncGenerator<Ba
   const row = longestOf(words.mask) + separator.length;
   const most = Math.max(1, Math.floor((options.batchBytes ?? HOST_BATCH) / row));
   for (let next = from; next < to; ) {
+    await options.whenRunning?.();
     options.signal?.throwIfAborted();
     const count = Number(to - next < BigInt(most) ? to - next : BigInt(most));
     const bytes = new Uint8Array(mostBytes(words, count, separator));

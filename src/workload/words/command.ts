@@ -12,7 +12,7 @@ import { withExamples } from '../../console/conventions.js';
 import { Exit } from '../../console/exit.js';
 import { type FeedingOptions, feedingOf, withFeedingOptions } from '../../console/feeding.js';
 import { count, duration, rate } from '../../console/format.js';
-import { type MonitorOptions, startMonitor, withMonitorOptions } from '../../console/monitor.js';
+import { type Monitor, type MonitorOptions, startMonitor, withMonitorOptions } from '../../console/monitor.js';
 import { type OpeningOptions, startOpening, withOpeningOptions } from '../../console/opening.js';
 import { flag, options, valued, wholeNumber } from '../../console/options.js';
 import type { Ending } from '../../console/output.js';
@@ -161,11 +161,13 @@ async function make(
   const opening = startOpening({ ...threadsFor(given), ...given }, output, feeding.driver);
   const devices: Device[] = [];
   let engine: Engine | undefined;
+  let monitor: Monitor | undefined;
   const openEngine = async (): Promise<Engine> => {
     if (engine) return engine;
     devices.push(...(await openDevices(given.device ?? 'auto', { ...opening.options, ...telemetry.opening })));
     for (const { info } of devices) output.event('device', { id: info.id, name: info.name });
     engine = new Engine(devices, { ...feeding.engine, ...telemetry.engine });
+    monitor?.devicesOpened();
     telemetry.watch(engine, devices);
     for (const device of devices) await engine.prepare(kernelOn(device).kernel);
     return engine;
@@ -173,6 +175,7 @@ async function make(
   const wordOptions: WordOptions = {
     layout,
     signal,
+    whenRunning: () => monitor?.whenRunning(),
     engine: openEngine,
     // Who names a device wants to see it work, however little there is to do.
     hostBelow: given.device === undefined ? undefined : 0,
@@ -198,7 +201,7 @@ async function make(
     devices: () => engine?.devices ?? [],
     hits: () => 0,
   };
-  const monitor = startMonitor(
+  monitor = startMonitor(
     output,
     given,
     watched,
