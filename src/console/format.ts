@@ -17,9 +17,8 @@ export function scaled(value: number): string {
 }
 
 /** Whole numbers with a comma at each thousand. */
-export function count(value: number | bigint): string {
-  return value.toString().replace(/\B(?=(\d{3})+(?!\d))/g, ',');
-}
+export const count = (value: number | bigint): string => WITH_COMMAS.format(value);
+const WITH_COMMAS = new Intl.NumberFormat('en-US');
 
 /** A duration in the unit that suits it: `850 µs`, `12.4 ms`, `3.21 s`, `4 min 05 s`, `2 h 03 min`, `5 d 07 h`, `12 years`. */
 export function duration(seconds: number): string {

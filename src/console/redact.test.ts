@@ -25,6 +25,40 @@ describe('credentials by their form', () => {
   ])('%s stays as it is', (text) => expect(redact(text)).toBe(text));
 });
 
+describe('hostile text', () => {
+  const hostile = [
+    'token',
+    '--token-',
+    '--token ',
+    'token ',
+    'token"',
+    'password: ',
+    'pass',
+    'a',
+    'a://',
+    'a://b',
+    '--token=bearer ',
+    'authorization: basic ',
+  ];
+  it.each([
+    ...hostile.map((part) => [part, (length: number) => part.repeat(length / part.length)] as const),
+    ...['token', '--token', 'token: bearer', 'a://b'].map(
+      (start) => [`${start} and spaces`, (length: number) => start + ' '.repeat(length)] as const,
+    ),
+    ['a name without end', (length: number) => `a://${'b'.repeat(length)}`],
+    ['a scheme without end', (length: number) => `${'a'.repeat(length)}://`],
+  ] as const)('%s: a million characters are read at once', (_, made) => {
+    const from = performance.now();
+    redact(made(1e6));
+    // Milliseconds on an idle machine; in time to the second power it would be minutes.
+    expect(performance.now() - from).toBeLessThan(1000);
+  });
+  it('a megabyte of ordinary JSON stays as it is', () => {
+    const text = JSON.stringify(Array.from({ length: 40_000 }, (_, id) => ({ id, job: `job-${id}` })));
+    expect(redact(text)).toBe(text);
+  });
+});
+
 describe('credentials by their value', () => {
   it('are hidden wherever they turn up, once they are known', () => {
     keepSecret('correct horse');

@@ -56,7 +56,7 @@ export const BODY_MARK = 'callKernelBody';
 
 /** The language's folder, as stack frames write it; in a bundle, which has it in one file, that file. */
 const languageFolder = /\/kernel\/origin\.[jt]s$/.test(import.meta.url)
-  ? import.meta.url.replace(/[^/]*$/, '').replace(/^file:\/\//, '')
+  ? import.meta.url.slice(0, import.meta.url.lastIndexOf('/') + 1).replace(/^file:\/\//, '')
   : `${import.meta.url}:`;
 
 function parse(stack: string): Frame[] {
@@ -67,10 +67,8 @@ function parse(stack: string): Frame[] {
     const [, fullName = '', location = ''] = match;
     if (fullName.includes(BODY_MARK)) break;
     const where = location.replace(/^file:\/\//, '');
-    const name = fullName
-      .replace(/ \[as .*\]$/, '')
-      .replace(/^new /, '')
-      .replace(/^(Object|Module|Array)\.|<anonymous>$/g, '');
+    const [plainName = ''] = fullName.split(' [as ', 1);
+    const name = plainName.replace(/^new /, '').replace(/^(Object|Module|Array)\.|<anonymous>$/g, '');
     frames.push({ name, where, part: partOf(where) });
   }
   return frames;

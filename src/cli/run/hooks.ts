@@ -46,7 +46,7 @@ function sourceOf(specifier: string, parentURL: string | undefined): string | un
   return !existsSync(written) && existsSync(meant) ? meant.href : undefined;
 }
 
-const isTypeScript = (url: string): boolean => url.startsWith('file:') && /\.m?ts(\?.*)?$/.test(url);
+const isTypeScript = (url: string): boolean => url.startsWith('file:') && /\.m?ts$/.test(url.split('?', 1)[0] ?? '');
 
 /** Throws a SyntaxError whose message begins with file, line and column: only an error's text crosses threads. */
 export function strip(text: string, path: string): string {

@@ -55,10 +55,16 @@ function whereOf({ name, stack = '' }: Error, path: string): string {
   const lines = stack.split('\n').map((line) => line.replaceAll('file://', ''));
   // Node writes the place of some syntax errors on a line of its own, before the error, and hides that of others.
   const written = lines.find((line) => line.startsWith(`${path}:`));
-  const places = lines.flatMap((line) => /^\s+at .*?([^()\s]+:\d+:\d+)\)?$/.exec(line)?.[1] ?? []);
+  const places = lines.filter((line) => /^\s+at /.test(line)).flatMap((line) => placeIn(line) ?? []);
   const own = places.find((place) => !/^node:|\/node_modules\//.test(place) && !place.startsWith(HERE));
   const place = written ?? own ?? (name === 'SyntaxError' ? faultIn(path) : undefined);
   return place === undefined ? '' : `${place}: `;
+}
+
+/** The `file:line:column` that ends a frame of a stack, in parentheses or not. */
+function placeIn(frame: string): string | undefined {
+  const last = frame.split(/[()\s]/).findLast((word) => word !== '') ?? '';
+  return /:\d+:\d+$/.test(last) ? last : undefined;
 }
 
 /** Where a file is no JavaScript, if that is the trouble. */
@@ -72,7 +78,7 @@ function faultIn(path: string): string | undefined {
 }
 
 /** The package's own code, as stack frames write it. */
-const HERE = import.meta.url.replace(/cli\/run\/[^/]*$/, '').replace(/^file:\/\//, '');
+const HERE = new URL('../../', import.meta.url).href.replace(/^file:\/\//, '');
 
 function checkFile(path: string): void {
   const refuse = (message: string, advice: string, cause?: unknown): MillraceError =>

@@ -80,7 +80,7 @@ const BOUNDS: Readonly<Record<Exclude<Scalar, 'bool' | 'f32' | 'f64'>, readonly 
   u64: [0n, 2n ** 64n - 1n],
 };
 
-const FLOAT = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
+const FLOAT = /^[+-]?(\d+(?:\.\d*)?|\.\d+)(e[+-]?\d+)?$/i;
 
 /** `2^40`, `1e12`, `0xffff`, `1_000_000`; undefined when it is no whole number. */
 export function wholeNumber(text: string): bigint | undefined {

@@ -17,7 +17,10 @@ type Access = (context: Parameters<Body>[0], at: Expr<'u32'>, lines: string[]) =
 
 /** Notes on which line the guilty access stands, which is the line of the call; what is reached goes through it. */
 function guilty<B>(lines: string[], reached: B): B {
-  const frames = (new Error().stack ?? '').split('\n').flatMap((frame) => /[^/()\s]+\.[jt]s:\d+/.exec(frame) ?? []);
+  const frames = (new Error().stack ?? '')
+    .split('\n')
+    .flatMap((frame) => frame.split(/[/()\s]/))
+    .flatMap((word) => /^[^:]*\.[jt]s:\d+/.exec(word) ?? []);
   lines.push(frames[1] ?? 'no line'); // the first is this function's own
   return reached;
 }

@@ -39,7 +39,7 @@ export function startDriver(api: CudaApi): { readonly version: number } | { read
   const errors = new CudaErrors(api, 'CUDA');
   const code = keepingSignals(() => api.cuInit(0));
   if (code === Cuda.noDevice) return { reason: 'the NVIDIA driver is here, but no GPU that it can use' };
-  if (code !== Cuda.success) return { reason: errors.describe('cuInit', code).message.replaceAll(/\s*\n\s*/g, '; ') };
+  if (code !== Cuda.success) return { reason: errors.describe('cuInit', code).message.split(/\n\s*/).join('; ') };
   const out = new Out();
   errors.check('cuDriverGetVersion', api.cuDriverGetVersion(out.at));
   return { version: out.int() };

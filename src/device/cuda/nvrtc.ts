@@ -118,9 +118,12 @@ const SOURCE_NAME = 'kernel.cu';
 
 /** NVRTC's errors look like `kernel.cu(12): error: identifier "x" is undefined`. */
 export function firstError(log: string): { readonly line: number | undefined; readonly message: string } {
-  const match = /^[^\n(]*\((\d+)\): (?:catastrophic )?error(?: #[\w-]+)?: ([^\n]*)/m.exec(log);
-  if (match) return { line: Number(match[1]), message: match[2] ?? '' };
-  return { line: undefined, message: /^.*error.*$/m.exec(log)?.[0] ?? log.split('\n')[0] ?? '' };
+  const lines = log.split('\n');
+  for (const text of lines) {
+    const [, line, message] = /^[^(]*\((\d+)\): (?:catastrophic )?error(?: #[\w-]+)?: (.*)/.exec(text) ?? [];
+    if (line !== undefined && message !== undefined) return { line: Number(line), message };
+  }
+  return { line: undefined, message: lines.find((text) => text.includes('error')) ?? lines[0] ?? '' };
 }
 
 /**

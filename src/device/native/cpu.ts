@@ -23,14 +23,13 @@ export function thisCpu(): Cpu {
 
 /** What the kernel of the operating system says that programs may use, under the names that generated code asks for. */
 export function featuresIn(cpuinfo: string): ReadonlySet<string> {
-  const line = /^(?:flags|Features)\s*:\s*(.*)$/m.exec(cpuinfo)?.[1] ?? '';
+  const line = /^(?:flags|Features)\s*:(.*)$/m.exec(cpuinfo)?.[1] ?? '';
   const names = line.split(/\s+/).filter((name) => name !== '');
   return new Set(names.map((name) => (name === 'asimd' ? 'neon' : name)));
 }
 
 export function nameIn(cpuinfo: string): string | undefined {
-  const field = (name: string): string | undefined =>
-    new RegExp(`^${name}\\s*:\\s*(.+)$`, 'm').exec(cpuinfo)?.[1]?.trim();
+  const field = (name: string): string | undefined => new RegExp(`^${name}\\s*:(.+)$`, 'm').exec(cpuinfo)?.[1]?.trim();
   const model = field('model name') ?? field('Hardware');
   if (model !== undefined) return model;
   const part = field('CPU part');

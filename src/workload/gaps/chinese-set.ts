@@ -79,12 +79,15 @@ export function readChineseSet(path: string): ChineseSet {
 
 /** Reads a file's text: a heading, then `n_primes:`, `size:`, `n_candidates:` and `offset:` in decimal. */
 export function chineseSet(text: string): ChineseSet {
+  const lines = text.split('\n').map((line) => line.trim());
   const field = (name: string): bigint => {
-    const [, digits] = new RegExp(`^\\s*${name}\\s*:\\s*(\\d+)\\s*$`, 'm').exec(text) ?? [];
-    if (digits === undefined) throw malformed(`it has no ${name}`);
-    return BigInt(digits);
+    for (const line of lines) {
+      const [, key, digits] = /^(\w+)\s*:\s*(\d+)$/.exec(line) ?? [];
+      if (key === name && digits !== undefined) return BigInt(digits);
+    }
+    throw malformed(`it has no ${name}`);
   };
-  if (!/^\s*\|== ChineseSet ==\|\s*$/m.test(text)) throw malformed('its heading is missing');
+  if (!lines.includes('|== ChineseSet ==|')) throw malformed('its heading is missing');
   const [primes, size] = [Number(field('n_primes')), Number(field('size'))];
   const [candidates, offset] = [Number(field('n_candidates')), field('offset')];
   if (primes < LEAST_SET || primes > MOST_SET) throw malformed(`a primorial of ${primes} primes`);

@@ -83,9 +83,16 @@ function definitionsOf(options: RequestOptions): Definitions {
   for (let number = 1; number <= MOST_CHARSETS; number++) {
     const text = options[`charset${number}` as 'charset1'];
     if (text === undefined) continue;
-    definitions.set(number, text.endsWith('.hcchr') ? readBytes(text).replace(/[\r\n]+$/, '') : bytesOf(text));
+    definitions.set(number, text.endsWith('.hcchr') ? withoutLineEnd(readBytes(text)) : bytesOf(text));
   }
   return definitions;
+}
+
+/** The text without the line ends behind it. */
+function withoutLineEnd(text: Bytes): Bytes {
+  let end = text.length;
+  while (end > 0 && (text[end - 1] === '\n' || text[end - 1] === '\r')) end -= 1;
+  return text.slice(0, end);
 }
 
 function readBytes(path: string): Bytes {

@@ -1,0 +1,91 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
+import { parseSync, Visitor } from 'rolldown/utils';
+import { describe, expect, test } from 'vitest';
+
+/**
+ * Files, servers and arguments choose the text that the regular expressions of the sources read. None may take more than
+ * linear time: one that does is a way to stop the program from outside.
+ */
+const sources = fileURLToPath(new URL('../src/', import.meta.url));
+const { analyse } = createRequire(import.meta.url)('scslre') as {
+  analyse(pattern: Pattern): { readonly reports: readonly { readonly type: string }[] };
+};
+
+interface Pattern {
+  readonly source: string;
+  readonly flags: string;
+}
+
+interface Found extends Pattern {
+  readonly file: string;
+}
+
+/** Patterns in the text of a module; values that are put into a template count as one letter. */
+function patternsIn(file: string, text: string): Found[] {
+  const found: Found[] = [];
+  const { program, errors } = parseSync(file, text, { lang: 'ts' });
+  expect(errors, file).toEqual([]);
+  const construct = ([source, flags]: readonly Argument[]): void => {
+    const pattern = textOf(source);
+    if (pattern === undefined)
+      throw new Error(`${file}: give RegExp a literal or a template, so that it can be checked`);
+    found.push({ file, source: pattern, flags: textOf(flags) ?? '' });
+  };
+  const isRegExp = (callee: { readonly type: string; readonly name?: unknown }): boolean =>
+    callee.type === 'Identifier' && callee.name === 'RegExp';
+  new Visitor({
+    Literal: (node) => {
+      if ('regex' in node) found.push({ file, source: node.regex.pattern, flags: node.regex.flags });
+    },
+    NewExpression: ({ callee, arguments: given }) => void (isRegExp(callee) && construct(given as readonly Argument[])),
+    CallExpression: ({ callee, arguments: given }) =>
+      void (isRegExp(callee) && construct(given as readonly Argument[])),
+  }).visit(program);
+  return found;
+}
+
+interface Argument {
+  readonly type: string;
+  readonly value?: unknown;
+  readonly quasis?: readonly { readonly value: { readonly cooked?: string | null } }[];
+}
+
+function textOf(argument: Argument | undefined): string | undefined {
+  if (argument?.type === 'Literal') return typeof argument.value === 'string' ? argument.value : undefined;
+  return argument?.quasis?.map(({ value }) => value.cooked ?? '').join('x');
+}
+
+const isSlow = (pattern: Pattern): boolean => analyse(pattern).reports.length > 0;
+
+const files = readdirSync(sources, { recursive: true, encoding: 'utf8' });
+const found = files
+  .filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts'))
+  .flatMap((file) => patternsIn(file, readFileSync(`${sources}${file}`, 'utf8')));
+
+test('no regular expression of the sources takes more than linear time', () => {
+  expect(found.length).toBeGreaterThan(150);
+  const slow = found.filter(isSlow).map(({ file, source, flags }) => `${file}: /${source}/${flags}`);
+  expect(slow).toEqual([]);
+});
+
+describe('what the check finds', () => {
+  test.each([
+    ['in the second power, of one repetition', "/a*b/.exec('')"],
+    ['in the second power, of two', "/^a*a*b/.exec('')"],
+    ['exponential', "/^(a*)*$/.test('')"],
+    ['made of a text', "new RegExp('a+$')"],
+    ['made of a template', `RegExp(\`^$\{name}\\\\s*:\\\\s*(.*)$\`)`],
+    ['the one that stopped miners', '/[\\w-]*token[\\w-]*=/.test(line)'],
+  ])('%s', (_, text) => {
+    expect(patternsIn('one.ts', text).map(isSlow)).toEqual([true]);
+  });
+  test('but not what is linear', () => {
+    const text = `/^a*b/.test(''); /^(?:\\d+)(?:\\.\\d+)?$/; new RegExp(\`$\{name}[0-9]*m\`, 'g')`;
+    expect(patternsIn('two.ts', text).map(isSlow)).toEqual([false, false, false]);
+  });
+  test('what cannot be read is refused', () => {
+    expect(() => patternsIn('three.ts', 'new RegExp(given)')).toThrow(/so that it can be checked/);
+  });
+});
