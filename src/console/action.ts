@@ -39,12 +39,14 @@ export interface Manner<Options extends object = object> {
   readonly isData?: boolean;
   /** It stops where it can go on later, which may take a while; it may depend on what is asked of it. */
   readonly hasCheckpoints?: boolean | ((options: Options) => boolean);
+  /** How long it may take to end by itself after Ctrl-C, in milliseconds. Default: by whether it has checkpoints. */
+  readonly graceMs?: number;
 }
 
 async function perform<Options extends object>(
   command: Command,
   run: (call: Call<Options>) => Promise<Ending>,
-  { isData = false, hasCheckpoints = false }: Manner<Options>,
+  { isData = false, hasCheckpoints = false, graceMs }: Manner<Options>,
 ): Promise<ExitCode> {
   keepSecretsOf(host().args, process.env);
   const { options, fault } = await settled(command);
@@ -59,7 +61,7 @@ async function perform<Options extends object>(
     if (failure !== undefined) throw failure;
   };
   const isLong = typeof hasCheckpoints === 'function' ? hasCheckpoints(options as Options) : hasCheckpoints;
-  const stopping = watchSignals(output, isLong ? CHECKPOINT_MS : GRACE_MS);
+  const stopping = watchSignals(output, graceMs ?? (isLong ? CHECKPOINT_MS : GRACE_MS));
   const unforeseen = watchFailures(output);
   const call: Call<Options> = {
     output,

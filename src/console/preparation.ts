@@ -48,15 +48,25 @@ export function bar(what: string, done: number, total: number, seconds: number):
   return `${what}  [${'#'.repeat(full)}${'.'.repeat(WIDTH - full)}] ${done} of ${total}  ${duration(seconds)}`;
 }
 
-/** Compiles kernels on all devices of an engine, so that compiling is not part of a job's rate. */
+/**
+ * Compiles kernels on all devices of an engine, so that compiling is not part of a job's rate. Rejects with the signal's
+ * reason as soon as it is aborted; a compiler that runs then is left to itself.
+ */
 export async function prepareKernels(
   output: Output,
   engine: Engine,
   kernels: readonly (Kernel | Preparation)[],
+  signal?: AbortSignal,
 ): Promise<void> {
+  signal?.throwIfAborted();
   const devices = engine.devices.filter(({ fault }) => fault === undefined).length;
   const what = `compiling for ${plural(devices, 'device')}`;
   await preparing(output, what, devices * kernels.length, async (step) => {
-    await Promise.all(kernels.map((kernel) => engine.prepare(kernel, ({ id }) => step(`${kernel.name} for ${id}`))));
+    const all = kernels.map((kernel) => engine.prepare(kernel, ({ id }) => step(`${kernel.name} for ${id}`)));
+    await Promise.race([Promise.all(all), ...(signal ? [aborted(signal)] : [])]);
   });
 }
+
+/** Rejects when the signal is aborted; never resolves. */
+const aborted = (signal: AbortSignal): Promise<never> =>
+  new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }));

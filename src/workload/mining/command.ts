@@ -62,6 +62,9 @@ export function withMiningOptions(command: Command, port: number): Command {
   return withTelemetryOptions(withMonitorOptions(withOpeningOptions(withFeedingOptions(command))));
 }
 
+/** For `action`: how long mining may take to end after Ctrl-C. The answers to the last shares are waited for. */
+export const MINING_MANNER = { graceMs: 1800 };
+
 /** What of mining is a coin's own. */
 export interface MiningCoin<Share extends Mined> {
   readonly terms: Terms<Share>;
@@ -70,7 +73,7 @@ export interface MiningCoin<Share extends Mined> {
   /** Mining for pools. */
   open(agent: string): OpenSession<Share>;
   /** Before anything is mined: what would take long when work comes. */
-  prepare?(output: Output, engine: Engine, chain: string | undefined): Promise<void>;
+  prepare?(output: Output, engine: Engine, chain: string | undefined, signal: AbortSignal): Promise<void>;
   scan(engine: Engine, devices: readonly Device[]): Scan<Share> | Promise<Scan<Share>>;
   /** Where it has other names for them, too. */
   readonly feeding?: FeedingOptions;
@@ -78,6 +81,16 @@ export interface MiningCoin<Share extends Mined> {
 
 /** Mines until it is stopped, or has enough. */
 export async function mine<Share extends Mined>(call: Call<MiningOptions>, coin: MiningCoin<Share>): Promise<Ending> {
+  try {
+    return await mineOnDevices(call, coin);
+  } catch (error) {
+    // Stopped before anything was mined: while the node was asked, or while kernels were compiled.
+    if (!call.signal.aborted || error !== call.signal.reason) throw error;
+    return call.stopped ?? Exit.stopped;
+  }
+}
+
+async function mineOnDevices<Share extends Mined>(call: Call<MiningOptions>, coin: MiningCoin<Share>): Promise<Ending> {
   const { output, options: given, signal } = call;
   const { source, close } = sourceOf(call, coin);
   try {
@@ -105,7 +118,7 @@ async function mineFrom<Share extends Mined>(
   const engine = new Engine(devices, { ...fed, ...telemetry.engine });
   try {
     for (const { info } of devices) output.event('device', { id: info.id, name: info.name });
-    await coin.prepare?.(output, engine, chain);
+    await coin.prepare?.(output, engine, chain, signal);
     telemetry.watch(engine, devices);
     const start = performance.now();
     const reporter = new Reporter(output, source, engine, terms);

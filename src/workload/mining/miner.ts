@@ -140,8 +140,8 @@ export class Miner<Share extends Mined> {
       },
     });
     for await (const share of shares) {
-      // Shares of work that was merely followed by newer are still worth something.
-      if (current.generation !== this.#generation) continue;
+      // Shares of work that newer work follows still count. Those of work that is over do not, and thousands may wait.
+      if (current.generation !== this.#generation) break;
       this.#submit(share, current);
       // One block is all that a template has; the next one brings other work.
       if (this.#source.unit === 'block') break;
@@ -182,5 +182,5 @@ interface Current<Work> {
 const AT_ONCE = 2;
 /** Shares that wait for an answer; past it devices wait rather than flood a pool. */
 const MOST_UNANSWERED = 64;
-/** Answers that are still on their way when mining ends. */
-const LAST_MS = 500;
+/** How long the answers to the last shares are waited for when mining ends. A node takes this long to check a full block. */
+const LAST_MS = 1000;

@@ -32,7 +32,8 @@ export interface NodeProtocol<Share extends Mined, Offered extends Offer> {
   /** Nothing in the later one is worth beginning anew for. */
   isSame(last: Offered, next: Offered): boolean;
   workOf(offer: Offered, id: string): Share['work'];
-  submit(offer: Offered, share: Share): Promise<Verdict>;
+  /** The signal ends the wait for an answer. */
+  submit(offer: Offered, share: Share, signal: AbortSignal): Promise<Verdict>;
 }
 
 /** Mines for oneself: work from a node, whole blocks back to it. */
@@ -102,19 +103,20 @@ export class NodeSource<Share extends Mined, Offered extends Offer> implements W
     signal.removeEventListener('abort', wake);
   }
 
-  /** A block is too precious to be given up with a connection. */
+  /** A block is sent again when its connection is lost, and given up only when mining ends. */
   async submit(share: Share): Promise<Verdict> {
     const offer = this.#offers.get(share.work.id);
     if (!offer) return { state: 'stale', reason: 'its template is forgotten' };
     for (let attempt = 0; ; attempt++) {
       try {
-        const verdict = await this.#protocol.submit(offer, share);
+        const verdict = await this.#protocol.submit(offer, share, this.#signal);
         if (verdict.state === 'accepted' || verdict.state === 'stale') this.#refresh.abort();
         return verdict;
       } catch (error) {
         if (error instanceof RpcError) return { state: 'rejected', reason: shownText(error.message) };
-        if (attempt >= (this.#signal.aborted ? 1 : ATTEMPTS)) return { state: 'lost', reason: reasonOf(error) };
-        await this.#clock.wait(backOff(attempt), new AbortController().signal);
+        if (this.#signal.aborted) return { state: 'lost', reason: 'mining was stopped before the node answered' };
+        if (attempt >= ATTEMPTS) return { state: 'lost', reason: reasonOf(error) };
+        await this.#clock.wait(backOff(attempt), this.#signal);
       }
     }
   }

@@ -84,9 +84,9 @@ export class TemplateNode<Share extends Mined, Bits> implements NodeProtocol<Sha
     return this.#coin.workOf(template, { id, script: this.#script, mark: this.#mark });
   }
 
-  async submit(template: Template<Bits>, share: Share): Promise<Verdict> {
+  async submit(template: Template<Bits>, share: Share, signal: AbortSignal): Promise<Verdict> {
     const block = this.#coin.blockOf(template, share);
-    return verdictOf(await this.#rpc.call('submitblock', [block], { timeoutMs: ASK_MS }));
+    return verdictOf(await this.#rpc.call('submitblock', [block], { signal, timeoutMs: ASK_MS }));
   }
 }
 

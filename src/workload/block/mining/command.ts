@@ -5,7 +5,7 @@ import { valued } from '../../../console/options.js';
 import type { Ending } from '../../../console/output.js';
 import { prepareKernels } from '../../../console/preparation.js';
 import { checkPayout } from '../../mining/address.js';
-import { type MiningOptions, mine, miningUsage, withMiningOptions } from '../../mining/command.js';
+import { MINING_MANNER, type MiningOptions, mine, miningUsage, withMiningOptions } from '../../mining/command.js';
 import { versionKernel, versionsPerItem } from '../versions.js';
 import { BITCOIN_CHAINS } from './chains.js';
 import { scanWork } from './scan-work.js';
@@ -25,8 +25,7 @@ export function addMineCommand(block: Command): void {
         .default(USUAL_MASK, '1fffe000, BIP 320'),
     )
     .addOption(valued('--suggest-difficulty <d>', 'difficulty that is asked for at pools').argParser(difficulty));
-  // What was found last is waited for.
-  withMiningOptions(mining, 8332).action(action(mineBlocks, { hasCheckpoints: true }));
+  withMiningOptions(mining, 8332).action(action(mineBlocks, MINING_MANNER));
   withExamples(
     mining,
     ['millrace block mine --rpc http://127.0.0.1:18443 --cookie ~/.bitcoin/regtest/.cookie --payout ADDRESS', 'solo'],
@@ -49,12 +48,16 @@ function mineBlocks(call: Call<MineOptions>): Promise<Ending> {
       return bitcoinNode(rpc, payout, versionMask);
     },
     open: (agent) => stratumOpener({ agent, mask: versionMask, suggested }),
-    prepare: async (output, engine, chain) => {
+    prepare: async (output, engine, chain, signal) => {
       const perItem = versionsPerItem(engine, {}, versionsOf(versionMask));
       // One variant is for difficulties below 1: regtest's, and those of pools for small devices.
-      await prepareKernels(output, engine, [versionKernel(chain !== 'regtest', perItem)]);
-      // A pool that changes to the other must not have to wait for a compiler; what is wrong with it is told then.
-      if (chain === undefined) engine.prepare(versionKernel(false, perItem)).catch(() => undefined);
+      await prepareKernels(output, engine, [versionKernel(chain !== 'regtest', perItem)], signal);
+      // A pool that changes to the other must not have to wait for a compiler; what is wrong with it is told then. In the
+      // next turn: a signal that came while the first was compiled is heard before.
+      setImmediate(() => {
+        if (chain === undefined && !signal.aborted)
+          engine.prepare(versionKernel(false, perItem)).catch(() => undefined);
+      });
     },
     scan: (engine) => (work, options) => scanWork(engine, work, options),
   });

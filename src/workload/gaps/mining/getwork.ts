@@ -61,8 +61,8 @@ export class GetworkNode implements NodeProtocol<Share, GetworkOffer> {
     return workOfGiven(offer, id);
   }
 
-  async submit(_: GetworkOffer, share: Share): Promise<Verdict> {
-    const result = await this.#rpc.call('getwork', [submission(headerOf(share))], { timeoutMs: ASK_MS });
+  async submit(_: GetworkOffer, share: Share, signal: AbortSignal): Promise<Verdict> {
+    const result = await this.#rpc.call('getwork', [submission(headerOf(share))], { signal, timeoutMs: ASK_MS });
     if (result === true) return { state: 'accepted' };
     // What is submitted has been checked: a node says no when the tip is another by now.
     return { state: 'stale', reason: result === false ? 'the node has a new tip' : 'an answer that is none' };

@@ -1,0 +1,199 @@
+import { type AddressInfo, createServer } from 'node:net';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { HTTP_SCHEMES, parseEndpoint } from '../src/network/endpoint.js';
+import { type Clock, realClock } from '../src/network/failover.js';
+import { JsonRpc } from '../src/network/json-rpc.js';
+import { type Share, scanWork } from '../src/workload/block/mining/scan-work.js';
+import { bitcoinNode } from '../src/workload/block/mining/solo.js';
+import { stratumOpener } from '../src/workload/block/mining/stratum.js';
+import type { Scan } from '../src/workload/mining/source.js';
+import { start } from './command-line.js';
+import { RegtestChain } from './network/chain.js';
+import { gapNode, gapPool, mineAt, mineGaps, PAYOUT, SCRIPT } from './network/gap-rig.js';
+import { NodeServer } from './network/node-server.js';
+import { engine, type Mining, mine, mineFor, mineFrom, pool } from './network/rig.js';
+
+/** Mining that is stopped while a server is silent, in every state that a connection has. */
+
+/** Two seconds, and half of them again for a machine that does other work as well. */
+const LIMIT_MS = 3000;
+const real = { clock: realClock };
+type Stopped = Pick<Mining<never>, 'stop'>;
+
+async function stopsSoon({ stop }: Stopped): Promise<void> {
+  const from = performance.now();
+  await stop();
+  expect(performance.now() - from).toBeLessThan(LIMIT_MS);
+}
+
+/** A server that takes connections and says nothing. */
+async function silentServer(): Promise<{ readonly port: number; readonly connected: Promise<void> }> {
+  let connect: () => void = () => undefined;
+  const connected = new Promise<void>((resolve) => {
+    connect = resolve;
+  });
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined).on('data', () => connect());
+    onTestFinished(() => void socket.destroy());
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  return { port: (server.address() as AddressInfo).port, connected };
+}
+
+async function bitcoin(): Promise<NodeServer<RegtestChain>> {
+  const server = await new NodeServer(new RegtestChain(SCRIPT)).listen();
+  onTestFinished(() => server.close());
+  return server;
+}
+
+function mineAlone(url: string): Stopped {
+  const credentials = () => ({ user: 'miner', password: 'sesame-1234' });
+  const rpc = new JsonRpc(parseEndpoint(url, HTTP_SCHEMES), { credentials });
+  onTestFinished(() => rpc.close());
+  return mineFrom(bitcoinNode(rpc, PAYOUT, 0x1fffe000), (work, how) => scanWork(engine, work, how));
+}
+
+/** Resolves when the node has been called this way, which it then does not answer. */
+function silentAt(node: NodeServer<RegtestChain> | Awaited<ReturnType<typeof gapNode>>, what: string): Promise<void> {
+  return new Promise((resolve) => {
+    node.misdeed = (method, _, __, [given]) => {
+      const isPoll = (given as { readonly longpollid?: string } | undefined)?.longpollid !== undefined;
+      const state = isPoll ? 'long poll' : given !== undefined && method === 'getwork' ? 'getwork of a block' : method;
+      if (state !== what) return undefined;
+      resolve();
+      return 'done';
+    };
+  });
+}
+
+describe('pools', () => {
+  test.each(['mining.configure', 'mining.subscribe', 'mining.authorize', 'mining.submit'])('%s', async (silent) => {
+    const server = await pool();
+    server.misdeed = ({ method }) => method === silent;
+    const mining = mine([server.url], real);
+    await server.until(() => server.lines.some(({ method }) => method === silent));
+    await stopsSoon(mining);
+  });
+
+  test('a handshake of TLS', async () => {
+    const { port, connected } = await silentServer();
+    const mining = mine([`stratum+ssl://127.0.0.1:${port}`], real);
+    await connected;
+    await stopsSoon(mining);
+  });
+
+  test('the first job', async () => {
+    const server = await pool();
+    server.misdeed = ({ id, method }, client) => {
+      if (method === 'mining.authorize') client.send({ id, result: true, error: null });
+      return method === 'mining.authorize';
+    };
+    const mining = mine([server.url], real);
+    await server.until(() => server.lines.some(({ method }) => method === 'mining.authorize'));
+    await stopsSoon(mining);
+  });
+
+  test('shares so easy that thousands wait to be sent', async () => {
+    const server = await pool();
+    server.difficulty = '0.0000000003';
+    server.misdeed = ({ method }) => method === 'mining.submit';
+    let isStopped = false;
+    let taken = 0;
+    const counted: Scan<Share> = async function* (work, how) {
+      for await (const share of scanWork(engine, work, how)) {
+        if (isStopped) taken += 1;
+        yield share;
+      }
+    };
+    const mining = mineFor([server.url], real, stratumOpener({ agent: 'millrace/test', mask: 0 }), counted, {});
+    const sent = (): number => server.lines.filter(({ method }) => method === 'mining.submit').length;
+    await server.until(() => sent() >= 64);
+    // The devices work on while nothing is sent: more than half of all tries are shares.
+    while (mining.miner.tally.tries < 20_000n) await new Promise((resolve) => setTimeout(resolve, 10));
+    isStopped = true;
+    await stopsSoon(mining);
+    // Those that wait are dropped, not weighed one after the other.
+    expect(taken).toBeLessThan(3);
+    expect(sent()).toBe(64);
+    expect(mining.miner.tally.counts).toMatchObject({ accepted: 0, lost: 64 });
+  });
+
+  test('a minute that the pool has asked for before the next call', async () => {
+    const server = await pool();
+    let wait: () => void = () => undefined;
+    const waiting = new Promise<void>((resolve) => {
+      wait = resolve;
+    });
+    const clock: Clock = {
+      now: () => performance.now(),
+      wait: (ms, signal) => {
+        if (ms === 60_000) wait();
+        return realClock.wait(ms === 60_000 ? ms : 1, signal);
+      },
+    };
+    const mining = mine([server.url], { clock });
+    await server.until(() => server.accepted.length >= 1);
+    for (const client of server.clients) client.send({ method: 'client.reconnect', params: ['127.0.0.1', 1, 60] });
+    await waiting;
+    await stopsSoon(mining);
+  });
+
+  test.each(['mining.request', 'mining.submit'])('of Gapcoin: %s', async (silent) => {
+    const server = await gapPool();
+    server.misdeed = ({ method }) => method === silent;
+    const mining = mineGaps([server.url], real);
+    await server.until(() => server.lines.some(({ method }) => method === silent));
+    await stopsSoon(mining);
+  });
+});
+
+describe('nodes', () => {
+  test.each(['getblockchaininfo', 'getblocktemplate', 'long poll', 'submitblock'])('%s', async (silent) => {
+    const node = await bitcoin();
+    const reached = silentAt(node, silent);
+    const mining = mineAlone(node.url);
+    await reached;
+    await stopsSoon(mining);
+  });
+
+  test('a handshake of TLS', async () => {
+    const { port, connected } = await silentServer();
+    const mining = mineAlone(`https://127.0.0.1:${port}`);
+    await connected;
+    await stopsSoon(mining);
+  });
+
+  test.each([
+    ['getblocktemplate', PAYOUT],
+    ['submitblock', PAYOUT],
+    ['getwork', undefined],
+    ['getwork of a block', undefined],
+  ])('of Gapcoin: %s', async (silent, payout) => {
+    const node = await gapNode();
+    const reached = silentAt(node, silent);
+    const mining = mineAt(node, payout);
+    await reached;
+    await stopsSoon(mining);
+  });
+});
+
+describe('commands', () => {
+  const here = ['--device', 'wasm', '--threads', '1', '--json'];
+  const account = ['--user', 'miner', '--password', 'sesame-1234'];
+  test.each([
+    ['block', 'getblockchaininfo', []],
+    ['block', 'submitblock', []],
+    ['gaps', 'submitblock', ['-f', '20', '--primes', '500', '--window', '8192']],
+  ])('%s mine, %s: exit status 2', async (coin, silent, plan) => {
+    const node = coin === 'block' ? await bitcoin() : await gapNode();
+    const reached = silentAt(node, silent);
+    const args = [coin, 'mine', '--rpc', node.url, ...account, '--payout', PAYOUT, ...plan, ...here];
+    const { child, ended } = start(args);
+    await reached;
+    const from = performance.now();
+    child.kill('SIGTERM');
+    expect((await ended).status).toBe(2);
+    expect(performance.now() - from).toBeLessThan(LIMIT_MS);
+  });
+});
