@@ -42,6 +42,19 @@ describe('a search whose reader has stopped', () => {
     expect(found).toEqual(Array.from({ length: 100_000 }, (_, k) => k));
   });
 
+  test('starts no more chunks while hits wait for a canary, and sends it', async () => {
+    let made = 0;
+    const verify = (): boolean => ++made > 0;
+    // Due after 500 times its items: 2 million hits.
+    const canary = { start: 0n, count: 4096, hits: Array.from({ length: 4096 }, (_, k) => BigInt(k)) };
+    const options = { devices: device, space: 1e7, ring: 8192, verify, canaries: [canary] };
+    for await (const { n } of search(everything, options)) {
+      if (n === 0) await settled(() => made, 2 * MAX_KEPT);
+      if (n === 0) expect(made).toBeLessThan(2 * MAX_KEPT);
+      if (n === 200_000) break;
+    }
+  });
+
   test('starts no more chunks while earlier ones are being stored', async () => {
     let storing = 0;
     let stored = (): void => undefined;

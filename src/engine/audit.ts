@@ -14,10 +14,18 @@ export interface Held {
 export class Audits {
   readonly #canaries: readonly Canary<unknown>[];
   readonly #held = new Map<number, Held>();
+  readonly #hitsIn: (result: unknown) => number;
+  readonly #hits = new Map<Lane, number>();
   #sent = 0;
 
-  constructor(canaries: readonly Canary<unknown>[] = []) {
+  constructor(canaries: readonly Canary<unknown>[] = [], hitsIn: (result: unknown) => number = () => 0) {
     this.#canaries = canaries;
+    this.#hitsIn = hitsIn;
+  }
+
+  /** Hits of a device that wait for its next canary. */
+  hitsOf(lane: Lane): number {
+    return this.#hits.get(lane) ?? 0;
   }
 
   /** Without canaries every device is trusted. */
@@ -38,6 +46,7 @@ export class Audits {
     const { id, lane, piece } = held.chunk;
     lane.audit = awaitCanary(lane.audit, id, piece.count);
     this.#held.set(id, held);
+    this.#hits.set(lane, this.hitsOf(lane) + this.#hitsIn(held.result));
   }
 
   /** The canary was found: these count. */
@@ -60,6 +69,7 @@ export class Audits {
     return chunks.flatMap((id) => {
       const held = this.#held.get(id);
       this.#held.delete(id);
+      if (held) this.#hits.set(lane, this.hitsOf(lane) - this.#hitsIn(held.result));
       return held ?? [];
     });
   }

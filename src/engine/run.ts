@@ -56,7 +56,7 @@ export class Run {
     this.job = job;
     this.#account = new Account(job.source);
     this.#handout = new Handout(job, this.#account);
-    this.#audits = new Audits(job.canaries);
+    this.#audits = new Audits(job.canaries, job.hits?.count);
     this.ended = new Promise((resolve) => {
       this.#onEnd = resolve;
     });
@@ -124,7 +124,10 @@ export class Run {
   next(lane: Lane): Work | undefined {
     if (this.#ending) return undefined;
     try {
-      const isBehind = this.#checking > MOST_CHECKING || this.#account.storing > MAX_STORING;
+      const isBehind =
+        this.#checking > MOST_CHECKING ||
+        this.#account.storing > MAX_STORING ||
+        this.#audits.hitsOf(lane) > MAX_UNPROVEN_HITS;
       const piece = () => (isBehind ? undefined : this.#handout.next(lane, this.#lanes, (id) => this.#chunks.has(id)));
       const work = this.#canary(lane, false) ?? piece();
       // A device that has nothing else to do is asked for the proof without which its work does not count.
@@ -417,3 +420,5 @@ const LATE_MS = 2000;
 const MOST_CHECKING = 64;
 /** Pieces that the source is storing. Above it devices wait: a disk may be slower than they are. */
 const MAX_STORING = 64;
+/** Hits of a device that wait for its canary. Above it the device is given no chunks, and the canary once it is idle. */
+const MAX_UNPROVEN_HITS = 65_536;
