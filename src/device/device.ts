@@ -160,6 +160,13 @@ export interface DeviceProgram {
   readonly compile: { readonly milliseconds: number; readonly cached: boolean };
   /** Evaluates everything that depends on the job alone, once. Throws `launch-arguments` where a value is missing. */
   bind(job: Values): BoundJob;
+  /**
+   * Unloads the code once the launches already queued have run and the resident grids that use it have ended. Launches
+   * made afterwards are refused. A program that is dropped without a close is unloaded when it is garbage collected;
+   * `Device.close` unloads the rest.
+   */
+  close(): void;
+  readonly isClosed: boolean;
 }
 
 export interface BoundJob {

@@ -210,7 +210,14 @@ export function checkResident<B extends HeldBuffer>(
 
 function programOf(device: Device, job: BoundJob | undefined): DeviceProgram {
   const program = job?.program;
-  if (program && program.device === device) return program;
+  if (program?.device === device && !program.isClosed) return program;
+  if (program?.device === device) {
+    throw refusal('launch-arguments', {
+      message: `kernel ${program.name}: its program has been closed`,
+      asked: `a launch on ${device.info.id}`,
+      advice: 'close a program after its last launch, or compile the kernel again',
+    });
+  }
   throw refusal('launch-arguments', {
     message: program
       ? `kernel ${program.name} was compiled for device ${program.device.info.id}, not for ${device.info.id}`

@@ -54,11 +54,22 @@ export function sourceOf(lowered: Lowered): ProgramSource {
   };
 }
 
+/**
+ * The code of a program on its device. It is apart from the program, which callers hold, and does not refer to it: what
+ * they drop is garbage, and then the code is closed.
+ */
+export interface LoadedCode {
+  /** Unloads it when the launches that were queued have run. Once is enough. */
+  close(): void;
+}
+
+const dropped = new FinalizationRegistry<LoadedCode>((code) => code.close());
+
 /** The part of a compiled kernel that all devices with worker threads share. */
 export abstract class SourceProgram implements DeviceProgram {
   readonly device: Device;
-  /** From 1; how workers and traps name it. */
-  readonly number: number;
+  readonly #code: LoadedCode;
+  isClosed = false;
   readonly name: string;
   readonly text: string;
   readonly job: readonly Field[];
@@ -71,9 +82,10 @@ export abstract class SourceProgram implements DeviceProgram {
   readonly ring: RingLayout;
   readonly compile: { readonly milliseconds: number; readonly cached: boolean };
 
-  constructor(device: Device, number: number, source: ProgramSource, compiled: DeviceProgram['compile']) {
+  constructor(device: Device, code: LoadedCode, source: ProgramSource, compiled: DeviceProgram['compile']) {
     this.device = device;
-    this.number = number;
+    this.#code = code;
+    dropped.register(this, code, this);
     this.name = source.name;
     this.text = source.text;
     this.job = source.job;
@@ -88,4 +100,10 @@ export abstract class SourceProgram implements DeviceProgram {
   }
 
   abstract bind(job: Values): BoundJob;
+
+  close(): void {
+    this.isClosed = true;
+    dropped.unregister(this);
+    this.#code.close();
+  }
 }

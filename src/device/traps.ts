@@ -11,17 +11,35 @@ export interface Trap {
   readonly length: number;
 }
 
+interface Program {
+  readonly name: string;
+  readonly sites: readonly Origin[];
+}
+
+/** Unloaded programs that are remembered: the mark behind a launch may settle after the program has gone. */
+const UNLOADED = 64;
+
 /** The programs of a device by number, so that their traps can be told in the author's words. */
 export class Traps {
-  readonly #programs: { readonly name: string; readonly sites: readonly Origin[] }[] = [];
+  readonly #programs = new Map<number, Program>();
+  readonly #unloaded: number[] = [];
+  #numbers = 0;
 
-  /** Gives the program its number, from 1. */
-  add({ name, sites }: { readonly name: string; readonly sites: readonly Origin[] }): number {
-    return this.#programs.push({ name, sites });
+  /** Gives the program its number, from 1. No number is used twice. */
+  add({ name, sites }: Program): number {
+    this.#programs.set(++this.#numbers, { name, sites });
+    return this.#numbers;
+  }
+
+  /** The program has been unloaded. */
+  remove(number: number): void {
+    this.#unloaded.push(number);
+    const oldest = this.#unloaded.length > UNLOADED ? this.#unloaded.shift() : undefined;
+    if (oldest !== undefined) this.#programs.delete(oldest);
   }
 
   explain(device: string, program: number, { site, index, length }: Trap): MillraceError {
-    const { name = 'unknown', sites = [] } = this.#programs[program - 1] ?? {};
+    const { name = 'unknown', sites = [] } = this.#programs.get(program) ?? {};
     if (site === BEYOND_MEMORY) {
       return new MillraceError({
         code: 'kernel-bounds',

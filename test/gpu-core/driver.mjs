@@ -115,6 +115,11 @@ export class ScriptedDriver {
     return source;
   }
 
+  /** @param {GpuSource} source */
+  unload({ number }) {
+    this.log.push(`unload ${number}`);
+  }
+
   /**
    * @param {number} number
    * @returns {Line}

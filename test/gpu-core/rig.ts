@@ -5,7 +5,7 @@ import { Calls } from '../../src/device/gpu/calls.js';
 import { FatalError } from '../../src/device/gpu/driver.js';
 import { Loop } from '../../src/device/gpu/loop.js';
 import { type Call, errorFrom, type Message } from '../../src/device/gpu/messages.js';
-import { type GpuJob, GpuProgram } from '../../src/device/gpu/program.js';
+import { GpuCode, type GpuJob, GpuProgram } from '../../src/device/gpu/program.js';
 import { Streams, type StreamsLink } from '../../src/device/gpu/streams.js';
 import { Traps } from '../../src/device/traps.js';
 import { type ErrorCode, items, lowerGpu, MillraceError, rw } from '../../src/kernel/index.js';
@@ -72,7 +72,10 @@ export class Rig {
       addressOf: undefined,
       explain: (program, trap) => traps.explain('scripted', program, trap),
     });
-    this.job = new GpuProgram(this.#device, number, lowered, { milliseconds: 0, cached: false }).bind({});
+    this.job = new GpuProgram(this.#device, new GpuCode(number, (own) => this.streams.freeProgram(own)), lowered, {
+      milliseconds: 0,
+      cached: false,
+    }).bind({});
     this.call = link.call as Rig['call'];
     void link.call('load', { number, name: 'step', text: lowered.text, shape: lowered.shape });
   }

@@ -50,6 +50,7 @@ export class CudaDriver
   readonly #shop: Shop;
   readonly #clock: Clock;
   readonly #epochs: Epochs;
+  readonly #programs = new Set<CudaProgram>();
   #sensors: CardSensors | undefined | 'unknown' = 'unknown';
 
   constructor(start: CudaStart, host: DriverHost) {
@@ -84,6 +85,10 @@ export class CudaDriver
       this.#shop = { ...parts, cells, memory, service, lines: this.lines, signal, isDetailed, nvtx };
       this.#clock = new Clock(api, errors, ends, service.handle);
       this.grids = new CudaGrids(this.#shop, this.#context.guard, (words) => this.#upload(words));
+      this.undo.push(() => {
+        for (const program of this.#programs) program.unload();
+        this.#programs.clear();
+      });
       this.undo.push(() => this.grids.closeAll());
     } catch (error) {
       this.releaseAll();
@@ -130,12 +135,18 @@ export class CudaDriver
       this.#host.log(
         `kernel ${source.name}: ${registers} registers, ${localBytes} bytes of local memory, ${resident} workgroups at a time`,
       );
-      this.undo.push(() => program.unload());
+      this.#programs.add(program);
       return program;
     } catch (error) {
       if (tables) this.#shop.memory.free(tables);
       throw error;
     }
+  }
+
+  unload(program: CudaProgram): void {
+    this.#programs.delete(program);
+    program.unload();
+    if (program.tables) this.#shop.memory.free(program.tables);
   }
 
   occupancy({ occupancy }: CudaProgram): number {

@@ -1,7 +1,7 @@
 import { MillraceError } from '../../kernel/error.js';
 import type { DeviceTelemetry } from '../device.js';
 import { type Driver, FatalError } from './driver.js';
-import type { Holdings } from './holdings.js';
+import type { Holding, Holdings } from './holdings.js';
 import type { HostShare } from './intake.js';
 import { type Call, type Message, plainError, type Requests } from './messages.js';
 import type { Grids } from './resident-grids.js';
@@ -10,7 +10,7 @@ import { ResidentMemory } from './resident-memory.js';
 export interface AnswersOptions {
   readonly memories: Holdings<unknown>;
   readonly hosts: Holdings<HostShare>;
-  readonly programs: Map<number, unknown>;
+  readonly programs: Holdings<unknown>;
   readonly grids: Grids | undefined;
   telemetry(): DeviceTelemetry;
   post(message: Message): void;
@@ -22,6 +22,8 @@ export interface AnswersOptions {
 export class Answers {
   readonly #driver: Driver;
   readonly #options: AnswersOptions;
+  /** The program of each resident grid. */
+  readonly #gridPrograms = new Map<number, Holding<unknown>>();
   /** Calls for memory that wait for other memory to be freed. */
   #starved: Call[] = [];
 
@@ -73,13 +75,13 @@ export class Answers {
         return hosts.add(call.ask.number, { memory: call.ask.memory, locked: undefined });
       case 'load':
         return then(this.#driver.load(call.ask), (program) => {
-          programs.set(call.ask.number, program);
+          programs.add(call.ask.number, program);
           return this.#driver.occupancy?.(program);
         });
       case 'grid':
         return this.#grid(call.ask);
       case 'dismiss':
-        return this.#options.grids?.dismiss(call.ask.number);
+        return this.#dismiss(call.ask.number);
       case 'sensors':
         return this.#driver.sensors?.();
       case 'telemetry':
@@ -103,7 +105,19 @@ export class Answers {
     if (grids === undefined) return false;
     const shared = new ResidentMemory(memory, sizes);
     const bound = buffers.map((buffer) => memories.get(buffer).value);
-    return grids.open(number, shared, { program: programs.get(program), memory: shared, block, buffers: bound });
+    const held = programs.get(program);
+    const isOpen = grids.open(number, shared, { program: held.value, memory: shared, block, buffers: bound });
+    if (isOpen) {
+      held.keep();
+      this.#gridPrograms.set(number, held);
+    }
+    return isOpen;
+  }
+
+  /** The program of a grid that does not stop stays until the device is closed. */
+  #dismiss(number: number): undefined {
+    if (this.#options.grids?.dismiss(number)) this.#gridPrograms.get(number)?.letGo();
+    this.#gridPrograms.delete(number);
   }
 
   #done({ call }: Call, answer: unknown): void {

@@ -3,7 +3,7 @@
  * low one first. The words below follow the two that every record begins with (`ring.ts`).
  *
  *   open close mark note   nothing more
- *   free unlock            number
+ *   free unlock unload     number
  *   wait                   line, mark
  *   follow                 the runtime's own stream (2)
  *   fill                   memory, word, offset (2), bytes (2)
@@ -26,6 +26,7 @@ export const Kind = {
   read: 11,
   launch: 12,
   follow: 13,
+  unload: 14,
 } as const;
 /** Words of a record before its own. */
 export const RECORD_WORDS = 2;

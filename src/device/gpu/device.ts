@@ -18,7 +18,7 @@ import { GpuBuffer } from './buffer.js';
 import { LAUNCH_WORDS } from './commands.js';
 import { CompileRefusal, type GpuSource } from './driver.js';
 import type { Link } from './link.js';
-import { GpuProgram } from './program.js';
+import { GpuCode, GpuProgram } from './program.js';
 import { Residents } from './residents.js';
 import { MOST_WORDS } from './ring.js';
 import { Streams } from './streams.js';
@@ -48,7 +48,7 @@ export abstract class GpuDevice implements Device {
   readonly #streams: Streams;
   readonly #traps = new Traps();
   readonly #bytesAt: ((address: number, bytes: number) => Uint8Array) | undefined;
-  /** Memory of the runtime's own is let go of when nobody can look at it any more: a look afterwards would crash. */
+  /** Memory of the runtime's own that was dropped without `free`: it is let go of once no view of it is left. */
   readonly #unseen = new FinalizationRegistry<number>((number) => this.#freeHost(number));
   #end: { readonly error: MillraceError; readonly done: Promise<void> } | undefined;
 
@@ -115,7 +115,13 @@ export abstract class GpuDevice implements Device {
     const { number, cached, occupancy } = await this.#load(lowered);
     this.checkOpen();
     const compiled = { milliseconds: performance.now() - started, cached };
-    return new GpuProgram(this, number, lowered, compiled, { kernel, options: asked, occupancy });
+    const code = new GpuCode(number, (loaded) => this.#unload(loaded));
+    return new GpuProgram(this, code, lowered, compiled, { kernel, options: asked, occupancy });
+  }
+
+  #unload(number: number): void {
+    this.#traps.remove(number);
+    if (!this.#end) this.#streams.freeProgram(number);
   }
 
   async alloc(bytes: number): Promise<DeviceBuffer> {
@@ -170,8 +176,15 @@ export abstract class GpuDevice implements Device {
     const { buffer } = own;
     this.#streams.addHost(buffer, number);
     if (shared) return { bytes: own, locked, free: () => this.#freeHost(this.#streams.removeHost(buffer)) };
-    this.#unseen.register(buffer, number);
-    return { bytes: own, locked, free: () => undefined };
+    this.#unseen.register(buffer, number, buffer);
+    const free = (): void => {
+      if (this.#streams.removeHost(buffer) === undefined) return;
+      this.#unseen.unregister(buffer);
+      // A look at unmapped memory would end the process: from here on all views of it are empty.
+      detach(buffer);
+      this.#freeHost(number);
+    };
+    return { bytes: own, locked, free };
   }
 
   async sensors(): Promise<Sensors | undefined> {
@@ -220,6 +233,7 @@ export abstract class GpuDevice implements Device {
       const occupancy = await this.#link.call('load', binary ? { ...source, binary } : source);
       return { number, cached, occupancy };
     } catch (cause) {
+      this.#traps.remove(number);
       if (!(cause instanceof CompileRefusal)) throw cause;
       const { compiler, line, message: error } = cause;
       throw compileError(
@@ -262,6 +276,11 @@ export abstract class GpuDevice implements Device {
     this.#streams.fail(error);
     await this.#link.stop(error);
   }
+}
+
+/** Empties all views of a buffer. (`ArrayBuffer.transfer` would do, from Node 22 on.) */
+function detach(buffer: ArrayBufferLike): void {
+  if (buffer instanceof ArrayBuffer) structuredClone(buffer, { transfer: [buffer] });
 }
 
 /** What a kernel is lowered with, where a caller leaves the rest to the device. */

@@ -40,6 +40,8 @@ export interface Driver<Memory = unknown, Program = unknown, Line = unknown, Mar
 
   /** From text or from what `build` made of it. Throws `CompileRefusal` where the runtime's compiler does not take it. */
   load(source: GpuSource): Program | Promise<Program>;
+  /** Every launch of it has been passed by a mark, and no resident grid uses it. `close` unloads what is left. */
+  unload(program: Program): void;
   /** The share of the threads that the device can hold that a launch of it keeps there at most, 0 to 1. */
   occupancy?(program: Program): number | undefined;
 

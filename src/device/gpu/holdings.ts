@@ -1,9 +1,11 @@
 import type { WorkerLine } from './line.js';
 
-/** Memory, of the device or of the host, with the last command of each line that names it. */
+/** Memory, of the device or of the host, or a program, with the last command of each line that names it. */
 export class Holding<T> {
   readonly value: T;
   readonly #last = new Map<WorkerLine, number>();
+  /** Resident grids that use it. */
+  #grids = 0;
 
   constructor(value: T) {
     this.value = value;
@@ -14,9 +16,21 @@ export class Holding<T> {
     this.#last.set(line, line.taken + 1);
   }
 
-  /** Whether all commands that named it have passed; where one has not, a mark will tell when it has. */
+  /** A resident grid uses it, until `letGo`. */
+  keep(): void {
+    this.#grids++;
+  }
+
+  letGo(): void {
+    this.#grids--;
+  }
+
+  /**
+   * True when all commands that named it have passed and no resident grid uses it. Where a command has not passed, a
+   * mark will tell when it has.
+   */
   get idle(): boolean {
-    let idle = true;
+    let idle = this.#grids === 0;
     for (const [line, last] of this.#last) {
       if (line.passed >= last) continue;
       line.ensureMark(last);
@@ -47,7 +61,7 @@ export class Holdings<T> {
 
   get(number: number): Holding<T> {
     const held = this.#held.get(number);
-    if (!held) throw new TypeError(`there is no memory number ${number}`);
+    if (!held) throw new TypeError(`there is no memory or program number ${number}`);
     return held;
   }
 

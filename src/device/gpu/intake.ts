@@ -11,7 +11,7 @@ import { RingReader } from './ring.js';
 export interface Named {
   readonly memories: Holdings<unknown>;
   readonly hosts: Holdings<HostShare>;
-  readonly programs: ReadonlyMap<number, unknown>;
+  readonly programs: Holdings<unknown>;
   line(number: number): WorkerLine;
 }
 
@@ -55,6 +55,9 @@ export class Intake {
         return;
       case Kind.unlock:
         this.#named.hosts.remove(number);
+        return;
+      case Kind.unload:
+        this.#named.programs.remove(number);
         return;
     }
     const line = this.#named.line(lineOf(first) % LINES);
@@ -155,8 +158,10 @@ export class Intake {
     for (let i = 0; i < count; i++) buffers.push(this.#memory(words[first + i], line).value);
     const block = words.slice(first + count, end);
     const counted = words[at + 2] ?? 0;
+    const program = this.#named.programs.get(number);
+    program.use(line);
     const launch: DriverLaunch<unknown, unknown> = {
-      program: this.#named.programs.get(number),
+      program: program.value,
       block,
       epoch: (block[Header.epoch] ?? 0) | 0,
       count: (block[Header.last] ?? 0) + 1,

@@ -37,6 +37,7 @@ export class Loop {
   readonly #epochs = new Int32Array(LINES);
   readonly #memories: Holdings<unknown>;
   readonly #hosts: Holdings<HostShare>;
+  readonly #programs: Holdings<unknown>;
   readonly #intake: Intake;
   readonly #settler: Settler;
   readonly #answers: Answers;
@@ -57,7 +58,7 @@ export class Loop {
     const results = new ResultWriter(board);
     const memories = new Holdings<unknown>((memory) => driver.free(memory));
     const hosts = new Holdings<HostShare>(({ locked }) => locked && driver.unlock?.(locked));
-    const programs = new Map<number, unknown>();
+    const programs = new Holdings<unknown>((program) => driver.unload(program));
     const line = (number: number): WorkerLine => this.#line(number);
     this.#intake = new Intake(board, driver, { memories, hosts, programs, line });
     this.#grids =
@@ -95,6 +96,7 @@ export class Loop {
     this.#results = results;
     this.#memories = memories;
     this.#hosts = hosts;
+    this.#programs = programs;
   }
 
   /** Milliseconds to sleep at most; 0: turn again at once. */
@@ -168,10 +170,11 @@ export class Loop {
     return any;
   }
 
-  /** Frees memory and closes lines that nothing uses any more. */
+  /** Frees memory, unloads programs and closes lines that nothing uses any more. */
   #tidy(): void {
     if (this.#memories.leaving && this.#memories.sweep()) this.#answers.feed();
     if (this.#hosts.leaving) this.#hosts.sweep();
+    if (this.#programs.leaving) this.#programs.sweep();
     for (const line of this.#lines) {
       if (!line.closing || !line.idle) continue;
       line.close();

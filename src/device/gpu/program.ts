@@ -2,10 +2,39 @@ import type { GridShape } from '../../kernel/grid.js';
 import type { Kernel, LoweredGpu, Values } from '../../kernel/index.js';
 import type { GpuOptions } from '../../kernel/lower-gpu.js';
 import type { BoundJob, Device, DeviceProgram } from '../device.js';
-import { type LaunchParameters, SourceProgram, sourceOf } from '../program.js';
+import { type LaunchParameters, type LoadedCode, SourceProgram, sourceOf } from '../program.js';
+
+/** What the driver has loaded for a kernel, by its numbers there. */
+export class GpuCode implements LoadedCode {
+  readonly number: number;
+  readonly #unload: (number: number) => void;
+  #loaded: number[];
+  #isClosed = false;
+
+  /** `unload` may be called at any time: the driver keeps a program while launches and grids use it. */
+  constructor(number: number, unload: (number: number) => void) {
+    this.number = number;
+    this.#loaded = [number];
+    this.#unload = unload;
+  }
+
+  /** Another form of the same kernel, which is unloaded with it. */
+  add(number: number): void {
+    this.#loaded.push(number);
+    if (this.#isClosed) this.close();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    const numbers = this.#loaded;
+    this.#loaded = [];
+    for (const number of numbers) this.#unload(number);
+  }
+}
 
 /** A compiled kernel. */
 export class GpuProgram extends SourceProgram {
+  readonly code: GpuCode;
   readonly shape: GridShape;
   /** What it was made from: a resident grid is made from the same. */
   readonly origin: Origin | undefined;
@@ -14,13 +43,14 @@ export class GpuProgram extends SourceProgram {
 
   constructor(
     device: Device,
-    number: number,
+    code: GpuCode,
     lowered: LoweredGpu,
     compiled: DeviceProgram['compile'],
     origin?: Origin & { readonly occupancy: number | undefined },
   ) {
     const source = sourceOf(lowered);
-    super(device, number, source, compiled);
+    super(device, code, source, compiled);
+    this.code = code;
     this.origin = origin;
     this.occupancy = origin?.occupancy;
     this.shape = lowered.shape;

@@ -60,15 +60,16 @@ export class Grids {
     return true;
   }
 
-  /** Ends it and frees what it has. Waits, some milliseconds, until it has stopped. */
-  dismiss(number: number): void {
+  /** Ends it and frees what it has. Waits, some milliseconds, until it has stopped; false where it has not. */
+  dismiss(number: number): boolean {
     const grid = this.#grids.get(number);
-    if (grid === undefined) return;
+    if (grid === undefined) return true;
     const isStopped = this.#wait([grid], Order.stop, STOP_US);
     this.#grids.delete(number);
     this.#share(() => undefined);
     if (isStopped) this.#driver.close(grid.handle);
     else this.#options.log(`grid ${number} does not stop: its memory goes with the device`);
+    return isStopped;
   }
 
   /** Looks at what is due. True when the main thread has something to look at. `isCrowded`: streams have work too. */

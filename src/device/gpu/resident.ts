@@ -23,6 +23,8 @@ export interface ResidentOpening {
   /** Hits of a ring. */
   readonly hits: number;
   readonly buffers: readonly GpuBuffer[];
+  /** The grid was closed and has ended. */
+  closed?(): void;
   now?(): bigint;
 }
 
@@ -160,6 +162,7 @@ export class ResidentQueue implements Resident {
     const { link, number } = this.#opening;
     await link.call('dismiss', { number }).catch(() => undefined); // where the device has ended it is gone already
     open.delete(this.#memory);
+    this.#opening.closed?.();
   }
 
   #flush(): void {

@@ -40,6 +40,7 @@ export class Residents {
     const { origin, ring, hit } = job.program;
     if (origin === undefined || origin.options.checked) return undefined;
     const { number: program, lowered } = await this.#program(job.program, origin);
+    checkResident<GpuBuffer>(device, job, options); // the program or a buffer may have been closed meanwhile
     const { entries, hits } = options;
     const sizes: QueueSizes = {
       capacityLog: Math.ceil(Math.log2(2 * entries)), // room for entries that are done before older ones
@@ -52,7 +53,8 @@ export class Residents {
     const block = launchBlock(lowered.shape, { count: 1, epoch: 0, bytes }, words);
     const number = ++this.#numbers;
     const ask = { number, program, memory: memory.memory, sizes, block, buffers: buffers.map((own) => own.number) };
-    const queue = new ResidentQueue({ device, link, job, number, memory, hits, buffers });
+    const closed = (): void => void this.#queues.delete(number);
+    const queue = new ResidentQueue({ device, link, job, number, memory, hits, buffers, closed });
     this.#queues.set(number, queue);
     const isOpen = await link.call('grid', ask).catch((error) => {
       this.#queues.delete(number);
@@ -100,7 +102,10 @@ export class Residents {
     const known = this.#programs.get(program);
     if (known) return known;
     const lowered = lowerGpu(kernel, { ...options, harness: 'queue' });
-    const loading = this.#options.load(lowered).then((number) => ({ number, lowered }));
+    const loading = this.#options.load(lowered).then((number) => {
+      program.code.add(number);
+      return { number, lowered };
+    });
     this.#programs.set(program, loading);
     loading.catch(() => this.#programs.delete(program));
     return loading;

@@ -90,7 +90,7 @@ export class GpuStream implements Stream {
     const block = launchBlock(job.program.shape, { count, epoch: this.#owner.epoch(lane.line), bytes }, parameters);
     let at = lane.begin(Kind.launch, LAUNCH_WORDS + bound.length + block.length);
     const { words } = lane;
-    words[at] = job.program.number;
+    words[at] = job.program.code.number;
     words[at + 1] = bound.length;
     words[at + 2] = countFrom?.buffer.number ?? 0;
     putWide(words, at + 3, (countFrom?.word ?? 0) * 4);

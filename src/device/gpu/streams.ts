@@ -162,6 +162,10 @@ export class Streams {
     this.#letGo(Kind.free, number);
   }
 
+  freeProgram(number: number): void {
+    this.#letGo(Kind.unload, number);
+  }
+
   /** The board has moved on. True when there is more to wait for. */
   news(): boolean {
     this.#results.take((result) => this.#settle(result));
@@ -237,7 +241,7 @@ export class Streams {
   }
 
   /** Behind every command that is queued now: some may not be in the ring yet. */
-  #letGo(kind: typeof Kind.free | typeof Kind.unlock, number: number): void {
+  #letGo(kind: typeof Kind.free | typeof Kind.unlock | typeof Kind.unload, number: number): void {
     const waiting = this.#lines.flatMap((line) => (line?.queue?.lane.spilling ? line.queue.lane : []));
     let left = waiting.length;
     const send = (): void => {

@@ -40,6 +40,12 @@ export class InterpreterProgram implements DeviceProgram {
     return this.#text;
   }
 
+  isClosed = false;
+
+  close(): void {
+    this.isClosed = true;
+  }
+
   bind(job: Values): InterpreterJob {
     valuesOf(this.name, 'job', this.job, job);
     return new InterpreterJob(this, job);

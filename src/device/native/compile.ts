@@ -8,6 +8,8 @@ import { type Compiler, run } from './compiler.js';
 /** C text, and what its errors can be told by. */
 export interface Source extends GeneratedText {
   readonly lanes: number;
+  /** Further words for the compiler. */
+  readonly flags?: readonly string[];
 }
 
 export interface Compiled {
@@ -42,7 +44,7 @@ export async function compile(
   cache: DiskCache,
 ): Promise<Compiled> {
   const started = performance.now();
-  const flags = [...compiler.machineFlags, ...FLAGS, ...vectorFlags(source.lanes, cpu)];
+  const flags = [...compiler.machineFlags, ...FLAGS, ...vectorFlags(source.lanes, cpu), ...(source.flags ?? [])];
   const key = cacheKey([
     source.text,
     flags.join(' '),

@@ -392,7 +392,7 @@ describe.skipIf(absent)('native', () => {
     const own = await open('native', { threads: 2 });
     const program = await own.load(spin);
     const mine = own.stream();
-    Object.assign(program, { entry: 0.5 }); // no address at all: the worker throws
+    Object.assign(program.code, { entry: 0.5 }); // no address at all: the worker throws
     mine.launch({ job: program.bind({}), count: 10 });
     const error = await mine.mark().done.catch((reason) => reason);
     expect(error).toMatchObject({ code: 'device-failed' });

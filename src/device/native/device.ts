@@ -11,11 +11,12 @@ import type { PoolProgram } from '../pool/program.js';
 import { workerBeside } from '../pool/threads.js';
 import { type ProgramSource, sourceOf } from '../program.js';
 import { Memory } from './buffer.js';
+import { callsSource } from './calls.js';
 import { compile } from './compile.js';
 import { type Compiler, findCompiler } from './compiler.js';
 import { type Cpu, capabilities, thisCpu, widestLanes } from './cpu.js';
 import { host } from './host.js';
-import { addressOf, loadForever, symbolIn } from './libc.js';
+import { addressOf, loadLibrary, symbolIn, unloadLibrary } from './libc.js';
 import { readCpu } from './sensors.js';
 import type { WorkerStart } from './worker.js';
 
@@ -30,18 +31,18 @@ export class NativeDevice extends PoolDevice {
   readonly #cpu: Cpu;
   readonly #compiler: Compiler;
   readonly #memory: Memory;
-  readonly #cache: Promise<DiskCache>;
+  readonly #cache: DiskCache;
 
-  constructor(cpu: Cpu, compiler: Compiler, threads: number) {
+  /** `calls`: the file of the addon that the workers load. */
+  constructor(cpu: Cpu, compiler: Compiler, threads: number, cache: DiskCache, calls: string) {
     const board = newBoard();
-    const data = (): WorkerStart => ({ memory: board.memory, threads });
+    const data = (): WorkerStart => ({ memory: board.memory, threads, calls });
     const file = workerBeside(import.meta.url);
     super(describe(cpu, compiler, threads), addressOf(board.words), { device: 'native', board, threads, file, data });
     this.#cpu = cpu;
     this.#compiler = compiler;
     this.#memory = new Memory(cpu.memoryBytes, () => this.delayFree());
-    this.#cache = DiskCache.open();
-    this.#cache.catch(() => undefined); // told where it is used
+    this.#cache = cache;
   }
 
   async compile(kernel: Kernel, options: CompileOptions = {}): Promise<PoolProgram> {
@@ -63,9 +64,16 @@ export class NativeDevice extends PoolDevice {
   /** Compiles text that obeys the C ABI. `compile` ends here; tests come in here with C of their own. */
   async load(source: ProgramSource): Promise<PoolProgram> {
     this.checkOpen();
-    const compiled = await compile(source, this.#compiler, this.#cpu, await this.#cache);
+    const compiled = await compile(source, this.#compiler, this.#cpu, this.#cache);
     this.checkOpen();
-    return this.program(source, symbolIn(loadForever(compiled.path), 'millrace_run'), compiled);
+    const library = loadLibrary(compiled.path);
+    const unload = (): void => unloadLibrary(library);
+    try {
+      return this.program(source, symbolIn(library, 'millrace_run'), compiled, unload);
+    } catch (error) {
+      unload();
+      throw error;
+    }
   }
 
   async alloc(bytes: number): Promise<DeviceBuffer> {
@@ -76,7 +84,7 @@ export class NativeDevice extends PoolDevice {
 
   /** Where the directory of compiled programs is not the usual one: why. */
   async cacheWarning(): Promise<string | undefined> {
-    return (await this.#cache).warning;
+    return this.#cache.warning;
   }
 
   protected freeAll(): void {
@@ -111,7 +119,10 @@ export async function open(id: string, options: NativeOptions = {}): Promise<Nat
   const found = id === 'native' ? await find() : { reason: 'there is one native device, with all processors: native' };
   if ('reason' in found) throw absent(id, found.reason);
   const cpu = thisCpu();
-  return new NativeDevice(cpu, found, threadsOf(cpu, options)).start();
+  const threads = threadsOf(cpu, options);
+  const cache = await DiskCache.open();
+  const calls = await compile(callsSource, found, cpu, cache);
+  return new NativeDevice(cpu, found, threads, cache, calls.path).start();
 }
 
 /** For `millrace devices --watch`. */

@@ -9,13 +9,13 @@ export const host: HostTransfers = {
   write(queue: Queue, to: PoolBuffer, offset: number, data: ArrayBufferView): void {
     // SAFETY: `data` is held until the copy is done.
     const command = [Command.copy, to.address + offset, addressOf(data), data.byteLength];
-    queue.push(command, { buffers: [to], data: [data] });
+    queue.push(command, { uses: [to], data: [data] });
   },
 
   read(queue: Queue, from: PoolBuffer, offset: number, into: ArrayBufferView): void {
     // SAFETY: `into` is held until the copy is done.
     const command = [Command.copy, addressOf(into), from.address + offset, into.byteLength];
-    queue.push(command, { buffers: [from], data: [into] });
+    queue.push(command, { uses: [from], data: [into] });
   },
 
   lend(words: Uint32Array): { readonly address: number; readonly keep: unknown } {

@@ -1,6 +1,5 @@
 import { constants } from 'node:os';
 import koffi from 'koffi';
-import { whole } from '../pool/stay.js';
 
 /**
  * The C library, seen through koffi. Addresses are plain numbers: user space ends at 2^47 or 2^48 on what we run on,
@@ -13,13 +12,13 @@ const mac = process.platform === 'darwin';
 
 const dlopen = self.func('uint64_t dlopen(const char *path, int mode)');
 const dlsym = self.func('uint64_t dlsym(uint64_t library, const char *name)');
+const dlclose = self.func('int dlclose(uint64_t library)');
 const dlerror = self.func('const char *dlerror()');
 const mmap = self.func('uint64_t mmap(uint64_t at, uint64_t bytes, int protect, int flags, int file, int64_t offset)');
 const munmap = self.func('int munmap(uint64_t at, uint64_t bytes)');
 const madvise = self.func('int madvise(uint64_t at, uint64_t bytes, int advice)');
 const memmove = self.func('uint64_t memmove(uint64_t to, uint64_t from, uint64_t bytes)');
 const sigaction = self.func('int sigaction(int signal, uint64_t action, uint64_t old)');
-const wmemset = self.func('uint64_t wmemset(uint64_t at, uint32_t word, uint64_t words)');
 const prctl =
   process.platform === 'linux'
     ? self.func('int prctl(int option, uint64_t value, uint64_t b, uint64_t c, uint64_t d)')
@@ -34,22 +33,26 @@ const MADV_HUGEPAGE = 14;
 const HUGE_BYTES = 2 ** 21;
 const PR_SET_TIMERSLACK = 29;
 
-/** `uint64_t millrace_run(const uint64_t *launch, uint64_t begin, uint64_t end)`. */
-export type Entry = (launch: number, begin: number, end: number) => number | bigint;
-const entryType = koffi.proto('uint64_t millrace_run(uint64_t launch, uint64_t begin, uint64_t end)');
-
-/** A callable for the machine code at `address`; calling it costs 0.1 µs. */
-export function entryAt(address: number): Entry {
-  // SAFETY: `address` came from `symbolIn` on a library that is never unloaded, and has the type above.
-  return whole(() => koffi.decode(BigInt(address), entryType) as Entry);
-}
-
 /**
  * Loads a library for as long as the process lives. NODELETE because koffi and the loader unload at teardown, and code
  * that a thread still runs must not be unmapped under it. Throws the loader's own words.
  */
 export function loadForever(path: string): number {
-  const library = Number(dlopen(path, RTLD_NOW | RTLD_NODELETE));
+  return load(path, RTLD_NOW | RTLD_NODELETE);
+}
+
+/** Loads a library until `unloadLibrary`. Only for code that starts no threads and that koffi does not load too. */
+export function loadLibrary(path: string): number {
+  return load(path, RTLD_NOW);
+}
+
+export function unloadLibrary(library: number): void {
+  // SAFETY: the caller has it from `loadLibrary`, and no thread is in its code or will enter it.
+  dlclose(library);
+}
+
+function load(path: string, mode: number): number {
+  const library = Number(dlopen(path, mode));
   if (library === 0) throw new Error(String(dlerror() ?? `cannot load ${path}`));
   return library;
 }
@@ -126,17 +129,6 @@ export function unmapPages(address: number, bytes: number): void {
 export function copyBytes(to: number, from: number, bytes: number): void {
   // SAFETY: both ranges were checked when the command was queued (`launch.ts`) and are held until it is done.
   memmove(to, from, bytes);
-}
-
-/** Fills 32-bit words: `wchar_t` is 32 bits wide on Linux and macOS. */
-export function fillWords(at: number, word: number, words: number): void {
-  // SAFETY: range checked and held as for `copyBytes`.
-  wmemset(at, word, words);
-}
-
-export function wordAt(address: number): number {
-  // SAFETY: a word inside a buffer that the queued command holds.
-  return koffi.decode(BigInt(address), 'uint32_t') as number;
 }
 
 /**

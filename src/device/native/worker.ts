@@ -2,50 +2,53 @@ import { boardOver, Command, Copy, Fill, Launch } from '../pool/board.js';
 import type { Task } from '../pool/schedule.js';
 import { inThread } from '../pool/threads.js';
 import { type Executor, work } from '../pool/work.js';
-import { copyBytes, type Entry, entryAt, fillWords, wordAt } from './libc.js';
+import { type Calls, loadCalls } from './calls.js';
 
 /** What a worker is started with. */
 export interface WorkerStart {
   readonly memory: SharedArrayBuffer;
   readonly threads: number;
+  /** The file of the addon that calls machine code (`calls.ts`). */
+  readonly calls: string;
 }
 
 class NativeExecutor implements Executor {
   readonly #numbers: Float64Array;
-  readonly #entries = new Map<number, Entry>();
-  readonly wordAt = wordAt;
+  readonly #calls: Calls;
 
-  constructor(numbers: Float64Array) {
+  constructor(numbers: Float64Array, calls: Calls) {
     this.#numbers = numbers;
+    this.#calls = calls;
   }
 
   prepare(): void {}
+
+  wordAt(address: number): number {
+    // SAFETY: a word inside a buffer that the queued command holds.
+    return this.#calls.word(address);
+  }
 
   perform({ kind, slot, begin, end }: Task): number {
     const field = (at: number): number => this.#numbers[slot + at] ?? 0;
     switch (kind) {
       case Command.copy:
-        copyBytes(field(Copy.to) + begin, field(Copy.from) + begin, end - begin);
+        // SAFETY: both ranges were checked when the command was queued (`launch.ts`) and are held until it is done.
+        this.#calls.copy(field(Copy.to) + begin, field(Copy.from) + begin, end - begin);
         return end - begin;
       case Command.fill:
-        fillWords(field(Fill.to) + begin * 4, field(Fill.word), end - begin);
+        // SAFETY: checked and held as for a copy.
+        this.#calls.fill(field(Fill.to) + begin * 4, field(Fill.word), end - begin);
         return end - begin;
-      default: {
-        const address = field(Launch.entry);
-        let entry = this.#entries.get(address);
-        if (entry === undefined) {
-          entry = entryAt(address);
-          this.#entries.set(address, entry);
-        }
-        // SAFETY: the block and every buffer it names are held by the main thread until this command is done.
-        return Number(entry(field(Launch.block), begin, end));
-      }
+      default:
+        // SAFETY: the code, the block and every buffer it names are held by the main thread until this command is done.
+        return this.#calls.run(field(Launch.entry), field(Launch.block), begin, end);
     }
   }
 }
 
-inThread<WorkerStart>(({ memory, threads }, ready) => {
+inThread<WorkerStart>(({ memory, threads, calls }, ready) => {
   const board = boardOver(memory);
+  const loaded = loadCalls(calls);
   ready();
-  work(board, threads, new NativeExecutor(board.numbers));
+  work(board, threads, new NativeExecutor(board.numbers, loaded));
 });

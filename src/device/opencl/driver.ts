@@ -45,9 +45,12 @@ export class OpenClDriver
   readonly #context: Context;
   readonly #shop: Shop;
   readonly #epochs: Epochs;
+  readonly #programs = new Set<OpenClProgram>();
   readonly #clock = new Clock();
   /** The driver's own, beside those of the lines. */
   readonly #queues: CommandQueue[] = [];
+  /** Of these the one that zeroes memory and sends tables. */
+  readonly #service: CommandQueue | undefined;
   /** Only in `sync` mode: while this thread waits in the driver, no slice and no epoch can be sent. */
   readonly block?: (mark: OpenClMark) => void;
 
@@ -63,6 +66,7 @@ export class OpenClDriver
       const events = new Events(context);
       // Memory is zeroed and tables are sent on one queue. The other is for what must not wait for anything.
       const [service, control] = [this.#queue(), this.#queue()];
+      this.#service = service;
       const pinned = new PinnedMemory(context, control);
       this.undo.push(() => pinned.releaseAll());
       const memory = new DeviceMemory(context, events, service);
@@ -73,6 +77,10 @@ export class OpenClDriver
       const crew = new Crew(host.crew ?? newCrew());
       this.#shop = { context, events, pinned, crew, memory, cells, lines: this.lines, isDetailed: host.calls.on };
       this.#setClock(memory, control);
+      this.undo.push(() => {
+        for (const program of this.#programs) program.release();
+        this.#programs.clear();
+      });
     } catch (error) {
       this.releaseAll();
       throw error instanceof FatalError ? error.error : error;
@@ -111,12 +119,20 @@ export class OpenClDriver
       if (tables) memory.fill(tables, addressOf(words), words.byteLength);
       const from = `from ${program.fromBinary ? 'its binary' : 'text'} in ${(performance.now() - began).toFixed(0)} ms`;
       this.#host.log(`kernel ${source.name}: ${from}, ${program.most} workgroups of ${source.shape.workgroup}`);
-      this.undo.push(() => program.release());
+      this.#programs.add(program);
       return program;
     } catch (error) {
       if (tables) memory.free(tables);
       throw error;
     }
+  }
+
+  unload(program: OpenClProgram): void {
+    this.#programs.delete(program);
+    program.release();
+    if (program.tables === undefined) return;
+    this.#service?.finish(); // where it was never launched, its tables may still be on their way
+    this.#shop.memory.free(program.tables);
   }
 
   openLine(number: number, epochWord: number): OpenClLine {

@@ -1,5 +1,6 @@
 import type { Device } from '../device.js';
 import { HeldBuffer } from '../launch.js';
+import { type Held, Uses } from './uses.js';
 
 /** Whose memory a buffer is. */
 export interface BufferOwner {
@@ -10,30 +11,26 @@ export interface BufferOwner {
 }
 
 /** Memory that workers reach by its address. Freed once no command in flight names it. */
-export class PoolBuffer extends HeldBuffer {
+export class PoolBuffer extends HeldBuffer implements Held {
   readonly address: number;
-  readonly #owner: BufferOwner;
-  #uses = 0;
+  readonly #uses: Uses;
 
   constructor(device: Device, bytes: number, address: number, owner: BufferOwner) {
     super(device, bytes);
     this.address = address;
-    this.#owner = owner;
+    this.#uses = new Uses({ give: () => owner.give(this), onDelayedFree: () => owner.onDelayedFree() });
   }
 
   hold(): void {
-    this.#uses++;
+    this.#uses.hold();
   }
 
   release(): void {
-    this.#uses--;
-    if (this.#uses === 0 && this.freed) this.#owner.give(this);
+    this.#uses.release();
   }
 
   free(): void {
-    if (this.freed) return;
     this.freed = true;
-    if (this.#uses === 0) this.#owner.give(this);
-    else this.#owner.onDelayedFree();
+    this.#uses.close();
   }
 }

@@ -7,7 +7,7 @@ import type { ProgramSource } from '../program.js';
 import { Traps } from '../traps.js';
 import { Pool, STREAMS } from './board.js';
 import { type PoolOptions, WorkerPool } from './pool.js';
-import { PoolProgram } from './program.js';
+import { PoolCode, PoolProgram } from './program.js';
 import { Queue } from './queue.js';
 import { type HostTransfers, PoolStream } from './stream.js';
 
@@ -23,6 +23,8 @@ export abstract class PoolDevice implements Device {
   /** Queues whose stream was closed; their line is free once they are empty. */
   readonly #closing = new Set<Queue>();
   readonly #traps = new Traps();
+  /** How to unload each program that is loaded. */
+  readonly #programs = new Map<PoolCode, () => void>();
   #freesWaiting = false;
   #end: { readonly error: MillraceError; readonly done: Promise<void> } | undefined;
 
@@ -92,13 +94,24 @@ export abstract class PoolDevice implements Device {
     this.#reclaim();
   }
 
-  /** A compiled kernel gets its number, by which traps are told. */
+  /** Makes a program of loaded code. `unload` is called once, when no worker is in the code or will enter it. */
   protected program(
     source: ProgramSource,
     entry: number,
     compiled: { readonly milliseconds: number; readonly cached: boolean },
+    unload: (code: PoolCode) => void,
   ): PoolProgram {
-    return new PoolProgram(this, this.#traps.add(source), entry, source, compiled);
+    const owner = { give: (): void => this.#unload(code), onDelayedFree: (): void => this.delayFree() };
+    const code: PoolCode = new PoolCode(this.#traps.add(source), entry, owner);
+    this.#programs.set(code, () => unload(code));
+    return new PoolProgram(this, code, source, compiled);
+  }
+
+  #unload(code: PoolCode): void {
+    const unload = this.#programs.get(code);
+    if (!this.#programs.delete(code)) return;
+    this.#traps.remove(code.number);
+    unload?.();
   }
 
   readonly explainTrap = (program: number, site: number, index: number, length: number): MillraceError =>
@@ -174,6 +187,7 @@ export abstract class PoolDevice implements Device {
     }
     await this.#pool.stop(error.code === 'device-failed');
     this.#queues.fill(undefined);
+    for (const code of [...this.#programs.keys()]) this.#unload(code);
     this.freeAll();
   }
 }

@@ -1,11 +1,11 @@
 import { Line, lineWord, RING, slotNumber } from './board.js';
-import type { PoolBuffer } from './buffer.js';
 import type { PoolCompletion } from './completion.js';
 import type { WorkerPool } from './pool.js';
+import type { Held as Used } from './uses.js';
 
-/** What a queued command needs until it is done: buffers and arrays are held, a mark is told. */
+/** What a queued command needs until it is done: buffers, programs and arrays are held, a mark is told. */
 export interface Held {
-  readonly buffers?: readonly PoolBuffer[];
+  readonly uses?: readonly Used[];
   readonly data?: readonly unknown[];
   readonly mark?: PoolCompletion;
   /** The host's part once the workers' is done; false when it has to be asked again. */
@@ -76,7 +76,7 @@ export class Queue {
   }
 
   push(command: Pending, held: Held): void {
-    for (const buffer of held.buffers ?? []) buffer.hold();
+    for (const used of held.uses ?? []) used.hold();
     if (held.mark) this.#unsettled++;
     if (this.#full()) this.settle();
     if (this.spilling || !this.#tryPlace(command, held)) this.#spilled.push({ command, held });
@@ -142,7 +142,7 @@ export class Queue {
       const held = this.#held[at];
       if (held?.after && !held.after()) return;
       this.#held[at] = undefined;
-      for (const buffer of held?.buffers ?? []) buffer.release();
+      for (const used of held?.uses ?? []) used.release();
       if (held?.mark) {
         this.#unsettled--;
         held.mark.settle(this.#pool.board, slotNumber(this.line, this.#seen));

@@ -14,6 +14,7 @@ import { PoolCompletion } from './completion.js';
 import type { PoolDevice } from './device.js';
 import { PoolJob } from './program.js';
 import type { Held, Pending, Queue } from './queue.js';
+import type { Held as Used } from './uses.js';
 
 /** How workers get at the host's memory: by its address, or through memory that both reach. */
 export interface HostTransfers {
@@ -61,14 +62,14 @@ export class PoolStream implements Stream {
     const target = this.#buffer(to, 'copy (target)');
     checkCopy(source, target, bytes, fromOffset, toOffset);
     const command = [Command.copy, target.address + toOffset, source.address + fromOffset, bytes];
-    this.#push(command, { buffers: [source, target] });
+    this.#push(command, { uses: [source, target] });
   }
 
   fill(buffer: DeviceBuffer, word: number, offset = 0, length?: number): void {
     const target = this.#buffer(buffer, 'fill');
     const bytes = length ?? target.bytes - offset;
     checkRange('fill', target, offset, bytes, true);
-    this.#push([Command.fill, target.address + offset, checkWord(word), bytes / 4], { buffers: [target] });
+    this.#push([Command.fill, target.address + offset, checkWord(word), bytes / 4], { uses: [target] });
   }
 
   launch(launch: Launch): void {
@@ -80,19 +81,19 @@ export class PoolStream implements Stream {
     const parameters = this.#host.lend(job.parameters.words(base, ringCapacity, launch.chunk ?? {}));
     const { epoch } = this.#queue;
     const block = this.#host.lend(launchBlock(parameters.address, this.#control, epoch, buffers, ring));
-    const held = [...buffers];
-    if (ring) held.push(ring);
-    if (countFrom) held.push(countFrom.buffer);
+    const { code, lanes } = job.program;
+    const uses: Used[] = [code, ...buffers];
+    if (ring) uses.push(ring);
+    if (countFrom) uses.push(countFrom.buffer);
     const countAt = countFrom ? countFrom.buffer.address + countFrom.word * 4 : 0;
-    const { entry, lanes, number } = job.program;
-    // SAFETY: the block, the parameters and every buffer are held until the launch is done.
-    const command = [Command.launch, entry, block.address, count, countAt, lanes, number, epoch];
+    // SAFETY: the code, the block, the parameters and every buffer are held until the launch is done.
+    const command = [Command.launch, code.entry, block.address, count, countAt, lanes, code.number, epoch];
     const after = (): boolean => {
       parameters.giveBack?.();
       block.giveBack?.();
       return true;
     };
-    this.#push(command, { buffers: held, data: [parameters.keep, block.keep], after });
+    this.#push(command, { uses, data: [parameters.keep, block.keep], after });
   }
 
   wait(completion: Completion): void {

@@ -13,6 +13,7 @@ import { workerBeside } from '../pool/threads.js';
 import { type ProgramSource, sourceOf } from '../program.js';
 import { api, type Module } from './api.js';
 import { assemble, startWabt } from './assemble.js';
+import { announceClosed, CLOSED_WORDS } from './closed-programs.js';
 import { thisEngine } from './engine.js';
 import { engineFeatures } from './features.js';
 import { StagedHost } from './host.js';
@@ -34,16 +35,19 @@ export class WasmDevice extends PoolDevice implements BufferOwner {
   readonly #simd: boolean;
   readonly #memory: DeviceMemory;
   readonly #owned = new Map<PoolBuffer, Stretch>();
+  readonly #closedAt: number;
   /** Keeps modules alive, so that workers find them compiled. */
-  readonly #modules: Module[] = [];
+  readonly #modules = new Set<Module>();
 
   constructor(memory: DeviceMemory, simd: boolean, threads: number) {
     const board = boardOver(memory.wasm.buffer, BOARD_AT);
-    const data = (index: number): WorkerStart => ({ memory: memory.wasm, threads, index });
+    const closedAt = memory.take(CLOSED_WORDS * 4)?.at ?? 0; // the first stretch of a memory that has room for it
+    const data = (index: number): WorkerStart => ({ memory: memory.wasm, threads, index, closedAt });
     const file = workerBeside(import.meta.url);
     super(describe(simd, threads, memory.pages), BOARD_AT, { device: 'wasm', board, threads, file, data });
     this.#simd = simd;
     this.#memory = memory;
+    this.#closedAt = closedAt;
     this.transfers = new StagedHost(
       memory,
       () => this.lookAgain(),
@@ -72,16 +76,20 @@ export class WasmDevice extends PoolDevice implements BufferOwner {
   async load(source: ProgramSource, started = performance.now()): Promise<PoolProgram> {
     this.checkOpen();
     const { bytes, cached } = await this.#assemble(source);
-    this.#modules.push(await api.compile(bytes));
+    const module = await api.compile(bytes);
     this.checkOpen();
-    const record = this.#keep(source.name, RECORD_WORDS * 4);
-    const code = this.#keep(source.name, bytes.length);
-    const constants = this.#keep(source.name, source.constantBytes ?? 0);
     const perThread = Math.ceil((source.threadBytes ?? 0) / GRAIN) * GRAIN;
-    const near = this.#keep(source.name, perThread * this.info.units);
-    this.#memory.bytes.set(bytes, code.at);
-    this.#memory.words.set([code.at, bytes.length, constants.at, near.at, perThread], record.at / 4);
-    return this.program(source, record.at, { milliseconds: performance.now() - started, cached });
+    const sizes = [RECORD_WORDS * 4, bytes.length, source.constantBytes ?? 0, perThread * this.info.units];
+    const stretches = this.#keep(source.name, sizes);
+    const [recordAt = 0, codeAt = 0, constantsAt = 0, nearAt = 0] = stretches.map(({ at }) => at);
+    this.#memory.bytes.set(bytes, codeAt);
+    this.#memory.words.set([codeAt, bytes.length, constantsAt, nearAt, perThread], recordAt / 4);
+    this.#modules.add(module);
+    return this.program(source, recordAt, { milliseconds: performance.now() - started, cached }, ({ number }) => {
+      this.#modules.delete(module);
+      for (const stretch of stretches) this.#memory.give(stretch);
+      announceClosed(new Int32Array(this.#memory.wasm.buffer), this.#closedAt / 4, number);
+    });
   }
 
   async alloc(bytes: number): Promise<DeviceBuffer> {
@@ -115,7 +123,7 @@ export class WasmDevice extends PoolDevice implements BufferOwner {
   protected freeAll(): void {
     for (const buffer of this.#owned.keys()) buffer.freed = true;
     this.#owned.clear();
-    this.#modules.length = 0;
+    this.#modules.clear();
   }
 
   async #zero(buffer: PoolBuffer): Promise<void> {
@@ -137,10 +145,19 @@ export class WasmDevice extends PoolDevice implements BufferOwner {
     }
   }
 
-  #keep(name: string, bytes: number): Stretch {
-    const stretch = this.#memory.take(bytes);
-    if (!stretch) throw this.#noMemory(`the code of kernel ${name}`, `${sizeOf(bytes)} for it`);
-    return stretch;
+  /** A stretch of each size, or none of them. */
+  #keep(name: string, sizes: readonly number[]): Stretch[] {
+    const taken: Stretch[] = [];
+    for (const bytes of sizes) {
+      const stretch = this.#memory.take(bytes);
+      if (stretch) {
+        taken.push(stretch);
+        continue;
+      }
+      for (const one of taken) this.#memory.give(one);
+      throw this.#noMemory(`the code of kernel ${name}`, `${sizeOf(bytes)} for it`);
+    }
+    return taken;
   }
 
   #noMemory(what: string, asked: string): MillraceError {

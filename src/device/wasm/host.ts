@@ -47,7 +47,7 @@ export class StagedHost implements HostTransfers {
         return [Command.copy, to.address + offset + at, stretch.at, view.length];
       };
       const after = (): boolean => this.#give(queue, stretch);
-      queue.push(stage, { buffers: [to], after });
+      queue.push(stage, { uses: [to], after });
     }
   }
 
@@ -64,7 +64,7 @@ export class StagedHost implements HostTransfers {
         view.set(this.#memory.bytes.subarray(stretch.at, stretch.at + view.length));
         return this.#give(queue, stretch);
       };
-      queue.push(stage, { buffers: [from], after });
+      queue.push(stage, { uses: [from], after });
     }
   }
 

@@ -6,6 +6,8 @@ export interface WorkerStart {
   readonly threads: number;
   /** Which of them it is, from 0. */
   readonly index: number;
+  /** Where the numbers of unloaded programs are (`closed-programs.ts`). */
+  readonly closedAt: number;
 }
 
 /**

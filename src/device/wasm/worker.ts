@@ -4,8 +4,13 @@ import { inThread } from '../pool/threads.js';
 import { type Executor, work } from '../pool/work.js';
 import { BEYOND_MEMORY } from '../traps.js';
 import { api, type Memory } from './api.js';
+import { CLOSED_WORDS, ClosedPrograms } from './closed-programs.js';
+import { collector } from './collect.js';
 import { BOARD_AT } from './memory.js';
 import { RECORD_WORDS, type WorkerStart } from './start.js';
+
+/** So many dropped programs are worth a collection of garbage. */
+const COLLECT_FROM = 32;
 
 type Run = (launch: number, begin: bigint, end: bigint) => bigint;
 
@@ -13,18 +18,35 @@ class WasmExecutor implements Executor {
   readonly #memory: Memory;
   readonly #index: number;
   readonly #board: Board;
+  /** By their numbers: addresses are used again. */
   readonly #programs = new Map<number, Run>();
+  readonly #closed: ClosedPrograms;
+  /** Programs dropped since garbage was last collected. */
+  #dropped = 0;
+  #collect: (() => void) | undefined;
 
-  constructor({ memory, index }: WorkerStart, board: Board) {
+  constructor({ memory, index, closedAt }: WorkerStart, board: Board) {
     this.#memory = memory;
     this.#index = index;
     this.#board = board;
+    this.#closed = new ClosedPrograms(new Int32Array(memory.buffer, closedAt, CLOSED_WORDS));
   }
 
   /** The first slice of a program on this thread makes its instance; the engine has compiled the module already. */
   prepare({ kind, slot }: Task): void {
-    const entry = this.#field(slot, Launch.entry);
-    if (kind === Command.launch && !this.#programs.has(entry)) this.#programs.set(entry, this.#instance(entry));
+    if (kind !== Command.launch) return;
+    this.#tidy();
+    const number = this.#field(slot, Launch.program);
+    if (this.#programs.has(number)) return;
+    this.#programs.set(number, this.#instance(this.#field(slot, Launch.entry)));
+  }
+
+  #tidy(): void {
+    this.#dropped += this.#closed.dropFrom(this.#programs);
+    if (this.#dropped < COLLECT_FROM) return;
+    this.#dropped = 0;
+    this.#collect ??= collector();
+    this.#collect?.();
   }
 
   perform(task: Task): number {
@@ -50,7 +72,7 @@ class WasmExecutor implements Executor {
   }
 
   #launch({ stream, slot, begin, end }: Task): number {
-    const run = this.#programs.get(this.#field(slot, Launch.entry));
+    const run = this.#programs.get(this.#field(slot, Launch.program));
     try {
       return Number(run?.(this.#field(slot, Launch.block), BigInt(begin), BigInt(end)));
     } catch (error) {

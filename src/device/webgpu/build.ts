@@ -16,11 +16,12 @@ export interface BuiltPipeline {
   readonly layout: BindGroupLayout;
 }
 
-/** Compiles texts, each of them once. */
+/** Compiles texts, each of them once for as long as programs of it are loaded. */
 export class Builder {
   readonly #device: Device;
   readonly #limits: Limits;
-  readonly #built = new Map<string, Promise<BuiltPipeline>>();
+  /** By text; `programs` counts those that use it or wait for it. */
+  readonly #built = new Map<string, { readonly pipeline: Promise<BuiltPipeline>; programs: number }>();
 
   constructor(device: Device, limits: Limits) {
     this.#device = device;
@@ -28,12 +29,18 @@ export class Builder {
   }
 
   build(source: GpuSource): Promise<BuiltPipeline> {
-    const known = this.#built.get(source.text);
-    if (known) return known;
-    const built = this.#compile(source);
-    this.#built.set(source.text, built);
-    built.catch(() => this.#built.delete(source.text));
-    return built;
+    const { text } = source;
+    const built = this.#built.get(text) ?? { pipeline: this.#compile(source), programs: 0 };
+    built.programs++;
+    this.#built.set(text, built);
+    built.pipeline.catch(() => this.release(text));
+    return built.pipeline;
+  }
+
+  /** A program of this text has been unloaded: the last one takes the pipeline along. */
+  release(text: string): void {
+    const built = this.#built.get(text);
+    if (built && --built.programs === 0) this.#built.delete(text);
   }
 
   async #compile({ name, text, shape }: GpuSource): Promise<BuiltPipeline> {

@@ -103,6 +103,12 @@ export class WebGpuDriver implements Driver<Memory, WebGpuProgram, WebGpuLine, I
     return new WebGpuProgram(this.#device, source, built, new Pace(FIRST_GROUPS[this.info.processor]));
   }
 
+  /** Pipelines have no `destroy`: they go when nothing refers to them any more. */
+  unload(program: WebGpuProgram): void {
+    program.unload();
+    this.#builder.release(program.text);
+  }
+
   openLine(): WebGpuLine {
     return new WebGpuLine();
   }

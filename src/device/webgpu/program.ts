@@ -11,6 +11,7 @@ const MOST_GROUPS = 64;
 /** A kernel that can be launched. */
 export class WebGpuProgram {
   readonly number: number;
+  readonly text: string;
   readonly shape: GridShape;
   readonly pipeline: Pipeline;
   readonly pace: Pace;
@@ -20,8 +21,9 @@ export class WebGpuProgram {
   readonly #tables: Buffer | undefined;
   readonly #groups = new Map<string, BindGroup>();
 
-  constructor(device: Device, { number, shape }: GpuSource, { pipeline, layout }: BuiltPipeline, pace: Pace) {
+  constructor(device: Device, { number, text, shape }: GpuSource, { pipeline, layout }: BuiltPipeline, pace: Pace) {
     this.number = number;
+    this.text = text;
     this.shape = shape;
     this.pipeline = pipeline;
     this.#device = device;
@@ -31,6 +33,12 @@ export class WebGpuProgram {
     const size = 16 * Math.ceil(shape.tables.byteLength / 16);
     this.#tables = device.createBuffer({ size, usage: Usage.storage | Usage.copyTarget });
     device.queue.writeBuffer(this.#tables, 0, shape.tables);
+  }
+
+  /** No dispatch of it is left. */
+  unload(): void {
+    this.#groups.clear();
+    this.#tables?.destroy();
   }
 
   /** Its bindings over these buffers. The places of block and status are told with each dispatch, in this order. */

@@ -1,0 +1,56 @@
+// Makes and drops different kernels on one device: memory, open files and mappings must not grow with their number.
+//   npm run build && node test/programs.mjs DEVICE [COUNT] [close|drop]
+// The first 100 kernels are not counted: pools and heaps of drivers grow with them. Then come COUNT (300), and the bounds
+// below are a fraction of what they took when nothing was unloaded. Exits with 1 where one is passed. Linux only.
+import { openDevice } from '../dist/device/registry.js';
+import { items, rw, u32 } from '../dist/kernel/index.js';
+import { processSize } from './process-size.mjs';
+
+const WARM = 100;
+
+const [name = 'native', count = '300', way = 'close'] = process.argv.slice(2);
+const device = await openDevice(name);
+const stream = device.stream();
+const x = await device.alloc(256);
+
+/** @param {number} i */
+async function makeAndDrop(i) {
+  const kernel = items(`k${i}`, { buffers: { x: rw(u32) } }, ({ item, buffers }) => {
+    buffers.x.set(item, item.mul(2 * i + 1).xor(i));
+  });
+  const program = await device.compile(kernel);
+  const into = new Uint32Array(64);
+  stream.launch({ job: program.bind({}), count: 64, buffers: { x } });
+  stream.read(x, into);
+  const { done } = stream.mark();
+  if (way === 'close') program.close(); // with its launch in flight
+  await done;
+  const wrong = into.findIndex((value, item) => value !== (Math.imul(item, 2 * i + 1) ^ i) >>> 0);
+  if (wrong >= 0) throw new Error(`kernel ${i}: item ${wrong} is ${into[wrong]}`);
+}
+
+/** @param {number} from @param {number} to */
+async function run(from, to) {
+  for (let i = from; i < to; i++) await makeAndDrop(i);
+  return processSize();
+}
+
+const before = await run(0, WARM);
+const after = await run(WARM, WARM + Number(count));
+console.log(`${device.info.id} (${device.info.name}), ${way}: ${count} kernels`);
+console.log('before', before, 'after', after);
+const isFlat = [
+  isBelow('MB of memory', after.memory - before.memory, 40),
+  isBelow('open files', after.files - before.files, 4),
+  isBelow('mappings', after.mappings - before.mappings, 120),
+].every(Boolean);
+stream.close();
+x.free();
+await device.close();
+process.exitCode = isFlat ? 0 : 1;
+
+/** @param {string} what @param {number} grown @param {number} most */
+function isBelow(what, grown, most) {
+  console.log(`${grown > most ? 'NOT FLAT' : 'flat'}: ${grown} more ${what}, up to ${most} are accepted`);
+  return grown <= most;
+}
