@@ -140,6 +140,28 @@ describe.each(devices.map(({ id }) => id))('%s', (id) => {
     x.free();
   });
 
+  test('a closed program does what was queued, traps included, and is refused afterwards', async () => {
+    const [program, checked] = await Promise.all([device.compile(scale), device.compile(scale, { checked: true })]);
+    const x = await device.alloc(40);
+    const launch = { job: program.bind({ by: 0 }), chunk: { plus: 5 }, count: 10, buffers: { x } };
+    for (let i = 0; i < 3; i++) stream.launch(launch);
+    const done = stream.mark();
+    stream.launch({ job: checked.bind({ by: 1 }), chunk: { plus: 0 }, count: 11, buffers: { x } });
+    const trapped = stream.mark();
+    program.close();
+    program.close();
+    checked.close();
+    expect([program.isClosed, programs.scale.isClosed]).toEqual([true, false]);
+    expect(() => stream.launch(launch)).toThrow(/kernel scale: its program has been closed/);
+    expect((await done.done).complete).toBe(true);
+    await expect(trapped.done).rejects.toThrow(/kernel scale: index 10 /);
+    const again = await device.compile(scale);
+    stream.launch({ ...launch, job: again.bind({ by: 0 }) });
+    expect(await contents(x)).toEqual([5, 6, 7, 8, 9, 10, 11, 12, 13, 14]);
+    again.close();
+    x.free();
+  });
+
   test('cancel, and waiting for what was cancelled', async () => {
     const x = await device.alloc(64);
     const other = device.stream();

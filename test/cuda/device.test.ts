@@ -5,6 +5,7 @@ import type { Device, DeviceTelemetry } from '../../src/device/device.js';
 import { DeviceKinds, type OpenOptions } from '../../src/device/kinds.js';
 import type { MillraceError } from '../../src/kernel/error.js';
 import { cell, items, loop, rw, u32 } from '../../src/kernel/index.js';
+import { processSize } from '../process-size.mjs';
 import { reset } from './driver-rig.js';
 import { buildFake, type Call, type Fake } from './fake.js';
 
@@ -53,6 +54,33 @@ describe.skipIf(missing !== undefined)(`the CUDA device on the fake${missing ? `
     expect(count('cuDevicePrimaryCtxRelease')).toBe(count('cuDevicePrimaryCtxRetain'));
   });
   const named = (name: string): Call[] => fake.calls().filter((call) => call.name === name);
+
+  test('closed and dropped programs are unloaded, each once, the closed ones after their launches', async () => {
+    const device = await open();
+    const stream = device.stream();
+    const y = await device.alloc(64);
+    const collectAndCount = async (): Promise<number> => {
+      await processSize();
+      return named('cuModuleUnload').length;
+    };
+    const run = async (k: number): Promise<void> => {
+      const program = await device.compile(chain(`chain${k}`));
+      stream.fill(y, 1);
+      stream.launch({ job: program.bind({ by: 5 }), count: 16, buffers: { y } });
+      const into = new Uint32Array(16);
+      stream.read(y, into);
+      const { done } = stream.mark();
+      if (k <= 2) program.close();
+      await done;
+      expect(new Set(into)).toEqual(new Set([CHAINED]));
+      if (k <= 2) await expect.poll(() => named('cuModuleUnload').length).toBe(k);
+    };
+    for (let k = 1; k <= 4; k++) await run(k);
+    await expect.poll(collectAndCount, { timeout: 10_000 }).toBe(4);
+    await device.close();
+    expect(named('cuModuleUnload').length).toBe(4);
+    expect(named('cuModuleLoadData').length).toBe(4);
+  });
 
   test('is found without a context', async () => {
     expect(await probe()).toMatchObject({ infos: [{ id: 'cuda:0', name: 'Fake GPU 0', units: 2 }] });

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { open as openCuda } from '../../src/device/cuda/device.js';
+import { type CudaDevice, open as openCuda } from '../../src/device/cuda/device.js';
 import type { Device, DeviceProgram, Report, Resident } from '../../src/device/device.js';
 import { Engine, search } from '../../src/engine/index.js';
 import { cell, items, loop, read, u32, when } from '../../src/kernel/index.js';
@@ -100,6 +100,24 @@ describe.skipIf(missing !== undefined)(`resident grids on the fake${missing ? `:
     expect(launches()).toBe(1);
     expect((await device.telemetry?.())?.launches).toBe(1);
     resident.close();
+  });
+
+  test('a program that is closed stays loaded until its grid has ended; a closed grid is forgotten', async () => {
+    const device = await open();
+    const unloaded = (): number => fake.calls().filter(({ name }) => name === 'cuModuleUnload').length;
+    for (let k = 1; k <= 3; k++) {
+      const { program, resident, submit } = await openResident(device, 97);
+      const first = submit(0n, 500_000);
+      program.close();
+      await expect.poll(unloaded).toBe(2 * k - 1); // the form for launches, which no launch uses
+      expect(await first).toMatchObject({ complete: true });
+      expect((await submit(0n, 4096, k)).count).toBe(wanted(0n, 4096, 97, k).count);
+      expect(unloaded()).toBe(2 * k - 1);
+      resident.close();
+      await expect.poll(unloaded).toBe(2 * k);
+      expect((device as CudaDevice).residentGrids).toBe(0);
+      await expect(device.resident?.(program.bind({ by: 3 }), { entries: 1, hits: 1 })).rejects.toThrow(/been closed/);
+    }
   });
 
   test('more hits than a ring holds are counted, and the next range in the same slot begins with none', async () => {

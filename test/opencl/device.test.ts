@@ -8,7 +8,7 @@ import { afterAll, afterEach, describe, expect, type TestContext, test } from 'v
 import type { Device } from '../../src/device/device.js';
 import type { GpuSource } from '../../src/device/gpu/driver.js';
 import { type OpenClDevice, open, probe } from '../../src/device/opencl/device.js';
-import { cell, items, loop, rw } from '../../src/kernel/index.js';
+import { cell, items, loop, rw, table } from '../../src/kernel/index.js';
 import { patience } from '../tier.js';
 import { openApart, withFreshManifest } from './open.js';
 
@@ -266,6 +266,61 @@ describe.each<Opener>(['as it is', 'as a GPU'])('%s', (how) => {
     expect(await maps()).toBe(before + (how === 'as a GPU' ? 1 : 0));
     for (const [k, { bytes }] of pieces.entries()) bytes.fill(k);
     for (const [k, { bytes }] of pieces.entries()) expect(new Set(bytes)).toEqual(new Set([k]));
+  });
+
+  test('free lets go of memory of the host, after the transfers that use it, and empties its views', async (ctx) => {
+    const one = await device(ctx, how);
+    const unmaps = async (): Promise<number> =>
+      (await one.telemetry()).calls.find(({ name }) => name === 'clEnqueueUnmapMemObject')?.calls ?? 0;
+    const buffer = await one.alloc(2 ** 20);
+    const stream = one.stream();
+    for (let k = 1; k <= 3; k++) {
+      const host = await one.host(2 ** 20);
+      host.bytes.fill(k);
+      stream.write(buffer, host.bytes);
+      const { done } = stream.mark();
+      await done;
+      host.free();
+      host.free();
+      expect(host.bytes.length).toBe(how === 'as a GPU' ? 0 : 2 ** 20);
+      await expect.poll(unmaps).toBe(how === 'as a GPU' ? k : 0);
+    }
+    const into = new Uint8Array(2 ** 20);
+    stream.read(buffer, into);
+    await stream.mark().done;
+    expect(new Set(into)).toEqual(new Set([3]));
+    // Small ones are cut from one region: what was freed is used again.
+    const maps = async (): Promise<number> =>
+      (await one.telemetry()).calls.find(({ name }) => name === 'clEnqueueMapBuffer')?.calls ?? 0;
+    (await one.host(2 ** 16)).free();
+    const before = await maps();
+    for (let k = 0; k < 100; k++) (await one.host(2 ** 16)).free();
+    expect(await maps()).toBe(before);
+  });
+
+  test('a closed program is released, one that waits for its tables too', async (ctx) => {
+    const one = await device(ctx, how);
+    const released = async (): Promise<number> =>
+      (await one.telemetry()).calls.find(({ name }) => name === 'clReleaseKernel')?.calls ?? 0;
+    const entries = Uint32Array.from({ length: 4096 }, (_, i) => i * i);
+    const looks = items('looks', { buffers: { x: rw('u32') } }, ({ item, buffers }) => {
+      buffers.x.set(item, table('u32', [...entries]).at(item.and(4095)));
+    });
+    for (let k = 1; k <= 3; k++) {
+      (await one.compile(looks)).close();
+      await expect.poll(released).toBe(k);
+    }
+    const x = await one.alloc(64);
+    const stream = one.stream();
+    const program = await one.compile(looks);
+    const into = new Uint32Array(16);
+    stream.launch({ job: program.bind({}), count: 16, buffers: { x } });
+    stream.read(x, into);
+    const { done } = stream.mark();
+    program.close();
+    await done;
+    expect([...into]).toEqual([...entries.subarray(0, 16)]);
+    await expect.poll(released).toBe(4);
   });
 
   test('memory of the driver’s own goes when nobody can look at it any more', async (ctx) => {

@@ -65,6 +65,11 @@ export class CudaDevice extends GpuDevice {
     return this.residents.open(job, options);
   }
 
+  /** Resident grids that have not been closed, or have not ended. */
+  get residentGrids(): number {
+    return this.residents.count;
+  }
+
   /** The driver takes 0.1 s to let go of a process's files: an heir waits for that, unless the next process must too. */
   leave(): Promise<void> {
     if (!this.#isForOne) leaveToHeir((path) => path.startsWith('/dev/nvidia'));

@@ -178,10 +178,10 @@ export abstract class GpuDevice implements Device {
     if (shared) return { bytes: own, locked, free: () => this.#freeHost(this.#streams.removeHost(buffer)) };
     this.#unseen.register(buffer, number, buffer);
     const free = (): void => {
-      if (this.#streams.removeHost(buffer) === undefined) return;
+      // A look at unmapped memory would end the process: views are emptied first. Without that the memory stays until
+      // they are garbage.
+      if (this.#streams.removeHost(buffer) === undefined || !detach(buffer)) return;
       this.#unseen.unregister(buffer);
-      // A look at unmapped memory would end the process: from here on all views of it are empty.
-      detach(buffer);
       this.#freeHost(number);
     };
     return { bytes: own, locked, free };
@@ -278,9 +278,14 @@ export abstract class GpuDevice implements Device {
   }
 }
 
-/** Empties all views of a buffer. (`ArrayBuffer.transfer` would do, from Node 22 on.) */
-function detach(buffer: ArrayBufferLike): void {
-  if (buffer instanceof ArrayBuffer) structuredClone(buffer, { transfer: [buffer] });
+/**
+ * Empties all views of a buffer; false where it cannot be done. A stream of bytes takes over the memory that it is given.
+ * `structuredClone` copies memory of native libraries instead, and `ArrayBuffer.transfer` came with Node 22.
+ */
+function detach(buffer: ArrayBufferLike): boolean {
+  if (!(buffer instanceof ArrayBuffer)) return false;
+  new ReadableStream({ type: 'bytes', start: (controller) => controller.enqueue(new Uint8Array(buffer)) });
+  return buffer.byteLength === 0;
 }
 
 /** What a kernel is lowered with, where a caller leaves the rest to the device. */

@@ -335,6 +335,25 @@ const operation = fc.record({
   number: fc.nat(400),
 });
 
+test('a program is unloaded once the marks behind its launches have passed', async () => {
+  const rig = new Rig({ room: 2 });
+  const x = await rig.alloc(64);
+  const [a, b] = [rig.stream(), rig.stream()];
+  for (let i = 0; i < 6; i++) rig.launch(a, x, 1000);
+  rig.launch(b, x, 5); // without a mark: the worker makes one
+  const last = a.mark();
+  rig.job.program.close();
+  rig.turn(0);
+  expect(rig.driver.log.filter((line) => line.startsWith('unload'))).toEqual([]);
+  rig.settle();
+  expect((await last.done).complete).toBe(true);
+  const { log } = rig.driver;
+  expect(log.filter((line) => line.startsWith('unload'))).toHaveLength(1);
+  expect(log.findIndex((line) => line.startsWith('unload'))).toBeGreaterThan(
+    log.findLastIndex((line) => line.startsWith('launch')),
+  );
+});
+
 test('random programs on random runtimes: everything settles, in order, and nothing is left', async () => {
   const program = fc.array(operation, { minLength: 10, maxLength: 150 });
   const rooms = fc.option(fc.integer({ min: 1, max: 6 }), { nil: undefined });

@@ -69,6 +69,10 @@ export class Residents {
     return undefined;
   }
 
+  get count(): number {
+    return this.#queues.size;
+  }
+
   /** Some grid may still run. */
   get isOpen(): boolean {
     return [...this.#queues.values()].some(({ isOpen }) => isOpen);

@@ -1,9 +1,11 @@
+import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { addItems, handwritten, spin, trap, words } from '../../../test/handwritten.js';
+import { processSize } from '../../../test/process-size.mjs';
 import { Origin } from '../../kernel/origin.js';
 import type { DeviceBuffer, Stream } from '../device.js';
 import type { PoolProgram } from '../pool/program.js';
@@ -386,6 +388,58 @@ describe.skipIf(absent)('native', () => {
     await expect(own.alloc(4)).rejects.toMatchObject({ code: 'device-closed' });
     await expect(own.load(spin)).rejects.toMatchObject({ code: 'device-closed' });
     expect(() => stream.wait(marks[0]!)).toThrow(/own device only/);
+  });
+
+  /** Mappings of a program's library. */
+  const mapped = (path: string): number =>
+    readFileSync('/proc/self/maps', 'utf8')
+      .split('\n')
+      .filter((line) => line.endsWith(path)).length;
+  const libraries = (): string[] => [
+    ...new Set(readFileSync('/proc/self/maps', 'utf8').match(/\/\S*kernel\.so$/gm) ?? []),
+  ];
+
+  test.runIf(process.platform === 'linux')('code is mapped while it may run, and not longer', async () => {
+    const own = await open('native', { threads: 2 });
+    const before = new Set(libraries());
+    const numbered = (n: number) => ({ ...addItems, text: `${addItems.text}// ${n} of those that go\n` });
+    const compileHere = async (n: number) => {
+      const program = await own.load(numbered(n));
+      const path = libraries().find((library) => !before.has(library)) ?? '';
+      before.add(path);
+      expect(mapped(path)).toBeGreaterThan(0);
+      return { program, path };
+    };
+    // Closed, with a launch in flight behind one that takes its time.
+    const [closed, slowly] = [await compileHere(1), await own.load(spin)];
+    const mine = own.stream();
+    const x = await own.alloc(64);
+    mine.launch({ job: slowly.bind({}), count: 2 ** 32 });
+    mine.launch({ job: closed.program.bind({}), count: 16, buffers: { x } });
+    const done = mine.mark();
+    closed.program.close();
+    expect(mapped(closed.path)).toBeGreaterThan(0);
+    mine.cancel();
+    expect((await done.done).complete).toBe(false);
+    await expect.poll(() => mapped(closed.path)).toBe(0);
+    // Dropped: the garbage takes it along.
+    const dropped = await (async () => (await compileHere(2)).path)();
+    const afterGarbage = async (): Promise<number> => {
+      await processSize();
+      return mapped(dropped);
+    };
+    await expect.poll(afterGarbage, { timeout: 10_000 }).toBe(0);
+    // The same text twice: the second is not taken away with the first.
+    const [one, two] = [await compileHere(3), await own.load(numbered(3))];
+    one.program.close();
+    expect(mapped(one.path)).toBeGreaterThan(0);
+    two.close();
+    expect(mapped(one.path)).toBe(0);
+    // What is left goes with the device.
+    const left = await compileHere(4);
+    await own.close();
+    expect(mapped(left.path)).toBe(0);
+    left.program.close();
   });
 
   test('a worker that dies fails what is in flight', async () => {

@@ -1,5 +1,7 @@
+import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { processSize } from '../../../test/process-size.mjs';
 import { items, type Kernel, read, rw, tiles } from '../../kernel/index.js';
 import { type Data, runKernel, type Setup } from '../conformance/rig.js';
 import type { Device } from '../device.js';
@@ -48,6 +50,32 @@ describe.skipIf(absent)('wasm', () => {
     b.free();
     one.close();
     two.close();
+  });
+
+  test.runIf(process.platform === 'linux')('code of closed programs is unmapped in all threads', async () => {
+    const own = await open('wasm', { threads: 2 });
+    const stream = own.stream();
+    const x = await own.alloc(4 * 4096);
+    const run = async (from: number, to: number): Promise<number> => {
+      for (let i = from; i < to; i++) {
+        const kernel = items(`k${i}`, { buffers: { x: rw('u32') } }, ({ item, buffers }) => {
+          buffers.x.set(item, item.mul(2 * i + 1).xor(i));
+        });
+        const program = await own.compile(kernel);
+        const into = new Uint32Array(4096);
+        stream.launch({ job: program.bind({}), count: 4096, buffers: { x } });
+        stream.read(x, into);
+        const { done } = stream.mark();
+        program.close(); // its memory is taken again by the next
+        await done;
+        expect(into[4095]).toBe((Math.imul(4095, 2 * i + 1) ^ i) >>> 0);
+      }
+      await processSize();
+      return readFileSync('/proc/self/maps', 'utf8').match(/ rwxp /g)?.length ?? 0;
+    };
+    const before = await run(0, 40);
+    expect(await run(40, 160)).toBeLessThan(before + 40); // one for each program otherwise
+    await own.close();
   });
 
   test('random transfers on several streams give what one after the other would', { timeout: 120_000 }, async () => {
