@@ -269,6 +269,32 @@ test('a device that opens one stream of two keeps neither', async () => {
   expect(device.open).toEqual({ buffers: 0, streams: 0, host: 0 });
 });
 
+test('persistent: a device without resident grids is told of once, a job without one too', async () => {
+  const told: string[] = [];
+  const options = { pipeline: 'persistent', onWarning: (message: string) => void told.push(message) } as const;
+  const engine = new Engine([...virtual({}), new ResidentDevice(behind, 'resident', {})], options);
+  try {
+    for (let job = 0; job < 2; job++) {
+      expect(await indices(search(marked, { engine, space: 60_000, job: { every: 31 } }))).toEqual(marks(60_000, 31));
+    }
+    expect(told).toEqual(['virtual:0 has no resident grids: the pipeline persistent is the same as poll there']);
+    const queued = flow<readonly { index: bigint }[]>({
+      name: 'queued',
+      kernels: { marked },
+      job: { marked: { every: 31 } },
+      rings: { ring: { kernel: 'marked', hits: 256 } },
+      steps: ({ start, count }) => [{ do: 'launch', kernel: 'marked', base: start, count, ring: 'ring' }],
+      reap: (piece, { ring }) => hitsIn<{ n: 'u32' }>(piece, ring('ring')),
+    });
+    expect(await indices(search(queued, { engine, space: 5000 }))).toEqual(marks(5000, 31));
+    expect(told.slice(1)).toEqual([
+      'queued cannot run as a resident grid on resident: the pipeline persistent is the same as poll there',
+    ]);
+  } finally {
+    await engine.close();
+  }
+});
+
 test('a search that nobody iterates to its end leaves nothing behind', async () => {
   const [device] = virtual({ speed: 1e6 });
   for await (const { index } of search(marked, { devices: device!, space: 2n ** 64n, job: { every: 100 } })) {

@@ -143,6 +143,20 @@ describe('several devices', () => {
     for (let seed = 0; seed < 5; seed++) expect(endOfRun(seed, pair([], 0), [short]) / 250).toBeLessThan(1.02);
   });
 
+  test.each([
+    [2, 1.9],
+    [4, 3.7],
+  ])('%i equal devices are at least %f times as fast as one, in short jobs and long ones', (count, least) => {
+    // The first chunk of the GPU's miner: 17.3 M nonces, 32 ms of this device.
+    const gpu = { perMs: 532_000, shape: { stride: 4 * 17_301_504, granularity: 1 } };
+    const devices = Array.from({ length: count }, (_, at): DeviceNature => ({ id: `${at}`, ...gpu }));
+    for (const ms of [100, 117, 250, 1000, 10_000]) {
+      const jobs = [{ id: 'job', range: { start: 0n, length: BigInt(ms * gpu.perMs) } }];
+      const alone = endOfRun(1, devices.slice(0, 1), jobs);
+      expect(alone / endOfRun(1, devices, jobs)).toBeGreaterThan(least);
+    }
+  });
+
   test('one of them slows tenfold in mid-run: within 15 % of the ideal', () => {
     for (let seed = 0; seed < 5; seed++) {
       for (const part of [0.2, 0.5, 0.8]) {
@@ -194,6 +208,43 @@ describe('several devices', () => {
     for (const { device, start } of outcome.issues) expect(device).toBe(start < 50_000_000n ? 'a' : 'b');
     expect(outcome.endMs! / 10_000).toBeLessThan(1.03);
   });
+});
+
+describe('a device on a slow machine', () => {
+  // Windows of a second, canaries of an eighth of that: the gaps of two cores.
+  const shape = { stride: 1000, granularity: 1000, least: 1000, most: 4000 };
+  const job: JobNature = { id: 'job', range: { start: 0n, length: 64_000n }, canary: 125 };
+  const run = (factor: number, share: number): Outcome => {
+    const slows = { fromMs: 8000, factor };
+    const devices = [{ id: 'cpu', perMs: 1, jitter: 0.3, shape, slows }];
+    return simulate({ seed: 1, devices, jobs: [job], crowded: { fromMs: 8000, share } });
+  };
+
+  test.each([1, 4, 16, 64])('%i times as slow as before: every chunk is done once', (factor) => {
+    const outcome = run(factor, Math.max(1 / 16, 1 / factor));
+    expect(outcome.excluded.size).toBe(0);
+    expect(outcome.itemsOf.get('cpu')).toBe(64_000 + 125 * outcome.issues.filter(isCanary).length);
+    checkJob(job, outcome);
+  });
+
+  test('gets its first canary after three chunks, not when all is done', () => {
+    const { issues } = run(1, 1);
+    expect(issues.findIndex(isCanary)).toBeLessThanOrEqual(3);
+    expect(issues.filter(isCanary).length).toBeGreaterThan(8);
+  });
+
+  test('one that hangs is still found out', () => {
+    const hangs = { fromMs: 8000, forMs: 1e9 };
+    const outcome = simulate({
+      seed: 1,
+      devices: [{ id: 'cpu', perMs: 1, shape, hangs }],
+      jobs: [job],
+      untilMs: 300_000,
+    });
+    expect(outcome.excluded).toEqual(new Map([['cpu', 'stalled']]));
+  });
+
+  const isCanary = ({ kind }: Outcome['issues'][number]): boolean => kind === 'canary';
 });
 
 describe('devices that lie', () => {

@@ -3,6 +3,7 @@ import type { OpenOptions } from '../device/registry.js';
 import type { EngineOptions } from '../engine/engine.js';
 import { completionOf } from '../engine/where.js';
 import { options } from './options.js';
+import type { Output } from './output.js';
 
 /** How a command feeds its devices, as the command line says it. */
 export type FeedingOptions = Pick<EngineOptions, 'pipeline' | 'streams' | 'slots'>;
@@ -21,11 +22,13 @@ export interface Feeding {
   readonly isGiven: boolean;
 }
 
-export function feedingOf({ pipeline, streams, slots }: FeedingOptions): Feeding {
-  const engine = {
+/** `output` is told what a device does not have. */
+export function feedingOf({ pipeline, streams, slots }: FeedingOptions, output: Pick<Output, 'warn'>): Feeding {
+  const given = {
     ...(pipeline !== undefined && { pipeline }),
     ...(streams !== undefined && { streams }),
     ...(slots !== undefined && { slots }),
   };
-  return { engine, driver: { completion: completionOf(pipeline) }, isGiven: Object.keys(engine).length > 0 };
+  const engine = { ...given, onWarning: (message: string) => output.warn(message) };
+  return { engine, driver: { completion: completionOf(pipeline) }, isGiven: Object.keys(given).length > 0 };
 }

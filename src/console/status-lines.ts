@@ -40,7 +40,7 @@ export function statusLine(status: Status): string {
     `speed 10s/60s/15m ${three(rates, unit)}`,
     ...(state === 'running' ? [] : [state]),
     fraction === undefined ? count(done) : percent(fraction),
-    ...(etaSeconds === undefined ? [] : [`${duration(etaSeconds)} left`]),
+    ...(etaSeconds === undefined ? [] : [timeLeft(etaSeconds, odds)]),
     ...(odds?.expectedSeconds === undefined ? [] : [`a hit in about ${duration(odds.expectedSeconds)}`]),
     plural(hits, 'hit'),
     ...fed,
@@ -106,18 +106,25 @@ function cellsOf(device: DeviceLine, unit: string, style: Style): string[] {
 
 type Labelled = [label: string, ...cells: (string | undefined)[]];
 
-/** When it ends; for a search that ends with luck, what luck would be average. */
+/** A search that ends with a hit may end before. */
+const timeLeft = (seconds: number, odds: Status['odds']): string =>
+  `${duration(seconds)} left${odds === undefined ? '' : ' at most'}`;
+
+/** When it ends; for a search that ends with a hit, when one is to be expected. */
 function ending({ odds, etaSeconds }: Status, now: Date): Labelled {
   if (odds === undefined) {
     if (etaSeconds === undefined) return ['estimated', 'n/a'];
     const end = new Date(now.getTime() + etaSeconds * 1000);
     const isFar = Number.isNaN(end.getTime()) || etaSeconds > FAR_S;
-    return ['estimated', isFar ? undefined : clock(end, now), `${duration(etaSeconds)} left`];
+    return ['estimated', isFar ? undefined : clock(end, now), timeLeft(etaSeconds, odds)];
   }
   const { expectedSeconds, expectedHits, luck } = odds;
+  const isKnown = expectedSeconds !== undefined || etaSeconds !== undefined;
   return [
     'expected',
-    expectedSeconds === undefined ? 'n/a' : `a hit in ${duration(expectedSeconds)}`,
+    isKnown ? undefined : 'n/a',
+    expectedSeconds === undefined ? undefined : `a hit in ${duration(expectedSeconds)}`,
+    etaSeconds === undefined ? undefined : timeLeft(etaSeconds, odds),
     `${expectedHits.toFixed(expectedHits < 10 ? 2 : 0)} by now`,
     `luck ${luck === undefined ? 'n/a' : percent(luck)}`,
   ];

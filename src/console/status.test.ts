@@ -80,12 +80,31 @@ describe('how far a job is', () => {
     expect(watch.look('paused', undefined, 6000).etaSeconds).toBeUndefined();
   });
 
-  it('a search that ends with luck has an expectation instead', () => {
+  it('a search that ends with a hit says when one is to be expected, and how long it takes at most', () => {
     const { at } = job({ chance: 1e-6 });
     at(0, 0n);
-    expect(at(10, 500_000n)).toMatchObject({ etaSeconds: undefined, odds: { expectedSeconds: 20, expectedHits: 0.5 } });
-    expect(at(10, 500_000n).odds?.luck).toBeUndefined();
+    const status = at(10, 500_000n);
+    expect(status).toMatchObject({ odds: { expectedSeconds: 20, expectedHits: 0.5 } });
+    expect(status.etaSeconds).toBeCloseTo((2 ** 40 - 500_000) / 50_000, 3);
+    expect(status.odds?.luck).toBeUndefined();
     expect(at(20, 4_000_000n, 2).odds).toMatchObject({ expectedHits: 4, luck: 0.5 });
+  });
+
+  it('a hit is expected in what is left, not in all that there could be', () => {
+    // The nonces of a block of today: 2^32 of them, of which none hits in 2^78 on average.
+    let left = 2 ** 32;
+    const { at } = job({ chance: 2 ** -78, left: () => left });
+    at(0, 0n);
+    left -= 2 ** 30;
+    const status = at(10, 2n ** 30n);
+    expect(status.odds?.expectedSeconds).toBeUndefined();
+    expect(status.etaSeconds).toBeCloseTo(30, 6);
+    expect(statusLine(status)).toContain('30.0 s left at most');
+    expect(statusLine(status)).not.toContain('a hit in');
+    // Where one more is to come on average, the search ends with it or with the last index.
+    const even = job({ chance: 2 ** -31, left: () => 2 ** 31 });
+    even.at(0, 0n);
+    expect(even.at(10, 2n ** 30n).odds?.expectedSeconds).toBeCloseTo(20 * (1 - Math.exp(-1)), 6);
   });
 });
 
@@ -119,7 +138,9 @@ describe('the screen', () => {
   });
 
   it('says what to expect of luck', () => {
-    expect(shown(100, { chance: 1e-8 })[3]).toBe('expected   a hit in 5.00 s  4.00 by now  luck 75.0 %');
+    expect(shown(100, { chance: 1e-8 })[3]).toBe(
+      'expected   a hit in 5.00 s  15 h 16 min left at most  4.00 by now  luck 75.0 %',
+    );
   });
 
   it('in a line, for a log', () => {

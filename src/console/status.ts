@@ -20,9 +20,10 @@ export interface Status {
   /** Indices per second, lately: over 10 s, or since the start before that. */
   readonly perSecond: number | undefined;
   readonly rates: Rates;
+  /** Until everything has been tried. A search that ends with a hit takes at most this long. */
   readonly etaSeconds: number | undefined;
   readonly hits: number;
-  /** Of a search that ends with luck, not with its space. */
+  /** Of a search that ends with a hit. */
   readonly odds: Odds | undefined;
   readonly devices: readonly DeviceLine[];
   /** More that the job says of itself. */
@@ -37,7 +38,7 @@ export interface Rates {
 }
 
 export interface Odds {
-  /** From one hit to the next, on average. */
+  /** Until the next hit, on average; undefined where a hit is not to be expected in what is left. */
   readonly expectedSeconds: number | undefined;
   /** How many hits this many indices have on average. */
   readonly expectedHits: number;
@@ -83,7 +84,9 @@ export interface Watched {
   progress(): { readonly done: bigint } | undefined;
   devices(): readonly DeviceStatus[];
   hits(): number;
-  /** How likely an index is to hit, where a search ends with luck: it then has no ETA. */
+  /** Indices that are left at most, where that is not the rest of the length. */
+  left?(): number;
+  /** How likely an index is to hit, in a search that ends with a hit. */
   readonly chance?: number | undefined;
   notes?(): readonly Note[];
 }
@@ -119,7 +122,8 @@ export class Watch {
     const hits = this.#watched.hits();
     const done = before + now;
     const isMoving = state !== 'paused' && perSecond !== undefined && perSecond > 0;
-    const left = length === undefined ? undefined : Number(length - done);
+    const left = this.#watched.left?.() ?? (length === undefined ? undefined : Number(length - done));
+    const speed = isMoving ? perSecond : undefined;
     return {
       name,
       unit,
@@ -130,9 +134,9 @@ export class Watch {
       fraction: length === undefined ? undefined : shareOf(done, length),
       perSecond,
       rates: this.#total.rates(nowMs),
-      etaSeconds: isMoving && left !== undefined && chance === undefined ? left / perSecond : undefined,
+      etaSeconds: speed === undefined || left === undefined ? undefined : left / speed,
       hits,
-      odds: chance === undefined ? undefined : oddsOf(chance, hits, Number(now), isMoving ? perSecond : undefined),
+      odds: chance === undefined ? undefined : oddsOf(chance, hits, Number(now), left, speed),
       devices: this.#watched.devices().map((device) => this.#line(device, of(device.info.id), nowMs)),
       notes: this.#watched.notes?.() ?? [],
     };
@@ -165,15 +169,21 @@ export class Watch {
   }
 }
 
-function oddsOf(chance: number, hits: number, done: number, perSecond: number | undefined): Odds {
+function oddsOf(chance: number, hits: number, done: number, left = Number.POSITIVE_INFINITY, perSecond?: number): Odds {
   const expectedHits = chance * done;
+  const hitsLeft = chance * left;
+  const isKnown = perSecond !== undefined && hitsLeft >= LEAST_HITS_LEFT;
   return {
-    expectedSeconds: perSecond === undefined ? undefined : 1 / (chance * perSecond),
+    // The search ends with a hit or with its last index.
+    expectedSeconds: isKnown ? -Math.expm1(-hitsLeft) / (chance * perSecond) : undefined,
     expectedHits,
     // Before the first is due, nothing found says nothing.
     luck: hits === 0 && expectedHits < 1 ? undefined : hits / expectedHits,
   };
 }
+
+/** With fewer to come on average a search most likely ends without one. */
+const LEAST_HITS_LEFT = 0.5;
 
 /** Indices over time, from their sum. */
 class Counter {

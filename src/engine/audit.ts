@@ -33,10 +33,10 @@ export class Audits {
     return this.#canaries.length === 0;
   }
 
-  /** The canary that a device should be sent now. `isIdle`: it has nothing else to do. */
+  /** The canary that a device should be sent now. `isIdle`: the device has nothing else to do. */
   due(lane: Lane, isIdle: boolean): Canary<unknown> | undefined {
     const canary = this.#canaries[this.#sent % this.#canaries.length];
-    if (canary === undefined || !isCanaryDue(lane.audit, canary.piece.count, isIdle)) return undefined;
+    if (canary === undefined || !isCanaryDue(lane.audit, canary.piece.count, isIdle, lane.perMs)) return undefined;
     this.#sent++;
     lane.audit = sendCanary(lane.audit, canary.piece.count);
     return canary;

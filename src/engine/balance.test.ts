@@ -4,10 +4,10 @@ import {
   chooseVictim,
   equalShares,
   expectedEnds,
-  isStalled,
   type Load,
   proportionalShares,
   slowdownOf,
+  stallLimit,
   tailSize,
 } from './balance.js';
 import { type Average, NO_AVERAGE, observe } from './rates.js';
@@ -92,9 +92,40 @@ describe('the tail', () => {
   const fast = load('fast', 500);
   const slow = load('slow', 300);
 
-  test('far from the end, or with no measure yet, chunks are as large as is wanted', () => {
+  test('far from the end, or with no other device, chunks are as large as is wanted', () => {
     expect(tailSize(fast, [fast, slow], 1e9, 25_000)).toBe(25_000);
-    expect(tailSize(load('new', undefined), [fast, slow], 100, 25_000)).toBe(25_000);
+    const only = load('only', undefined);
+    expect(tailSize(only, [only], 100, 25_000)).toBe(25_000);
+  });
+
+  test('devices that have not been measured have at most a quarter of the job in flight together', () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 2, max: 9 }),
+        fc.integer({ min: 100, max: 2 ** 40 }),
+        fc.integer({ min: 1, max: 2 ** 40 }),
+        (devices, total, wanted) => {
+          const loads: { -readonly [K in keyof Load]: Load[K] }[] = Array.from({ length: devices }, (_, at) =>
+            load(`${at}`, undefined),
+          );
+          let waiting = total;
+          for (let round = 0; round < 20; round++) {
+            for (const me of loads) {
+              const size = tailSize(me, loads, waiting, wanted);
+              expect(round === 0 ? size : 1).toBeGreaterThan(0);
+              me.items += size;
+              waiting -= size;
+            }
+          }
+          expect(total - waiting).toBeLessThanOrEqual(total / 4 + devices);
+        },
+      ),
+    );
+  });
+
+  test('a device that has been measured leaves as much to one that has not', () => {
+    const measured = load('measured', 500);
+    expect(tailSize(measured, [measured, load('new', undefined)], 16_000, 25_000)).toBe(4000);
   });
 
   test('near it each device takes half of its proportion', () => {
@@ -179,11 +210,7 @@ describe('late chunks', () => {
     expect(chooseVictim(4, 0, victims)).toBeUndefined();
   });
 
-  test('stalled is eight times what is due, and two seconds at least', () => {
-    expect(isStalled(1999, 1)).toBe(false);
-    expect(isStalled(2001, 1)).toBe(true);
-    expect(isStalled(7999, 1000)).toBe(false);
-    expect(isStalled(8001, 1000)).toBe(true);
-    expect(isStalled(30_000, undefined)).toBe(false);
+  test('a stall is eight times what is due, two seconds at least, and a minute where nothing is known', () => {
+    expect([1, 250, 1000, undefined].map(stallLimit)).toEqual([2000, 2000, 8000, 60_000]);
   });
 });

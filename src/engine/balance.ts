@@ -14,31 +14,67 @@ export interface Load {
   readonly perMs: number | undefined;
   /** Items in flight. */
   readonly items: number;
-  /** The least useful chunk. */
+  /** Items of the smallest useful chunk. */
   readonly least: number;
+}
+
+/** Work that is queued beyond two chunks takes at most this long. */
+const QUEUED_MS = 1000;
+
+/** A job's chunks on a device. */
+export interface Queued extends Pick<Load, 'perMs' | 'items'> {
+  readonly chunks: number;
+  /** One of its chunks has ended there. */
+  readonly hasCompleted: boolean;
+  /** Jobs that take turns on the device. */
+  readonly jobs: number;
+}
+
+/**
+ * True if a device has enough of a job: a chunk to run and one behind it, which are its first or together take a second.
+ * More would make canaries, cancels and other devices wait. Jobs that take turns wait for each other as it is.
+ */
+export function isFed({ perMs, items, chunks, hasCompleted, jobs }: Queued): boolean {
+  if (chunks < 2 || jobs > 1) return false;
+  return perMs === undefined ? !hasCompleted : items / perMs >= QUEUED_MS;
 }
 
 /** A chunk at the end is at least this long: below it, what a launch costs is no longer small. */
 const TAIL_MS = 1;
+
+/** Of what is left, the share that devices of unknown speed may have in flight together. */
+const UNMEASURED_SHARE = 1 / 4;
 
 /**
  * Items of the next chunk of device `me`, at most `wanted`, while `waiting` items are left to hand out; 0 when it should
  * rest because the others are done sooner without it. `all` are the devices that work on the job, `me` included.
  */
 export function tailSize(me: Load, all: readonly Load[], waiting: number, wanted: number): number {
-  if (me.perMs === undefined) return wanted;
+  const items = all.reduce((sum, load) => sum + load.items, waiting);
+  if (!isMeasured(me)) return unmeasuredSize(me, all.length, items, wanted);
   const known = all.filter(isMeasured);
-  const perMs = known.reduce((sum, load) => sum + load.perMs, 0);
-  const items = known.reduce((sum, load) => sum + load.items, waiting);
+  // A device of unknown speed is taken to be as fast as the others are on average.
+  const perMs = (known.reduce((sum, load) => sum + load.perMs, 0) * all.length) / known.length;
   // What this device may still take so that all end at the same moment.
   const share = (me.perMs * items) / perMs - me.items;
   if (share >= 2 * wanted) return wanted;
-  const floor = floorOf(me as MeasuredLoad);
+  const floor = floorOf(me);
   // Half of it, so that there is something left to put right what the estimates got wrong.
   if (share >= floor / 2) return Math.min(wanted, Math.ceil(Math.max(share / 2, floor)));
   const endOf = (load: MeasuredLoad): number => (load.items + Math.min(floorOf(load), waiting)) / load.perMs;
   const soonest = Math.min(...known.map(endOf));
-  return endOf(me as MeasuredLoad) <= soonest ? Math.min(wanted, Math.ceil(floor)) : 0;
+  return endOf(me) <= soonest ? Math.min(wanted, Math.ceil(floor)) : 0;
+}
+
+/**
+ * Items of the next chunk of a device that has not been measured: its part of a share of all `items`. A first chunk that
+ * suits the device may be all of a short job.
+ */
+function unmeasuredSize({ items: own, least }: Load, devices: number, items: number, wanted: number): number {
+  if (devices < 2) return wanted;
+  const share = (UNMEASURED_SHARE * items) / devices - own;
+  if (own > 0 && share < least) return 0;
+  return Math.min(wanted, Math.ceil(Math.max(share / 2, least)));
 }
 
 interface MeasuredLoad extends Load {
@@ -100,9 +136,12 @@ const STALL_LEAST_MS = 2000;
 /** For a device's first chunk of a job, about which nothing is known. */
 const STALL_UNKNOWN_MS = 60_000;
 
-/** Whether a chunk that has held its device for so long is to be given to others. */
-export function isStalled(heldMs: number, dueMs: number | undefined): boolean {
-  return heldMs > (dueMs === undefined ? STALL_UNKNOWN_MS : Math.max(STALL_FACTOR * dueMs, STALL_LEAST_MS));
+/**
+ * How long a stream may be silent before its chunks go to other devices. `dueMs` is the expected time of everything that
+ * is queued on the device, on all of its streams: a small chunk waits for the large ones beside it.
+ */
+export function stallLimit(dueMs: number | undefined): number {
+  return dueMs === undefined ? STALL_UNKNOWN_MS : Math.max(STALL_FACTOR * dueMs, STALL_LEAST_MS);
 }
 
 /** The static partition: n div g each, the first also gets the rest. */

@@ -30,6 +30,21 @@ test('canaries take at most 0.2 % of the work, and nearly all of it where there 
   );
 });
 
+test('results of a slow device wait for half a second of its work, then for canaries of 2 % of it', () => {
+  // A canary is an eighth of a chunk, which takes a second: by its share it would come after 62 of them.
+  const perMs = 1;
+  const sent: number[] = [];
+  let audit: Audit = NO_AUDIT;
+  for (let chunk = 1; chunk <= 40; chunk++) {
+    audit = awaitCanary(audit, chunk, 1000);
+    if (!isCanaryDue(audit, 125, false, perMs)) continue;
+    sent.push(chunk);
+    audit = passCanary(sendCanary(audit, 125)).audit;
+  }
+  expect(sent).toEqual([1, 8, 15, 22, 29, 36]);
+  expect(isCanaryDue(awaitCanary(NO_AUDIT, 1, 499), 125, false, perMs)).toBe(false);
+});
+
 test('a canary vouches for the chunks that were complete when it was sent, and for no others', () => {
   let audit = awaitCanary(awaitCanary(NO_AUDIT, 1, 100), 2, 100);
   audit = sendCanary(audit, 1);

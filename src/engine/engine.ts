@@ -3,6 +3,7 @@ import { MillraceError } from '../kernel/error.js';
 import type { Kernel } from '../kernel/index.js';
 import { programOf } from './flow.js';
 import type { Job } from './job.js';
+import { Machine } from './machine.js';
 import { Pipeline, type Tuning } from './pipeline.js';
 import { type ChunkRecord, Recorder } from './record.js';
 import { Run } from './run.js';
@@ -16,15 +17,21 @@ export interface EngineOptions {
   /** What suits a device, where neither is given. */
   readonly feeding?: ReadonlyMap<Device, Pick<EngineOptions, 'streams' | 'slots'>>;
   /**
-   * `sync`: one chunk at a time, the next after the last was checked. `persistent`: a resident grid where the device has
-   * one, else as ever. `poll` and `callback` say how a device learns that work is done, and are given to it when it is
+   * `sync`: one chunk at a time, the next after the last was checked. `persistent`: a resident grid where device and job
+   * can have one; elsewhere it is `poll`, and `onWarning` is told. `poll` and `callback` say how a device learns that work is done, and are given to it when it is
    * opened; to the engine they are the same. All give the same answers.
    */
   readonly pipeline?: 'sync' | 'poll' | 'callback' | 'persistent';
   /** How many chunks are remembered for telemetry, or by whom. Default 0: none. */
   readonly records?: number | Recorder;
-  /** Stretches the times after which a silent device counts as stalled: by default 8 times what was expected, at least 2 s. */
+  /**
+   * Scales the times after which a silent device counts as stalled. By default a stall is 8 times as long as what is queued
+   * on the device should take, at least 2 s; time in which the process was stopped, or other programs had the machine's
+   * processors, does not count.
+   */
   readonly patience?: number;
+  /** Told, once for each device, when what was asked for is not available there. */
+  readonly onWarning?: (message: string) => void;
 }
 
 /** What is compiled on each device, and how, where that is not left to it. */
@@ -88,6 +95,7 @@ export class Engine {
       isPersistent: pipeline === 'persistent',
       patience,
       recorder: this.#recorder,
+      onWarning: options.onWarning,
       lost: (lost: Pipeline, error: MillraceError) => {
         for (const run of this.#runs) run.lost(lost, error);
       },
@@ -195,11 +203,13 @@ export class Engine {
   /** While jobs run, the clock also keeps the process alive: a device that hangs would not. */
   #startClock(): void {
     if (this.#timer !== undefined) return;
+    const machine = new Machine();
     let last = performance.now();
     this.#timer = setInterval(() => {
       const now = performance.now();
-      // While the host itself was busy it could not hear: that is no silence of a device.
-      const ms = Math.min(now - last, 2 * TICK_MS);
+      // A late tick: the process was stopped, the machine slept, or this thread was busy and could not hear its devices.
+      // A device on processors that other programs use is not silent either.
+      const ms = Math.min(now - last, 2 * TICK_MS) * machine.share(now);
       last = now;
       for (const pipeline of this.#pipelines) pipeline.tick(ms);
       for (const run of this.#runs) run.wake();

@@ -40,6 +40,8 @@ export interface OpenFlow<Result> {
   readonly lanes?: number | undefined;
   /** Of its first kernel, where the device knows it: see `DeviceProgram.occupancy`. */
   readonly occupancy?: number | undefined;
+  /** A grid stays on the device and takes chunks from there, as `persistent` asks. */
+  readonly isResident?: boolean;
   /** One chunk's place on a stream, with buffers of its own; at once where it has been made before. */
   slot(stream: Stream): FlowSlot<Result> | Promise<FlowSlot<Result>>;
   close(): void;
@@ -173,6 +175,7 @@ export function flow<Result, const Name extends string = string>(spec: FlowSpec<
         shape: shapeOf(ready),
         lanes: Object.values<DeviceProgram>(programs)[0]?.lanes,
         occupancy: Object.values<DeviceProgram>(programs)[0]?.occupancy,
+        isResident: resident !== undefined,
         slot: (stream) => openSlot(ready, stream),
         close: () => {
           resident?.close();

@@ -89,7 +89,7 @@ export class Handout {
 /** So many chunks per device are kept ready. */
 const AHEAD = 8;
 
-/** Nobody knows when it takes its next chunk: the others do not count on it. */
-const isAway = ({ pipeline }: Lane): boolean => pipeline.isStalled || pipeline.fed.isPaused;
+/** True while a device takes no chunks: the others do not count on it. */
+export const isAway = ({ pipeline }: Lane): boolean => pipeline.isStalled || pipeline.fed.isPaused;
 
 const loadOf = ({ device, perMs, items, least }: Lane): Load => ({ device, perMs, items, least });

@@ -1,4 +1,5 @@
 import { MillraceError } from '../kernel/error.js';
+import { isFed } from './balance.js';
 import { type Audit, NO_AUDIT } from './canary.js';
 import {
   type ChunkPolicy,
@@ -35,6 +36,9 @@ export class Lane {
   #rules: ChunkRules | undefined;
   #chunk: ChunkState | undefined;
   #used = 0;
+  /** Chunks on the device. */
+  #flying = 0;
+  #hasCompleted = false;
   #closed = false;
 
   constructor(run: Run, pipeline: Pipeline) {
@@ -69,6 +73,12 @@ export class Lane {
     return this.#free.length;
   }
 
+  /** True while the device has enough of this job. */
+  get isFed(): boolean {
+    const { perMs, items } = this;
+    return isFed({ perMs, items, chunks: this.#flying, hasCompleted: this.#hasCompleted, jobs: this.pipeline.jobs });
+  }
+
   /** The next chunk's size, and why. */
   get next(): { readonly size: number; readonly policy: ChunkPolicy } {
     const { size, policy } = this.#chunk ?? { size: 1, policy: 'init' as const };
@@ -93,6 +103,7 @@ export class Lane {
     // What is there already is not waited for: turns of the event loop before the first chunk are time of an idle device.
     const flow = opening instanceof Promise ? await opening : opening;
     this.#flow = flow;
+    if (persistent && !flow.isResident) this.pipeline.warnOfQueue(this.run.job.name);
     const longest = device.info.kind === 'webgpu' ? WEBGPU_LONGEST_MS : LONGEST_MS;
     this.#rules = chunkRules(flow.shape, aim, longest);
     try {
@@ -135,17 +146,21 @@ export class Lane {
   }
 
   issued(count: number): void {
+    this.#flying++;
     this.items += count;
     if (this.#chunk) this.#chunk = issued(this.#chunk);
   }
 
   /** A chunk is off the device. */
   landed(count: number): void {
+    this.#flying--;
     this.items -= count;
+    this.wants = true;
   }
 
   /** It took `ms`, of which it had the device to itself for `heldMs`. */
   completed(count: number, ms: number, heldMs: number, active: number): void {
+    this.#hasCompleted = true;
     this.throughput = measure(this.throughput, count, heldMs);
     if (this.#rules && this.#chunk) this.#chunk = completed(this.#rules, this.#chunk, count, ms, active);
   }

@@ -22,6 +22,7 @@ export interface PipelineOptions {
   /** Stretches the times after which a device counts as stalled. */
   readonly patience: number;
   readonly recorder: Recorder;
+  readonly onWarning?: ((message: string) => void) | undefined;
   /** The device is not used any longer. */
   lost(pipeline: Pipeline, error: MillraceError): void;
 }
@@ -50,6 +51,7 @@ export class Pipeline {
   #rotation: Rotation = [];
   #lastEndedNs = 0n;
   #isAwake = false;
+  #hasWarned = false;
   readonly #refill = (): void => {
     this.#isAwake = false;
     this.#fill();
@@ -76,10 +78,24 @@ export class Pipeline {
     return this.#silence.isLong;
   }
 
+  /** Jobs that take turns on the device. */
+  get jobs(): number {
+    return this.#rotation.length;
+  }
+
   /** Threads of a workgroup or lanes of a gang, and items of the next chunk, of the job that joined last. */
   get tuning(): Tuning | undefined {
     const lane = [...this.#lanes.values()].at(-1);
     return lane && { lanes: lane.lanes, items: lane.next.size };
+  }
+
+  /** A job has no resident grid here, although that was asked for: it is told once. */
+  warnOfQueue(job: string): void {
+    if (this.#hasWarned) return;
+    this.#hasWarned = true;
+    const { id } = this.device.info;
+    const what = this.device.resident ? `${job} cannot run as a resident grid on ${id}` : `${id} has no resident grids`;
+    this.options.onWarning?.(`${what}: the pipeline persistent is the same as poll there`);
   }
 
   /** No chunk is started before `resume`; those in flight end. */
@@ -132,23 +148,29 @@ export class Pipeline {
     }
   }
 
-  /** Time has passed, as far as the host was awake: chunks that are overdue may be done by others. */
+  /** Adds `ms` of silence to every stream with chunks in flight. Streams past their limit are overdue. */
   tick(ms: number): void {
     const before = this.#silence.strikes;
+    const dueMs = this.#dueMs;
     let longestMs = 0;
     for (const [stream, flying] of this.#flying.entries()) {
-      const [oldest] = flying;
-      if (oldest === undefined) continue;
-      const { perMs } = oldest.lane;
-      // Streams share the device, so that each may take as many times as long.
-      const dueMs = perMs && (oldest.piece.count * this.#busyStreams) / perMs;
-      if (!this.#silence.add(stream, ms, dueMs)) continue;
+      if (flying.length === 0 || !this.#silence.add(stream, ms, dueMs)) continue;
       longestMs = Math.max(longestMs, this.#silence.msOf(stream));
       for (const chunk of flying) chunk.lane.run.overdue(chunk);
     }
     // When a device hangs all of its streams do: that is one trouble, not several.
     if (this.#silence.strikes <= before) return;
     this.conduct.blame('stalled', `${this.device.info.id} has not answered for ${(longestMs / 1000).toFixed(1)} s`);
+  }
+
+  /** What all chunks on the device should take together; undefined while the speed of one of them is unknown. */
+  get #dueMs(): number | undefined {
+    let dueMs = 0;
+    for (const { piece, lane } of this.#flying.flat()) {
+      if (lane.perMs === undefined) return undefined;
+      dueMs += piece.count / lane.perMs;
+    }
+    return dueMs;
   }
 
   /** In how many milliseconds each chunk in flight should end. */

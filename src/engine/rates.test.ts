@@ -52,6 +52,13 @@ describe('throughput', () => {
     for (let pair = 0; pair < 40; pair++) throughput = measure(measure(throughput, 500, 10), 500, 0);
     expect(throughput.perMs.value).toBeGreaterThan(95);
     expect(throughput.perMs.value).toBeLessThan(105);
+    // And where the second of each pair ends a little later.
+    let uneven = NO_THROUGHPUT;
+    for (let pair = 0; pair < 40; pair++) {
+      uneven = measure(measure(uneven, 5_000_000, 9999), 5_000_000, 1);
+      expect(uneven.perMs.value).toBeGreaterThan(450);
+      expect(uneven.perMs.value).toBeLessThan(1300);
+    }
     // Chunks of 0.3 ms: the clock says 0, 0, 0, 1, 0, 0, 1 …
     let coarse = NO_THROUGHPUT;
     for (let chunk = 0; chunk < 1000; chunk++) {

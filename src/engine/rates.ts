@@ -22,24 +22,39 @@ export function observe({ value, samples }: Average, sample: number, weight = WE
 }
 
 /**
- * Items per millisecond, averaged over completions. Two streams may end chunks at the same instant, and a browser's clock
- * stands still for 0.1 ms or more; so times and items are collected until they cover `LEAST_MS`, then they are one sample.
+ * Items per millisecond, averaged over completions: the average of items by that of times, so that a sample weighs as much
+ * as the time it covers. Chunks of two streams run side by side and end one soon after the other: the second seems to have
+ * taken no time, and as a rate of its own it would outweigh a hundred others. Where the clock is coarse, as a browser's,
+ * items and times are collected until they cover `LEAST_MS`.
  */
 export interface Throughput {
   readonly perMs: Average;
+  /** Of a sample, on average. */
+  readonly meanItems: Average;
+  readonly meanMs: Average;
+  /** Collected for the next sample. */
   readonly items: number;
   readonly ms: number;
 }
 
-export const NO_THROUGHPUT: Throughput = { perMs: NO_AVERAGE, items: 0, ms: 0 };
+export const NO_THROUGHPUT: Throughput = {
+  perMs: NO_AVERAGE,
+  meanItems: NO_AVERAGE,
+  meanMs: NO_AVERAGE,
+  items: 0,
+  ms: 0,
+};
 const LEAST_MS = 0.5;
 
 /** `ms` is the time the items held the device: since they started or since the completion before, whichever is later. */
 export function measure(before: Throughput, items: number, ms: number): Throughput {
   if (!(items > 0) || !(ms >= 0)) return before;
+  const { perMs, meanItems, meanMs } = before;
   const all = { items: before.items + items, ms: before.ms + ms };
-  if (all.ms < LEAST_MS) return { perMs: before.perMs, items: all.items, ms: all.ms };
-  return { perMs: observe(before.perMs, all.items / all.ms), items: 0, ms: 0 };
+  if (all.ms < LEAST_MS) return { perMs, meanItems, meanMs, items: all.items, ms: all.ms };
+  const next = { meanItems: observe(meanItems, all.items), meanMs: observe(meanMs, all.ms) };
+  const value = (next.meanItems.value ?? 0) / (next.meanMs.value ?? 1);
+  return { perMs: { value, samples: perMs.samples + 1 }, ...next, items: 0, ms: 0 };
 }
 
 /** Counts indices over time. */

@@ -3,7 +3,7 @@ import { Audits, type Held } from './audit.js';
 import { isOfDevice } from './conduct.js';
 import type { Chunk, Work } from './flight.js';
 import { Overflow } from './flow.js';
-import { Handout } from './handout.js';
+import { Handout, isAway } from './handout.js';
 import { sizeAfterOverflow } from './hits.js';
 import type { Canary, Job } from './job.js';
 import { Lane } from './lane.js';
@@ -124,11 +124,12 @@ export class Run {
   next(lane: Lane): Work | undefined {
     if (this.#ending) return undefined;
     try {
-      const isBehind =
+      const mustWait =
+        lane.isFed ||
         this.#checking > MOST_CHECKING ||
         this.#account.storing > MAX_STORING ||
         this.#audits.hitsOf(lane) > MAX_UNPROVEN_HITS;
-      const piece = () => (isBehind ? undefined : this.#handout.next(lane, this.#lanes, (id) => this.#chunks.has(id)));
+      const piece = () => (mustWait ? undefined : this.#handout.next(lane, this.#lanes, (id) => this.#chunks.has(id)));
       const work = this.#canary(lane, false) ?? piece();
       // A device that has nothing else to do is asked for the proof without which its work does not count.
       return work ?? (lane.items === 0 ? this.#canary(lane, true) : undefined);
@@ -169,9 +170,14 @@ export class Run {
     }
   }
 
-  /** It holds its device up: others may do it, and what waits for the device's next canary, as well. */
+  /**
+   * It is late: other devices may do it as well. Without one it is only waited for. What waits for the device's canary
+   * stays with the device until that is lost: the verdict may still come.
+   */
   overdue({ id, lane }: Chunk): void {
-    for (const late of [id, ...lane.audit.held]) this.#account.abandon(late);
+    const hasOther = [...this.#lanes].some((other) => other.pipeline !== lane.pipeline && !isAway(other));
+    if (!hasOther) return;
+    this.#account.abandon(id);
     this.job.returned?.();
     this.wake();
   }

@@ -1,22 +1,22 @@
-import { isStalled } from './balance.js';
+import { stallLimit } from './balance.js';
 
-/** How long each stream of a device has said nothing while there was something on it. */
+/** How long each stream of a device has been silent while chunks were queued on it. */
 export class Silence {
   readonly #streams: { ms: number; strikes: number }[];
   readonly #patience: number;
 
-  /** `patience` stretches the times that are too long. */
-  constructor(streams: number, patience: number) {
+  /** `patience` scales the shortest limit and the one for unknown speeds. */
+  constructor(streams: number, patience = 1) {
     this.#streams = Array.from({ length: streams }, () => ({ ms: 0, strikes: 0 }));
     this.#patience = patience;
   }
 
-  /** Whether any of them has been silent for too long. */
+  /** True while a stream has exceeded its limit. */
   get isLong(): boolean {
     return this.#streams.some(({ strikes }) => strikes > 0);
   }
 
-  /** How often the longest silence has been too long. */
+  /** How many limits the longest silence has exceeded. */
   get strikes(): number {
     return Math.max(...this.#streams.map(({ strikes }) => strikes));
   }
@@ -25,19 +25,22 @@ export class Silence {
     return this.#streams[stream]?.ms ?? 0;
   }
 
-  /** The stream said something, or has nothing to say. */
+  /** The stream has completed a chunk. */
   end(stream: number): void {
     this.#streams[stream] = { ms: 0, strikes: 0 };
   }
 
-  /** Time passed in silence, on a chunk that should take `dueMs`. True when it has become too long, then each time as long again. */
+  /**
+   * Adds silence to a stream while the device has `dueMs` of work. True when the silence has just exceeded a limit: the
+   * first is `stallLimit`, and each further one is twice as far from the one before, at 3 and 7 times the first.
+   */
   add(stream: number, ms: number, dueMs: number | undefined): boolean {
     const silence = this.#streams[stream];
     if (silence === undefined) return false;
     silence.ms += ms;
-    const strikes = silence.strikes + 1;
-    if (!isStalled(silence.ms / this.#patience / strikes, dueMs && dueMs / this.#patience)) return false;
-    silence.strikes = strikes;
+    const limit = this.#patience * stallLimit(dueMs && dueMs / this.#patience);
+    if (silence.ms <= limit * (2 ** (silence.strikes + 1) - 1)) return false;
+    silence.strikes++;
     return true;
   }
 }

@@ -5,12 +5,13 @@ import { join, leave, roundsOf, serve } from '../../src/engine/fairness.js';
 import { blame, faultOf, HEALTHY, praise, type Trouble } from '../../src/engine/health.js';
 import { deliver, gather, type Indexed, sizeAfterOverflow, startHarvest } from '../../src/engine/hits.js';
 import { measure, NO_THROUGHPUT } from '../../src/engine/rates.js';
-import { freeSlot, openSlots, takeSlot } from '../../src/engine/slots.js';
+import { Silence } from '../../src/engine/silence.js';
+import { freeSlot, openSlots, STREAMS, takeSlot } from '../../src/engine/slots.js';
 import { endOf, type Piece, type Range } from '../../src/engine/space.js';
 import {
   type DeviceStanding,
+  dueOf,
   type Issue,
-  isOverdue,
   type JobPlan,
   type JobStanding,
   type Lane,
@@ -48,7 +49,7 @@ export class Conductor<R extends Indexed> implements Standing<R> {
       fault: undefined,
       queue: [],
       freeSinceMs: Number.NEGATIVE_INFINITY,
-      isStalled: false,
+      silence: new Silence(streams ?? STREAMS),
     });
   }
 
@@ -72,13 +73,14 @@ export class Conductor<R extends Indexed> implements Standing<R> {
       chunk: firstChunk(rules, on.rotation.length),
       throughput: NO_THROUGHPUT,
       audit: NO_AUDIT,
+      hasCompleted: false,
     });
   }
 
   /** The next chunk for a device; undefined when it has no room or there is nothing for it to do. */
   next(device: string, nowMs: number): Issue | undefined {
     const on = this.#device(device);
-    if (on.fault !== undefined || on.isStalled || takeSlot(on.slots) === undefined) return undefined;
+    if (on.fault !== undefined || on.silence.isLong || takeSlot(on.slots) === undefined) return undefined;
     return (
       this.#canary(on, nowMs, false) ?? this.#work(on, nowMs) ?? this.#canary(on, nowMs, true) ?? this.#twin(on, nowMs)
     );
@@ -93,6 +95,7 @@ export class Conductor<R extends Indexed> implements Standing<R> {
     this.#lastEndMs.set(on.id, Math.max(lastMs, endedMs));
     const lane = this.jobs.get(issue.job)?.lanes.get(on.id);
     if (lane === undefined || issue.kind === 'canary') return;
+    lane.hasCompleted = true;
     lane.throughput = measure(lane.throughput, issue.count, endedMs - Math.max(startedMs, lastMs));
     lane.chunk = completed(lane.rules, lane.chunk, issue.count, endedMs - startedMs, on.rotation.length);
   }
@@ -168,18 +171,21 @@ export class Conductor<R extends Indexed> implements Standing<R> {
     return effects;
   }
 
-  /** To be called every so often (100 ms): finds devices that hang, while others could do their work. */
-  tick(nowMs: number): Effects<R> {
+  /** `ms` have passed, as the machine tells them: finds devices that hang. Others may do what they have in flight. */
+  tick(ms: number): Effects<R> {
     const effects = new Effects<R>();
     for (const device of this.devices.values()) {
-      const hasOthers = [...this.devices.values()].some((other) => other !== device && isUsable(other));
-      if (device.fault !== undefined || !hasOthers || !isOverdue(this, device, nowMs)) continue;
-      device.isStalled = true;
-      // What awaits its next canary might wait for ever, too.
-      for (const issue of this.chunks.values()) {
-        if (issue.device === device.id) this.#updateCoverage(issue.id, coverage.abandon);
+      if (device.fault !== undefined) continue;
+      const flying = device.queue.flatMap((id) => this.chunks.get(id) ?? []);
+      const before = device.silence.strikes;
+      const dueMs = dueOf(this, device);
+      for (const stream of new Set(flying.map(({ slot }) => slot.stream))) {
+        if (!device.silence.add(stream, ms, dueMs)) continue;
+        const hasOthers = [...this.devices.values()].some((other) => other !== device && isUsable(other));
+        const late = hasOthers ? flying.filter(({ slot }) => slot.stream === stream) : [];
+        for (const { id } of late) this.#updateCoverage(id, coverage.abandon);
       }
-      this.#blame(device, 'stalled', effects);
+      if (device.silence.strikes > before) this.#blame(device, 'stalled', effects);
     }
     return effects;
   }
@@ -362,7 +368,7 @@ export class Conductor<R extends Indexed> implements Standing<R> {
     const on = this.#device(issue.device);
     on.queue = on.queue.filter((id) => id !== issue.id);
     on.freeSinceMs = nowMs;
-    on.isStalled = false;
+    on.silence.end(issue.slot.stream);
     return on;
   }
 
@@ -399,7 +405,7 @@ export class Effects<R extends Indexed> {
   readonly excluded: { device: string; fault: Trouble }[] = [];
 }
 
-const isUsable = ({ fault, isStalled }: DeviceStanding): boolean => fault === undefined && !isStalled;
+const isUsable = ({ fault, silence }: DeviceStanding): boolean => fault === undefined && !silence.isLong;
 
 /** Density goes up at once and comes down slowly: an overflow costs a whole chunk. */
 function denser(before: number | undefined, seen: number): number | undefined {

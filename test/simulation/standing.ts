@@ -1,7 +1,7 @@
 import {
   chooseVictim,
   expectedEnds,
-  isStalled,
+  isFed,
   type Load,
   type Queue,
   slowdownOf,
@@ -14,6 +14,7 @@ import type { Rotation } from '../../src/engine/fairness.js';
 import type { Health, Trouble } from '../../src/engine/health.js';
 import { type Harvest, type Indexed, type Mode, sizeForRing } from '../../src/engine/hits.js';
 import type { Throughput } from '../../src/engine/rates.js';
+import type { Silence } from '../../src/engine/silence.js';
 import type { Slot, Slots } from '../../src/engine/slots.js';
 import { MOST_ITEMS, type Piece, type Range } from '../../src/engine/space.js';
 
@@ -34,10 +35,10 @@ export interface DeviceStanding {
   fault: Trouble | undefined;
   /** Its chunks that have not ended, in the order they were given to it. */
   queue: readonly number[];
-  /** When its last chunk ended, or it was found to stall. */
+  /** When its last chunk ended. */
   freeSinceMs: number;
-  /** Overdue: it gets nothing more until something of it ends. */
-  isStalled: boolean;
+  /** While it exceeds a limit the device gets no more chunks. */
+  readonly silence: Silence;
 }
 
 export interface JobStanding<R extends Indexed> {
@@ -55,6 +56,7 @@ export interface Lane {
   chunk: ChunkState;
   throughput: Throughput;
   audit: Audit;
+  hasCompleted: boolean;
 }
 
 export interface JobPlan {
@@ -99,6 +101,11 @@ export function wantedSize<R extends Indexed>(
   if (lane === undefined || job.harvest.isOver || isHandedOut(job.coverage)) return 0;
   const { plan, coverage } = job;
   if (plan.inFlight !== undefined && inFlight(standing, device, plan.id).length >= plan.inFlight) return 0;
+  const flying = inFlight(standing, device, plan.id);
+  const items = flying.reduce((sum, { count }) => sum + count, 0);
+  const { hasCompleted, throughput } = lane;
+  const queued = { items, chunks: flying.length, hasCompleted, jobs: device.rotation.length };
+  if (isFed({ ...queued, perMs: throughput.perMs.value })) return 0;
   const room = plan.ringRoom === undefined ? MOST_ITEMS : sizeForRing(job.perItem, plan.ringRoom);
   const wanted = Math.min(lane.chunk.size, room);
   if (plan.parts !== undefined) {
@@ -142,14 +149,13 @@ export function wantsCanary<R extends Indexed>(job: JobStanding<R>, device: Devi
   const { canary } = job.plan;
   const lane = job.lanes.get(device.id);
   if (canary === undefined || lane === undefined || job.harvest.isOver) return false;
-  return isCanaryDue(lane.audit, canary, isIdle);
+  return isCanaryDue(lane.audit, canary, isIdle, lane.throughput.perMs.value);
 }
 
-/** Whether the device's first chunk is so late that others should have what it holds. */
-export function isOverdue<R extends Indexed>(standing: Standing<R>, device: DeviceStanding, nowMs: number): boolean {
-  const queue = queueOf(standing, device, nowMs);
-  const [first] = queue.chunks;
-  return first !== undefined && !device.isStalled && isStalled(queue.heldMs, first.dueMs);
+/** What all chunks on the device should take together; undefined while the speed of one of them is unknown. */
+export function dueOf<R extends Indexed>(standing: Standing<R>, device: DeviceStanding): number | undefined {
+  const times = queueOf(standing, device, 0).chunks.map(({ dueMs }) => dueMs);
+  return times.reduce((sum, dueMs) => (sum === undefined || dueMs === undefined ? undefined : sum + dueMs), 0);
 }
 
 function loadOf<R extends Indexed>(
@@ -160,7 +166,7 @@ function loadOf<R extends Indexed>(
   nowMs: number,
 ): Load[] {
   const device = standing.devices.get(id);
-  if (device === undefined || device.fault !== undefined || device.isStalled) return [];
+  if (device === undefined || device.fault !== undefined || device.silence.isLong) return [];
   const { value } = throughput.perMs;
   const perMs = value === undefined ? undefined : value / slowdownOf(queueOf(standing, device, nowMs));
   const items = inFlight(standing, device, job).reduce((sum, { count }) => sum + count, 0);

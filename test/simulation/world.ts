@@ -14,6 +14,8 @@ export interface WorldPlan {
   readonly jobs: readonly JobNature[];
   /** Chance that a chunk is cancelled by somebody while it runs. */
   readonly cancels?: number;
+  /** From then on other programs leave this share of the machine, and the engine knows it. */
+  readonly crowded?: { readonly fromMs: number; readonly share: number };
   /** The world ends here at the latest. */
   readonly untilMs?: number;
 }
@@ -144,7 +146,8 @@ class World {
   }
 
   #tick(): void {
-    this.#apply(this.#conductor.tick(this.#nowMs));
+    const { fromMs, share } = this.#plan.crowded ?? { fromMs: 0, share: 1 };
+    this.#apply(this.#conductor.tick(this.#nowMs >= fromMs ? TICK_MS * share : TICK_MS));
     this.#at(this.#nowMs + TICK_MS, () => this.#tick());
   }
 

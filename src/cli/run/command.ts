@@ -132,7 +132,7 @@ function work(job: Running): Promise<Ending> {
 async function workWatched(job: Running, telemetry: Telemetry): Promise<Ending> {
   const { call, task } = job;
   const { output, options: given } = call;
-  const { engine: fed, driver } = feedingOf(given);
+  const { engine: fed, driver } = feedingOf(given, output);
   const opening = startOpening(given, output, driver);
   const devices = await openDevices(given.device, { ...opening.options, ...telemetry.opening });
   try {

@@ -50,7 +50,7 @@ interface BenchOptions extends OpeningOptions, FeedingOptions, TuningOptions {
 async function bench({ output, options: given }: Call<BenchOptions>): Promise<ExitCode> {
   const { device: names, runs, threads } = given;
   startTuning(given, output);
-  const feeding = feedingOf(given);
+  const feeding = feedingOf(given, output);
   const opening = startOpening(given, output, feeding.driver);
   const opened = await openDevices(names, opening.options);
   try {

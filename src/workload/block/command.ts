@@ -100,7 +100,7 @@ async function work(
   const { output, options: given, signal } = call;
   const [inName = '', outName = ''] = call.args;
   startTuning(given, output);
-  const { engine, driver } = feedingOf(given);
+  const { engine, driver } = feedingOf(given, output);
   const { options: opened, aim, tell } = startOpening(given, output, driver);
   const targets = blocks.map(({ bits }) => targetFromBits(bits));
   const expect = expected(targets);
@@ -116,6 +116,9 @@ async function work(
     const elapsed = () => (performance.now() - start) / 1000;
     let total = 0;
     let done = 0;
+    /** Of blocks that are done: what is left of them is not tried. */
+    let triedOfDone = 0;
+    const { from = 0, to = NONCES } = given.nonces ?? {};
     const watched = {
       name: `block solve ${inName}`,
       unit: 'H',
@@ -123,6 +126,7 @@ async function work(
       devices: () => solver.engine.devices,
       hits: () => done,
       notes: () => [{ label: 'blocks', text: `${done} of ${blocks.length}` }],
+      left: () => Math.max(0, (blocks.length - done) * (to - from) - (total - triedOfDone)),
       ...chanceOf(targets),
     };
     const monitor = startMonitor(output, given, watched, booking.controls(solver.engine, call));
@@ -137,6 +141,7 @@ async function work(
       signal,
       onBlock: (block) => {
         done += 1;
+        triedOfDone += block.tried;
         tellBlock(output, block, blocks.length);
       },
       onProgress: (tried) => {

@@ -103,7 +103,7 @@ async function encodeSource(
   precision: Precision,
   telemetry: Telemetry,
 ): Promise<Ending> {
-  const feeding = feedingOf(asked);
+  const feeding = feedingOf(asked, output);
   const opening = startOpening(asked, output, feeding.driver);
   const devices = await openDevices(asked.device, { ...opening.options, ...telemetry.opening });
   let engine: Engine | undefined;

@@ -46,7 +46,7 @@ interface BenchOptions extends OpeningOptions, FeedingOptions {
 }
 
 async function bench({ output, options: asked }: Call<BenchOptions>): Promise<ExitCode> {
-  const feeding = feedingOf(asked);
+  const feeding = feedingOf(asked, output);
   const opening = startOpening(asked, output, feeding.driver);
   const devices = await openDevices(asked.device, opening.options);
   try {

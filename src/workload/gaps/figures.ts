@@ -14,6 +14,8 @@ export interface Odds {
   readonly chance: number;
   /** Integers of an index: 1, or as many as lie between two intervals of a set. */
   readonly perIndex: number;
+  /** How many indices are searched. */
+  readonly indices: number;
   /** What is waited for: a gap, or a block. */
   readonly what: string;
 }
@@ -51,17 +53,18 @@ export class Figures {
 
   /** How fast it is in other words, how long a find takes on average at that speed, and what is lost by waiting. */
   notes(): Note[] {
-    const { logarithm, chance, perIndex, what } = this.#odds;
+    const { logarithm, chance, perIndex, indices, what } = this.#odds;
     const { seconds } = this;
     const perSecond = Number(this.done) / seconds;
     const starved = [...this.#tally].reduce((all, { ns }) => all + ns.starved, 0) / 1e9;
+    const isLikely = chance * (indices - Number(this.done)) >= 0.5;
     const expected = [{ label: 'expected', text: `${what} in ${duration(1 / (perSecond * chance))}` }];
     return [
       { label: 'tests', text: rate(this.sum.tests / seconds, 'tests') },
       // Of intervals, only those primes are met that end them.
       ...(perIndex === 1 ? [{ label: 'primes', text: rate(perSecond / logarithm, 'primes') }] : []),
       { label: 'gaps', text: rate(this.gaps / seconds, 'gaps') },
-      ...(this.done > 0n && chance > 0 ? expected : []),
+      ...(this.done > 0n && isLikely ? expected : []),
       { label: 'starved', text: `${percent(starved / seconds)} of the time` },
     ];
   }

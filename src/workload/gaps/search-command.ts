@@ -71,13 +71,15 @@ function taskOf(given: SearchOptions): Task {
     const { offset = 0n } = given;
     const intervals = intervalsOf(set, wanted, wanted.leastGap, offset);
     const chance = emptyChance(set, intervals);
-    const odds = { logarithm, chance, perIndex: Number(set.primorial), what };
-    return { wanted, crt: { set, intervals }, space: between(offset, intervals.count), odds };
+    const space = between(offset, intervals.count);
+    const odds = { logarithm, chance, perIndex: Number(set.primorial), indices: Number(space.length), what };
+    return { wanted, crt: { set, intervals }, space, odds };
   }
   // A prime in ln p numbers, and of the primes e^−merit begin such a gap.
   const chance = Math.exp(-wanted.leastGap / logarithm) / logarithm;
-  const odds = { logarithm, chance, perIndex: 1, what };
-  return { wanted, crt: undefined, space: between(wanted.skipped, wanted.length), odds };
+  const space = between(wanted.skipped, wanted.length);
+  const odds = { logarithm, chance, perIndex: 1, indices: Number(space.length), what };
+  return { wanted, crt: undefined, space, odds };
 }
 
 /** What the answer depends on. Which primes sieve, and how much at a time, is none of it. */
@@ -129,7 +131,7 @@ async function workWatched(
   telemetry: Telemetry,
 ): Promise<Ending> {
   const { output, options: given } = call;
-  const { engine: feeding, driver } = feedingOf(feedingGiven(given));
+  const { engine: feeding, driver } = feedingOf(feedingGiven(given), output);
   const { options: opened, tell } = startOpening(given, output, driver);
   const devices = await openDevices(given.device, { ...opened, ...telemetry.opening });
   try {

@@ -112,7 +112,7 @@ async function mineFrom<Share extends Mined>(
 ): Promise<Ending> {
   const { output, options: given, signal } = call;
   const { terms } = coin;
-  const { engine: fed, driver } = feedingOf(coin.feeding ?? given);
+  const { engine: fed, driver } = feedingOf(coin.feeding ?? given, output);
   const { options: opened, tell } = startOpening(given, output, driver);
   const devices = await openDevices(given.device, { ...opened, ...telemetry.opening });
   const engine = new Engine(devices, { ...fed, ...telemetry.engine });

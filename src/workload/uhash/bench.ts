@@ -52,7 +52,7 @@ interface BenchOptions extends OpeningOptions, FeedingOptions, TuningOptions {
 
 async function bench({ output, options: asked }: Call<BenchOptions>): Promise<ExitCode> {
   startTuning(asked, output);
-  const feeding = feedingOf(asked);
+  const feeding = feedingOf(asked, output);
   const opening = startOpening(asked, output, feeding.driver);
   const name = asked.backend === undefined ? asked.device : (backends[asked.backend] ?? asked.backend);
   const devices = await openDevices(name, opening.options);

@@ -229,7 +229,7 @@ async function proveWatched(
 ): Promise<Ending> {
   const { output, options: asked } = call;
   startTuning(asked, output);
-  const { engine, driver } = feedingOf(asked);
+  const { engine, driver } = feedingOf(asked, output);
   const { options: opened, tell } = startOpening(asked, output, driver);
   const name = asked.backend === undefined ? asked.device : (backends[asked.backend] ?? asked.backend);
   const devices = await openDevices(name, { ...opened, ...telemetry.opening });

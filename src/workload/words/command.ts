@@ -157,7 +157,7 @@ async function make(
   const before = reachedIn(request, booking.completed);
   const range = between(request.range.start + before.words, endOf(request.range));
   startTuning(given, output);
-  const feeding = feedingOf(pipelineOf(given));
+  const feeding = feedingOf(pipelineOf(given), output);
   const opening = startOpening({ ...threadsFor(given), ...given }, output, feeding.driver);
   const devices: Device[] = [];
   let engine: Engine | undefined;

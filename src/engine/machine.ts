@@ -1,0 +1,67 @@
+/** The machine's processor time at a moment, in milliseconds since some start. */
+export interface ProcessorTimes {
+  readonly atMs: number;
+  /** Used by this process, on all processors. */
+  readonly ownMs: number;
+  /** Used by nobody, on all processors. */
+  readonly idleMs: number;
+  readonly processors: number;
+}
+
+/** Below this share a machine is no longer told from one that has stopped. */
+const MIN_SHARE = 1 / 16;
+
+/**
+ * The share of the machine that this process used or could have used between two moments, 1/16 to 1. The rest went to
+ * other programs, or to other virtual machines on the same processors: nothing that waits for it is at fault.
+ */
+export function availableShare(before: ProcessorTimes, after: ProcessorTimes): number {
+  const totalMs = (after.atMs - before.atMs) * after.processors;
+  const availableMs = after.ownMs - before.ownMs + after.idleMs - before.idleMs;
+  if (!(totalMs > 0) || !(availableMs >= 0)) return 1;
+  return Math.min(1, Math.max(MIN_SHARE, availableMs / totalMs));
+}
+
+/** Counters of the system move in steps of 10 ms, and reading them takes 0.2 ms. */
+const SAMPLE_MS = 500;
+
+/** How much of the machine this process has had lately. */
+export class Machine {
+  readonly #read: () => ProcessorTimes | undefined;
+  #before: ProcessorTimes | undefined;
+  #share = 1;
+
+  constructor(read: () => ProcessorTimes | undefined = processorTimes) {
+    this.#read = read;
+    this.#before = read();
+  }
+
+  /** See `availableShare`; 1 where the system does not tell, as in a page. */
+  share(nowMs: number): number {
+    const before = this.#before;
+    if (before === undefined || nowMs - before.atMs < SAMPLE_MS) return this.#share;
+    const after = this.#read();
+    if (after === undefined) return this.#share;
+    this.#share = availableShare(before, after);
+    this.#before = after;
+    return this.#share;
+  }
+}
+
+/** A page has no `process`. */
+type Host = {
+  process?: { getBuiltinModule?: (id: 'node:os') => typeof import('node:os'); cpuUsage(): NodeJS.CpuUsage };
+};
+
+function processorTimes(): ProcessorTimes | undefined {
+  const { process } = globalThis as Host;
+  const processors = process?.getBuiltinModule?.('node:os').cpus() ?? [];
+  if (process === undefined || processors.length === 0) return undefined;
+  const { user, system } = process.cpuUsage();
+  return {
+    atMs: performance.now(),
+    ownMs: (user + system) / 1000,
+    idleMs: processors.reduce((sum, { times }) => sum + times.idle, 0),
+    processors: processors.length,
+  };
+}

@@ -1,0 +1,80 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import type { Device } from '../src/device/device.js';
+import { openDevice } from '../src/device/registry.js';
+import { Engine, type EngineOptions, type Nature, search, virtualDevices } from '../src/engine/index.js';
+import { items, u32, when } from '../src/kernel/index.js';
+
+/** Devices that are sound and slow, or on a machine that is: all of their work counts, and is done once. */
+const SPACE = 400_000;
+const EVERY = 1999;
+const marked = items('marked', { job: { every: u32 }, hit: { n: u32 } }, ({ job, index, emit }) => {
+  when(index.lo.rem(job.every).eq(7), () => emit({ n: index.lo }));
+});
+const canaries = [{ start: 0n, count: 100, job: { every: 30 }, hits: [7n, 37n, 67n, 97n] }];
+
+let behind: Device;
+beforeAll(async () => {
+  behind = await openDevice('wasm');
+});
+afterAll(() => behind?.close());
+afterEach(() => void vi.restoreAllMocks());
+
+/** Chunks of 50,000 items take a quarter of a second; limits are 100 ms at least. */
+async function find(natures: readonly Nature[], counted = (_: Engine): void => undefined) {
+  const options: EngineOptions = { patience: 0.05, records: 10_000 };
+  const engine = new Engine(virtualDevices(behind, natures), options);
+  const hits: bigint[] = [];
+  try {
+    const what = {
+      engine,
+      space: SPACE,
+      job: { every: EVERY },
+      canaries,
+      least: 50_000,
+      onProgress: () => counted(engine),
+    };
+    for await (const { index } of search(marked, what)) hits.push(index);
+  } finally {
+    await engine.close();
+  }
+  const work = [...engine.records].filter(({ outcome }) => outcome !== 'audit');
+  return { hits: hits.length, devices: engine.devices, items: work.reduce((sum, { count }) => sum + count, 0) };
+}
+
+const wanted = Math.ceil((SPACE - 7) / EVERY);
+
+describe('a chunk of a quarter of a second', () => {
+  test('makes the canary beside it late: the work is kept, and nothing is done twice', async () => {
+    const { hits, devices, items: done } = await find([{ speed: 200_000 }]);
+    expect([hits, done]).toEqual([wanted, SPACE]);
+    expect(devices).toMatchObject([{ stalled: 0, fault: undefined }]);
+    expect(devices[0]!.canaries).toBeGreaterThan(1);
+  });
+
+  test('counts once the first canary behind it is found, not when all is done', async () => {
+    const ended: bigint[] = [];
+    await find([{ speed: 200_000 }], ({ devices }) => void ended.push(devices[0]!.items));
+    expect(ended[0]).toBeLessThan(BigInt(SPACE));
+    expect(ended.at(-1)).toBe(BigInt(SPACE));
+  });
+});
+
+test('a clock that jumps, as after a stop or a sleep, is not held against a device', async () => {
+  const now = performance.now.bind(performance);
+  let jumped = 0;
+  let jumps = 0;
+  vi.spyOn(performance, 'now').mockImplementation(() => now() + jumped);
+  const jump = (): void => {
+    jumped += 60_000;
+    jumps++;
+  };
+  const timer = setInterval(jump, 300);
+  try {
+    const { hits, devices, items: done } = await find([{ speed: 200_000 }]);
+    expect(jumps).toBeGreaterThan(1);
+    expect([hits, done]).toEqual([wanted, SPACE]);
+    expect(devices).toMatchObject([{ stalled: 0, fault: undefined }]);
+  } finally {
+    clearInterval(timer);
+  }
+});
