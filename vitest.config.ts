@@ -15,7 +15,7 @@ const slower = slowness();
 const slow = [
   'conformance run readme browser encode-devices block-files jobs gpu-text uhash block-devices montgomery words-cli gaps',
   'fuzz package terminal command store-faults cli crash jobs-commands simulation conventions telemetry device words-c',
-  'uhash-cli batches salvage gaps-cli tune network-gaps-pool teardown store-power native-bodies store-ending aes blake3',
+  'uhash-cli batches damage gaps-cli tune network-gaps-pool teardown store-power native-bodies store-ending aes blake3',
   'words-library bench engine network-cli encode-handover',
 ].flatMap((names) => names.split(' '));
 

@@ -194,6 +194,27 @@ describe('a job', () => {
   });
 });
 
+it('a ledger that is damaged is set aside, and people and programs are told where it is', async () => {
+  const place = join(folder, 'damaged');
+  mkdirSync(join(place, 'data'), { recursive: true });
+  writePlanted(place);
+  const aside = /damaged \(.*It was set aside as .*ledger-damaged-\d\.db/;
+  const damage = (): void => {
+    const path = join(place, 'data', 'ledger.db');
+    writeFileSync(path, readFileSync(path).fill(7, 0, 100));
+  };
+  expect(millrace(place, 'jobs', 'list').status).toBe(0);
+  damage();
+  expect(millrace(place, 'jobs', 'list')).toMatchObject({ status: 0, stderr: expect.stringMatching(aside) });
+  damage();
+  const { exit, events, hits } = await startRun({ every: 50_021, space: 1_000_000, folder: place }).ended;
+  expect([exit, hits]).toEqual([0, planted(50_021, 1_000_000)]);
+  expect(events.filter(({ event }) => event === 'warning')).toEqual([
+    expect.objectContaining({ message: expect.stringMatching(aside) }),
+  ]);
+  expect(millrace(place, 'jobs', 'list', '--json').events.map(({ event }) => event)).not.toContain('warning');
+});
+
 describe('--on-hit', () => {
   const script = (name: string, text: string): string => {
     const path = join(folder, name);

@@ -4,9 +4,12 @@ import { join } from 'node:path';
 import type { Worker } from 'node:worker_threads';
 import { afterAll, expect, it } from 'vitest';
 import { between } from '../src/engine/space.js';
+import { Connection } from '../src/store/connection.js';
 import { openStore } from '../src/store/index.js';
+import { Ledger } from '../src/store/ledger.js';
+import { Lock } from '../src/store/lock.js';
 
-/** What fails leaves nothing behind: no thread, no lock, no open file. */
+/** What fails leaves nothing behind: no thread and no lock. */
 const folder = mkdtempSync(join(tmpdir(), 'millrace-failing-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -39,4 +42,48 @@ it('a store that cannot be opened leaves no thread', async () => {
   } finally {
     process.off('worker', count);
   }
+});
+
+/** Ways in which a ledger cannot be opened, at different points of it. */
+const refused: Record<string, (place: string) => void> = {
+  'is of another program': (place) => {
+    const connection = new Connection(join(place, 'ledger.db'), 0);
+    connection.exec('CREATE TABLE theirs (x); PRAGMA user_version = 7');
+    connection.close();
+  },
+  'is of a newer version': (place) => {
+    new Ledger(place).close();
+    const connection = new Connection(join(place, 'ledger.db'), 0);
+    connection.exec('CREATE TABLE more (x); PRAGMA user_version = 7');
+    connection.close();
+  },
+  'is a folder': (place) => mkdirSync(join(place, 'ledger.db')),
+  'has a witness that is a folder': (place) => {
+    new Ledger(place).close();
+    rmSync(join(place, 'ledger.seen'));
+    mkdirSync(join(place, 'ledger.seen'));
+  },
+};
+
+it.each(Object.keys(refused))('a ledger that %s leaves no lock', (name) => {
+  const place = mkdtempSync(join(folder, 'refused-'));
+  refused[name]?.(place);
+  for (let time = 0; time < 3; time++) {
+    expect(() => new Ledger(place)).toThrow();
+    const lock = Lock.take(place, 'store', 'exclusive');
+    expect(lock).toBeDefined();
+    lock?.release();
+  }
+});
+
+it('a ledger that cannot be opened beside another leaves no lock', () => {
+  const place = mkdtempSync(join(folder, 'beside-'));
+  const other = new Ledger(place);
+  rmSync(join(place, 'ledger.seen'));
+  mkdirSync(join(place, 'ledger.seen'));
+  expect(() => new Ledger(place)).toThrow('ledger.seen');
+  other.close();
+  const lock = Lock.take(place, 'store', 'exclusive');
+  expect(lock).toBeDefined();
+  lock?.release();
 });

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -9,9 +9,10 @@ import { between } from '../src/engine/space.js';
 import { Ledger } from '../src/store/ledger.js';
 import { digestOf } from '../src/store/text.js';
 
-/** Processes that look at a job must not be taken for one that works on it. */
-const child = fileURLToPath(new URL('store/probe-child.mjs', import.meta.url));
+/** Several processes at one ledger. */
+const child = (name: string): string => fileURLToPath(new URL(`store/${name}-child.mjs`, import.meta.url));
 const TIMES = process.env.MILLRACE_LONG === '1' ? 20_000 : 200;
+const ROUNDS = process.env.MILLRACE_LONG === '1' ? 50 : 2;
 
 let folder = '';
 let id = '';
@@ -25,17 +26,23 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** How often each of them was wrong. They begin together. */
-async function wrongs(...roles: readonly ('probe' | 'look' | 'take')[]): Promise<number[]> {
-  const children = roles.map((role) => {
-    const times = { probe: TIMES, look: 20 * TIMES, take: TIMES / 4 }[role]; // a take waits for the disk twice
-    return spawn(process.execPath, [child, folder, id, role, String(times)], { stdio: ['pipe', 'pipe', 'inherit'] });
-  });
+/** What each of several processes tells. They begin together. */
+async function together(...runs: readonly (readonly string[])[]): Promise<number[]> {
+  const children = runs.map((args) => spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] }));
   await Promise.all(children.map(({ stdout }) => new Promise((resolve) => stdout.once('data', resolve))));
   const told = children.map(({ stdout }) => text(stdout));
   for (const { stdin } of children) stdin.end('go\n');
   return (await Promise.all(told)).map(Number);
 }
+
+/** How often each of them was wrong. */
+const wrongs = (...roles: readonly ('probe' | 'look' | 'take')[]): Promise<number[]> =>
+  together(
+    ...roles.map((role) => {
+      const times = { probe: TIMES, look: 20 * TIMES, take: TIMES / 4 }[role]; // a take waits for the disk twice
+      return [child('probe'), folder, id, role, String(times)];
+    }),
+  );
 
 describe('a job that no process has', () => {
   it('is not running for any of several processes that look at once', async () => {
@@ -45,4 +52,30 @@ describe('a job that no process has', () => {
   it('can be taken while others look', async () => {
     expect((await wrongs('take', 'look', 'look', 'look'))[0]).toBe(0);
   });
+});
+
+it('a damaged ledger is set aside once, by one of several processes that open it at once', async () => {
+  const names = ['a', 'b', 'c', 'd'];
+  for (let round = 0; round < ROUNDS; round++) {
+    const place = mkdtempSync(join(folder, 'damaged-'));
+    new Ledger(place).close();
+    const damaged = readFileSync(join(place, 'ledger.db'));
+    damaged.fill(7, 0, 100);
+    writeFileSync(join(place, 'ledger.db'), damaged);
+    const notices = await together(...names.map((name) => [child('open'), place, name]));
+    expect(notices.sort()).toEqual([0, 0, 0, 1]);
+    expect(readdirSync(place).filter((name) => /^ledger.*\.db$/.test(name))).toEqual([
+      'ledger-damaged-1.db',
+      'ledger.db',
+    ]);
+    expect(readFileSync(join(place, 'ledger-damaged-1.db')).equals(damaged)).toBe(true);
+    const ledger = new Ledger(place);
+    expect(
+      ledger
+        .jobs()
+        .map(({ job, done }) => `${job.name} ${job.state} ${done}`)
+        .sort(),
+    ).toEqual(names.map((name) => `${name} complete 10`));
+    ledger.close();
+  }
 });

@@ -61,7 +61,7 @@ async function run(call: Call<TuneCommandOptions>, only?: string): Promise<Endin
   const { output, options: given, args } = call;
   const asked = only === undefined ? ((args[0] ?? []) as unknown as readonly string[]) : [only];
   const wanted = tunables.filter(({ name }) => asked.length === 0 || asked.includes(name));
-  keepTuningsOn(new LedgerTunings(given.dataDir));
+  keepTuningsOn(new LedgerTunings(given.dataDir, { warn: output.warn }));
   const opening = startOpening(given, output);
   const devices = await openDevices(given.device, opening.options);
   let tuned = 0;

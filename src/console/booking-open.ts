@@ -19,7 +19,7 @@ export async function openLedger<T extends Indexed>(
   { options: given, output }: Pick<Call<BookingOptions>, 'options' | 'output'>,
   { isThere, ...booked }: Booked,
 ): Promise<Opened<T>> {
-  const store = await openStore(given.dataDir);
+  const store = await openStore(given.dataDir, { warn: output.warn });
   try {
     await checkResumed(store, booked);
     const spec: JobSpec = {
@@ -29,7 +29,6 @@ export async function openLedger<T extends Indexed>(
       ...(given.fresh !== undefined && { fresh: given.fresh }),
     };
     const ledger = await store.open<T>(spec);
-    for (const notice of store.notices) output.warn(notice);
     if (ledger.completed.isEmpty || isThere === undefined || (await isThere(ledger.completed)))
       return { store, ledger };
     // What was done is gone from where it should be: it counts for nothing.

@@ -28,7 +28,7 @@ export function withTuningOptions(command: Command, usual: Tuned = 'auto'): Comm
 
 /** Before the first job comes to a device. */
 export function startTuning({ tuning, dataDir }: TuningOptions, output: Output): void {
-  keepTuningsOn(tuning === 'off' ? undefined : new LedgerTunings(dataDir));
+  keepTuningsOn(tuning === 'off' ? undefined : new LedgerTunings(dataDir, { warn: output.warn }));
   if (tuning !== 'auto') return;
   tuneWhileWorking({
     tuned: ({ info }, workload, { setting, gain }) => {

@@ -75,7 +75,7 @@ interface Statement {
 
 /**
  * Text is read as bytes (`selection`, rows.ts): a Buffer of one row, an ArrayBuffer of several. What is not UTF-8 becomes
- * text that no mark fits.
+ * text that no checksum fits.
  */
 function textual(row: unknown): Row {
   const cells = Object.entries(row as object).filter(([name]) => name !== '_metadata');
@@ -87,11 +87,21 @@ const isBytes = (cell: unknown): cell is Uint8Array | ArrayBuffer => typeof cell
 
 const TEXT = new TextDecoder();
 
-/** The file is not what it should be: it can be salvaged. */
+/** The file is not what was written. */
 export class Damaged extends Error {
   constructor(what: string, cause?: unknown) {
     super(what, { cause });
     this.name = 'Damaged';
+  }
+}
+
+/** SQLite rejects a statement for a reason that is none of the others. */
+export class Rejected extends MillraceError {
+  readonly reason: string;
+
+  constructor(path: string, reason: string, cause: unknown) {
+    super({ code: 'io', message: `${path}: ${reason}`, asked: 'the ledger', cause });
+    this.reason = reason;
   }
 }
 
@@ -126,7 +136,7 @@ function translated(path: string, error: unknown): unknown {
     return new Unavailable(`cannot write ${path}: ${message}`, FULL, error);
   }
   if (/^SQLITE_(CANTOPEN|READONLY|PERM|AUTH)/.test(code)) return unwritable(path, message, error);
-  return new MillraceError({ code: 'io', message: `${path}: ${message} (${code})`, asked: 'the ledger', cause: error });
+  return new Rejected(path, `${message} (${code})`, error);
 }
 
 /** Runs something of `node:fs` on a path, and says what its failure means. */

@@ -4,8 +4,15 @@ import { MillraceError } from '../kernel/error.js';
 import type { Connection } from './connection.js';
 import { idOf } from './identity.js';
 import { addJob, findByKey, type JobRecord } from './jobs.js';
-import { addHits, addRange, intervalsOf, type Progress, readProgress, type StoredHit } from './progress.js';
-import { countWithin } from './salvage.js';
+import {
+  addHits,
+  addRange,
+  countWithin,
+  intervalsOf,
+  type Progress,
+  readProgress,
+  type StoredHit,
+} from './progress.js';
 import { spell, unspell } from './text.js';
 
 /**

@@ -25,10 +25,7 @@ export function keyOf({ command, params, kernel, space }: Identity): string {
   );
 }
 
-/**
- * A job's id: 12 characters of its key and its generation, so that the rows of a job whose own row is lost are found
- * again when the same command is given again. `--fresh` begins the next generation.
- */
+/** A job's id: 12 characters of a digest of its key and its generation. `--fresh` begins the next generation. */
 export const idOf = (key: string, generation: number): string => digestOf(`${key} ${generation}`).slice(0, ID_DIGITS);
 
 const ID_DIGITS = 12;

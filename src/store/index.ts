@@ -6,6 +6,6 @@ export { type JobCall, type JobRecord, type JobState, OVER, type Request } from 
 export { LateBooks } from './late-books.js';
 export type { JobSummary } from './ledger.js';
 export type { Progress as StoredProgress, StoredHit } from './progress.js';
-export { type JobSpec, openStore, type Store } from './store.js';
+export { type JobSpec, openStore, type Store, type StoreOptions } from './store.js';
 export { unspell } from './text.js';
 export type { Tuning, TuningKey } from './tuning.js';

@@ -16,7 +16,8 @@ export type JobState = (typeof STATES)[number];
 const STATES = ['open', 'running', 'paused', 'complete', 'answered', 'cancelled', 'replaced'] as const;
 
 /** What one process asks of another that runs a job. */
-export type Request = 'pause' | 'resume' | 'cancel';
+export type Request = (typeof REQUESTS)[number];
+const REQUESTS = ['pause', 'resume', 'cancel'] as const;
 
 /** The command line that a job is gone on with. */
 export interface JobCall {
@@ -146,7 +147,7 @@ export function noteTime(
   nowMs: number,
 ): void {
   const before = connection.get('SELECT CAST(devices AS BLOB) AS devices FROM jobs WHERE id = ?', id)?.devices;
-  const all = new Set([...(read<string[]>(String(before)) ?? []), ...devices]);
+  const all = new Set([...stringsOf(read(String(before))), ...devices]);
   connection.run(
     'UPDATE jobs SET elapsed_ms = elapsed_ms + ?, active_ms = ?, devices = ? WHERE id = ?',
     Math.round(elapsedMs),
@@ -180,21 +181,43 @@ function recordOf(row: object | undefined): JobRecord | undefined {
     state: STATES.includes(job.state as JobState) ? (job.state as JobState) : 'open',
     priority: job.priority,
     elapsedMs: job.elapsed_ms,
-    call: read<JobCall>(job.call) ?? { args: [], folder: '' },
-    devices: read<string[]>(job.devices) ?? [],
-    owner: read<NonNullable<JobRecord['owner']>>(job.owner),
-    request: (job.request as Request | null) ?? undefined,
+    call: callOf(read(job.call)),
+    devices: stringsOf(read(job.devices)),
+    owner: ownerOf(read(job.owner)),
+    request: REQUESTS.find((request) => request === job.request),
     reason: job.reason ?? undefined,
   };
 }
 
-/** What changes in a row is not marked: a damaged part of it is as good as none. */
-function read<T>(text: string | null): T | undefined {
+/** The columns that change have no checksum. Text that is damaged counts as missing. */
+function read(text: string | null): unknown {
   try {
-    return text === null ? undefined : (unspell(text) as T);
+    return text === null ? undefined : unspell(text);
   } catch {
     return undefined;
   }
+}
+
+const fieldsOf = (value: unknown): Readonly<Record<string, unknown>> => Object(value) as Record<string, unknown>;
+
+const stringsOf = (value: unknown): string[] =>
+  Array.isArray(value) ? value.filter((one) => typeof one === 'string') : [];
+
+function callOf(value: unknown): JobCall {
+  const { args, folder, environment } = fieldsOf(value);
+  const variables = Object.entries(fieldsOf(environment)).filter((entry): entry is [string, string] => {
+    return typeof entry[1] === 'string';
+  });
+  return {
+    args: stringsOf(args),
+    folder: typeof folder === 'string' ? folder : '',
+    ...(environment !== undefined && { environment: Object.fromEntries(variables) }),
+  };
+}
+
+function ownerOf(value: unknown): JobRecord['owner'] {
+  const { pid, host } = fieldsOf(value);
+  return typeof pid === 'number' && typeof host === 'string' ? { pid, host } : undefined;
 }
 
 export const noSuchJob = (given: string): MillraceError =>

@@ -93,18 +93,6 @@ describe('a ledger', () => {
     ledger.close();
   });
 
-  it('keeps ranges with many hits apart', () => {
-    const ledger = new Ledger(folder());
-    const { id } = ledger.begin(opening()).job;
-    const hits = (first: number) =>
-      Array.from({ length: 1000 }, (_, at) => ({ index: BigInt(first + at), nth: 0, fields: '{}' }));
-    ledger.commit(id, batch({ done: [range(0n, 1000n, 1000)], hits: hits(0) }));
-    ledger.commit(id, batch({ done: [range(1000n, 2000n, 1000)], hits: hits(1000) }));
-    ledger.commit(id, batch({ done: [range(2000n, 3000n, 0)] }));
-    expect(ledger.progress(id).done).toEqual([range(0n, 1000n, 1000), range(1000n, 3000n, 1000)]);
-    ledger.close();
-  });
-
   it('believes that a job is complete when every index is there', () => {
     const ledger = new Ledger(folder());
     const { id } = ledger.begin(opening({ space: between(5n, 20n) })).job;

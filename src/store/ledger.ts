@@ -4,7 +4,7 @@ import { endOf } from '../engine/space.js';
 import { MillraceError } from '../kernel/error.js';
 import { type Connection, Damaged } from './connection.js';
 import { type Exported, exportJob, importJob } from './exchange.js';
-import { LedgerFile } from './file.js';
+import { LedgerFile, type Suspect } from './file.js';
 import { idOf } from './identity.js';
 import {
   addJob,
@@ -63,7 +63,7 @@ export class Ledger {
 
   /** Takes a job, new or known, for this process. Throws `io` where another one has it. */
   begin(opening: JobOpening): Begun {
-    return this.#repairing(() => {
+    return this.#replacing(() => {
       const known = findByKey(this.#connection, opening.key);
       const isForgotten = known !== undefined && opening.anew === true && OVER.includes(known.state);
       const isFresh = opening.fresh === true || isForgotten;
@@ -74,7 +74,7 @@ export class Ledger {
       let lock: Lock | undefined;
       try {
         lock = this.#hold(id, opening.name);
-        this.#file.commit(() => {
+        this.#commit(() => {
           if (known && isForgotten) removeJob(this.#connection, known.id);
           else if (known && before) setState(this.#connection, known.id, 'replaced');
           if (known === undefined || before) addJob(this.#connection, opening, generation, Date.now());
@@ -98,7 +98,7 @@ export class Ledger {
     const hits = [...batch.hits, ...(batch.packed ?? []).flatMap(unpack)];
     const isNothing = done.length + hits.length + told.length === 0 && elapsedMs < IDLE_MS;
     if (!isNothing) {
-      this.#file.commit(() => {
+      this.#commit(() => {
         const now = Date.now();
         addHits(this.#connection, id, hits, now);
         for (const range of done) addRange(this.#connection, id, range);
@@ -118,18 +118,18 @@ export class Ledger {
 
   /** Paused or going on again, for others to see. */
   mark(id: string, state: 'running' | 'paused'): void {
-    this.#file.commit(() => setState(this.#connection, id, state));
+    this.#commit(() => setState(this.#connection, id, state));
   }
 
   /** The process is done with a job. `complete` is believed only where every index is there. */
   end(id: string, state: JobState, reason?: string): void {
     if (state === 'complete') this.#checkComplete(id);
-    this.#file.commit(() => setState(this.#connection, id, state, reason));
+    this.#commit(() => setState(this.#connection, id, state, reason));
     this.#release(id);
   }
 
   jobs(): JobSummary[] {
-    return this.#repairing(() => allJobs(this.#connection).map((job) => this.#summary(job)));
+    return this.#replacing(() => allJobs(this.#connection).map((job) => this.#summary(job)));
   }
 
   /** A job by its id or the beginning of it, or `last`. */
@@ -150,37 +150,37 @@ export class Ledger {
   }
 
   progress(id: string): Progress {
-    return this.#repairing(() => readProgress(this.#connection, id));
+    return this.#replacing(() => readProgress(this.#connection, id));
   }
 
   /** Asks the process that runs a job for something. */
   request(id: string, request: Request): void {
-    this.#file.commit(() => setRequest(this.#connection, id, request));
+    this.#commit(() => setRequest(this.#connection, id, request));
   }
 
   /** For a job that nobody runs. */
   cancel(id: string): void {
-    this.#alone(id, () => this.#file.commit(() => setState(this.#connection, id, 'cancelled')));
+    this.#alone(id, () => this.#commit(() => setState(this.#connection, id, 'cancelled')));
   }
 
   setPriority(id: string, priority: number): void {
-    this.#file.commit(() => this.#connection.run('UPDATE jobs SET priority = ? WHERE id = ?', priority, id));
+    this.#commit(() => this.#connection.run('UPDATE jobs SET priority = ? WHERE id = ?', priority, id));
   }
 
   /** Removes a job that nobody runs, with its hits. */
   remove(id: string): void {
-    this.#alone(id, () => this.#file.commit(() => removeJob(this.#connection, id)));
+    this.#alone(id, () => this.#commit(() => removeJob(this.#connection, id)));
   }
 
   export(id: string): Exported {
-    return this.#repairing(() => exportJob(this.#job(id), readProgress(this.#connection, id)));
+    return this.#replacing(() => exportJob(this.#job(id), readProgress(this.#connection, id)));
   }
 
   /** Ranges and hits from elsewhere. Gives the job, and how many indices and hits are new. */
   import(given: unknown): { readonly id: string; readonly indices: bigint; readonly hits: number } {
-    return this.#repairing(() =>
+    return this.#replacing(() =>
       importJob(this.#connection, given, (id, write) => {
-        this.#alone(id, () => this.#file.commit(write));
+        this.#alone(id, () => this.#commit(write));
       }),
     );
   }
@@ -194,7 +194,7 @@ export class Ledger {
   }
 
   keepTuning(key: TuningKey, timings: unknown): void {
-    this.#file.commit(() => putTuning(this.#connection, key, timings, Date.now()));
+    this.#commit(() => putTuning(this.#connection, key, timings, Date.now()));
   }
 
   close(): void {
@@ -220,7 +220,7 @@ export class Ledger {
 
   #standing(id: string): Omit<Standing, 'isWritten'> {
     const { request, priority = 0 } = findById(this.#connection, id) ?? {};
-    if (request) this.#file.commit(() => this.#connection.run('UPDATE jobs SET request = NULL WHERE id = ?', id));
+    if (request) this.#commit(() => this.#connection.run('UPDATE jobs SET request = NULL WHERE id = ?', id));
     return { request, outrankedBy: this.#outrankedBy(id, priority) };
   }
 
@@ -278,17 +278,35 @@ export class Ledger {
     );
   }
 
-  /** Where rows turn out to be damaged, the ledger is made anew from those that are not, once. */
-  #repairing<T>(action: () => T): T {
+  /** Runs an action, and once more on a new ledger if this one turns out to be damaged and is set aside. */
+  #replacing<T>(action: () => T): T {
+    // It is closed if it was damaged while another process used it.
+    if (!this.#file.isOpen) this.#reopen();
     try {
       return action();
     } catch (error) {
       if (!(error instanceof Damaged)) throw error;
-      if (this.#held.size > 0) throw damagedInUse(this.#connection.path, error);
-      this.#file.close();
-      this.#file = LedgerFile.open(this.directory, () => undefined, error);
-      this.#notices.push(...this.#file.notices);
+      if (this.#held.size > 0) {
+        this.#file.suspectDamage();
+        throw error;
+      }
+      this.#reopen(this.#file.abandon(error));
       return action();
+    }
+  }
+
+  #reopen(suspect?: Suspect): void {
+    this.#file = LedgerFile.open(this.directory, () => undefined, suspect);
+    this.#notices.push(...this.#file.notices);
+  }
+
+  /** A transaction. Its job is held: where it meets damage, the next process that has the ledger alone looks for it. */
+  #commit<T>(action: () => T): T {
+    try {
+      return this.#file.commit(action);
+    } catch (error) {
+      if (error instanceof Damaged) this.#file.suspectDamage();
+      throw error;
     }
   }
 
@@ -356,12 +374,3 @@ const isAtRest = (state: JobState): boolean => state !== 'running' && state !== 
 /** How often the time of a job that has nothing else to say is written down. */
 const IDLE_MS = 10_000;
 const KEEP_DAYS = 90;
-
-const damagedInUse = (path: string, cause: Damaged): MillraceError =>
-  new MillraceError({
-    code: 'io',
-    message: `${path} is damaged: ${cause.message}`,
-    asked: 'the ledger',
-    advice: 'run the same again: what is whole will be kept, the rest is scanned again',
-    cause,
-  });

@@ -15,9 +15,10 @@ export interface Call {
   readonly args: readonly unknown[];
 }
 
-export type Reply =
-  | { readonly number: number; readonly value: unknown }
-  | { readonly number: number; readonly fault: Fault };
+export type Reply = { readonly number: number; readonly notices: readonly string[] } & (
+  | { readonly value: unknown }
+  | { readonly fault: Fault }
+);
 
 /** An error as plain data: classes do not cross threads. */
 export interface Fault {
@@ -37,7 +38,7 @@ export function faultOf(error: unknown): Fault {
   }
   if (error instanceof Unavailable) return { kind: 'unavailable', message: error.message, advice: error.advice };
   if (error instanceof Damaged) {
-    const advice = 'run the same again: what is whole will be kept, the rest is scanned again';
+    const advice = 'run the same again: the damaged ledger is set aside, and a new one is begun';
     return {
       kind: 'known',
       message: `the ledger is damaged: ${error.message}`,

@@ -1,5 +1,5 @@
 import type { PackedHits } from './packed-hits.js';
-import { type DoneRange, MOST_MERGED_HITS } from './progress.js';
+import type { DoneRange } from './progress.js';
 
 /**
  * What is done and not written yet. Ranges that touch are merged as they come, in constant time: a second of chunks of
@@ -16,11 +16,11 @@ export class Pending {
     const below = this.#byPast.get(range.start);
     const above = this.#byStart.get(range.past);
     let merged = range;
-    if (below && below.hits + merged.hits <= MOST_MERGED_HITS) {
+    if (below) {
       this.#take(below);
       merged = { start: below.start, past: merged.past, hits: below.hits + merged.hits };
     }
-    if (above && above.hits + merged.hits <= MOST_MERGED_HITS) {
+    if (above) {
       this.#take(above);
       merged = { start: merged.start, past: above.past, hits: merged.hits + above.hits };
     }

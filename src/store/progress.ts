@@ -2,7 +2,6 @@ import { Intervals } from '../engine/intervals.js';
 import { between } from '../engine/space.js';
 import { type Connection, Damaged } from './connection.js';
 import { type DoneRow, doneRow, type HitRow, insertion, isWhole, marked, selection, valuesOf } from './rows.js';
-import { countWithin, hitIndices } from './salvage.js';
 import { indexOf, indexText } from './text.js';
 
 /** What a job has done, in the file: ranges, merged, and hits. */
@@ -34,7 +33,7 @@ export function readProgress(connection: Connection, job: string): Progress {
   const done = readRanges(connection, job);
   const hits = connection.all(selection('hits', 'WHERE job = ? ORDER BY at, nth'), job) as unknown as HitRow[];
   for (const row of hits) if (!isWhole('hits', row)) throw new Damaged(`a hit of job ${job} is not as it was written`);
-  const indices = hitIndices(hits);
+  const indices = hits.map(({ at }) => indexOf(at));
   for (const { start, past, hits: found } of done) {
     if (countWithin(indices, start, past) < found) throw new Damaged(`hits of job ${job} are missing`);
   }
@@ -74,25 +73,19 @@ export function addHits(connection: Connection, job: string, hits: readonly Stor
   }
 }
 
-/** Inside a transaction. The range becomes one with those that touch it, within what a loss of hits may cost. */
+/** Inside a transaction. The range is merged with those that touch it. */
 export function addRange(connection: Connection, job: string, { start, past, hits }: DoneRange): void {
-  const below = connection.get(
-    selection('done', 'WHERE job = ? AND first < ? ORDER BY first DESC LIMIT 1'),
-    job,
-    indexText(past),
-  ) as DoneRow | undefined;
+  const below = doneRowWhere(connection, job, 'first < ? ORDER BY first DESC LIMIT 1', past);
   if (below && indexOf(below.past) > start) {
     throw new Error(`job ${job}: indices ${start} to ${past} would count twice`);
   }
-  const above = connection.get(selection('done', 'WHERE job = ? AND first = ?'), job, indexText(past)) as
-    | DoneRow
-    | undefined;
+  const above = doneRowWhere(connection, job, 'first = ?', past);
   let merged: DoneRange = { start, past, hits };
-  if (below && indexOf(below.past) === start && below.hits + merged.hits <= MOST_MERGED_HITS) {
+  if (below && indexOf(below.past) === start) {
     remove(connection, below);
     merged = { start: indexOf(below.first), past: merged.past, hits: merged.hits + below.hits };
   }
-  if (above && above.hits + merged.hits <= MOST_MERGED_HITS) {
+  if (above) {
     remove(connection, above);
     merged = { start: merged.start, past: indexOf(above.past), hits: merged.hits + above.hits };
   }
@@ -100,9 +93,32 @@ export function addRange(connection: Connection, job: string, { start, past, hit
   connection.run(insertion('done'), ...valuesOf('done', row));
 }
 
-/** A range with more hits stays by itself: where a damaged file has lost a hit, its whole range is scanned again. */
-export const MOST_MERGED_HITS = 1024;
+/** Throws `Damaged` if the row is not as it was written. */
+function doneRowWhere(connection: Connection, job: string, condition: string, index: bigint): DoneRow | undefined {
+  const query = selection('done', `WHERE job = ? AND ${condition}`);
+  const row = connection.get(query, job, indexText(index)) as DoneRow | undefined;
+  if (row && !isWhole('done', row)) throw new Damaged(`a range of job ${job} is not as it was written`);
+  return row;
+}
 
+/** Throws `Damaged` if the index does not lead to the row. */
 function remove(connection: Connection, { job, first }: DoneRow): void {
-  connection.run('DELETE FROM done WHERE job = ? AND first = ?', job, first);
+  const removed = connection.run('DELETE FROM done WHERE job = ? AND first = ?', job, first);
+  if (removed !== 1) throw new Damaged(`a range of job ${job} is in its table ${removed} times by the index`);
+}
+
+/** How many of the ascending indices lie in the range. */
+export function countWithin(indices: readonly bigint[], start: bigint, past: bigint): number {
+  return countBelow(indices, past) - countBelow(indices, start);
+}
+
+function countBelow(indices: readonly bigint[], bound: bigint): number {
+  let low = 0;
+  let high = indices.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((indices[middle] ?? bound) < bound) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }

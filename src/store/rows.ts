@@ -72,30 +72,24 @@ export const TABLES: { readonly [T in TableName]: Table<Rows[T]> } = {
       ...(['state', 'priority', 'elapsed_ms', 'active_ms', 'call', 'devices', 'owner', 'request', 'reason'] as const),
     ],
     marked: ['id', 'key', 'generation', 'name', 'command', 'params', 'first', 'past', 'made_ms'],
-    unique: ['id'],
   },
   done: {
     columns: ['job', 'first', 'past', 'hits', 'mark'],
     marked: ['job', 'first', 'past', 'hits'],
-    unique: ['job', 'first', 'past'],
   },
   hits: {
     columns: ['job', 'at', 'nth', 'fields', 'found_ms', 'mark', 'told'],
     marked: ['job', 'at', 'nth', 'fields', 'found_ms'],
-    unique: ['job', 'at', 'nth'],
   },
   tuning: {
     columns: ['kernel', 'device', 'driver', 'candidates', 'timings', 'made_ms', 'mark'],
     marked: ['kernel', 'device', 'driver', 'candidates', 'timings', 'made_ms'],
-    unique: ['kernel', 'device', 'driver', 'candidates'],
   },
 };
 
 export interface Table<R> {
   readonly columns: readonly (keyof R & string)[];
   readonly marked: readonly (keyof R & string)[];
-  /** What tells one from another, where several copies were found. */
-  readonly unique: readonly (keyof R & string)[];
 }
 
 /** The row with its mark. */

@@ -1,10 +1,10 @@
 import { MillraceError } from '../kernel/error.js';
-import { type Connection, Damaged } from './connection.js';
+import { Connection, Damaged } from './connection.js';
 
 /**
  * The ledger's tables, as steps from one version to the next. A step is never changed once it has been released: files
- * of every version are out there. What is written down only grows (an index that is done stays done, a hit that was
- * found stays found), so an old copy of a row is at worst incomplete, never wrong; salvage (salvage.ts) lives on that.
+ * of every version are out there. Each step changes the tables: by that a newer format is told from a damaged number of
+ * the format.
  */
 export const STEPS: readonly string[] = [
   `
@@ -51,7 +51,10 @@ export function migrate(connection: Connection, steps: readonly string[] = STEPS
   // These numbers are a few bytes of the file's header: where they make no sense beside our tables, they are damaged.
   const isOurs = connection.get("SELECT 1 AS one FROM sqlite_schema WHERE name = 'done_by_first'") !== undefined;
   const isNonsense = application !== APPLICATION_ID || version <= 0 || version > MOST_VERSIONS;
-  if (isOurs && isNonsense) throw new Damaged(`its header says format ${version} of program ${application}`);
+  const isNewerInName = version > steps.length && schemaOf(connection) === schemaAfter(steps);
+  if (isOurs && (isNonsense || isNewerInName)) {
+    throw new Damaged(`its header says format ${version} of program ${application}`);
+  }
   if (application !== APPLICATION_ID && !isEmpty) throw foreign(connection.path);
   if (version > steps.length) throw newer(connection.path, version, steps.length);
   connection.transact(() => {
@@ -65,6 +68,22 @@ export function migrate(connection: Connection, steps: readonly string[] = STEPS
 function versionOf(connection: Connection): { readonly version: number; readonly application: number } {
   const version = Number(connection.get('PRAGMA user_version')?.user_version ?? 0);
   return { version, application: Number(connection.get('PRAGMA application_id')?.application_id ?? 0) };
+}
+
+/** The tables and indices of a file, as SQL. */
+function schemaOf(connection: Connection): string {
+  const rows = connection.all('SELECT CAST(sql AS BLOB) AS sql FROM sqlite_schema ORDER BY name');
+  return rows.map(({ sql }) => sql).join('\n');
+}
+
+function schemaAfter(steps: readonly string[]): string {
+  const empty = new Connection(':memory:', 0);
+  try {
+    for (const step of steps) empty.exec(step);
+    return schemaOf(empty);
+  } finally {
+    empty.close();
+  }
 }
 
 const foreign = (path: string): MillraceError =>

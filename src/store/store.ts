@@ -12,11 +12,18 @@ import { LedgerThread } from './thread.js';
 import type { Tuning, TuningKey } from './tuning.js';
 import { unavailable } from './unavailable.js';
 
-/** Opens the ledger of a data directory, and makes both where they are not there. */
-export async function openStore(directory: string): Promise<Store> {
-  const thread = new LedgerThread(resolve(directory));
+export interface StoreOptions {
+  /** Is told what people should know: that the ledger was damaged, and what became of it. Default: a warning of Node's. */
+  readonly warn?: (notice: string) => void;
+}
+
+/** Opens the ledger of a data directory. Makes the directory and the ledger if they are missing. */
+export async function openStore(directory: string, options: StoreOptions = {}): Promise<Store> {
+  const { warn = (notice) => process.emitWarning(notice) } = options;
+  const thread = new LedgerThread(resolve(directory), warn);
   try {
-    return new Store(resolve(directory), thread, await thread.call('notices'));
+    for (const notice of await thread.call('notices')) warn(notice);
+    return new Store(resolve(directory), thread);
   } catch (error) {
     await thread.close().catch(() => undefined); // the thread has died by itself: the error is the same
     throw error instanceof Unavailable ? unavailable(error, 'the ledger') : error;
@@ -41,17 +48,10 @@ export interface JobSpec extends Identity {
 export class Store {
   readonly directory: string;
   readonly #thread: LedgerThread;
-  #notices: readonly string[];
 
-  constructor(directory: string, thread: LedgerThread, notices: readonly string[]) {
+  constructor(directory: string, thread: LedgerThread) {
     this.directory = directory;
     this.#thread = thread;
-    this.#notices = notices;
-  }
-
-  /** What happened to the file, for people: damage, and what became of it. */
-  get notices(): readonly string[] {
-    return this.#notices;
   }
 
   /** Takes a job, to begin it or to go on with it. Throws `io` where another process has it. */
@@ -70,14 +70,11 @@ export class Store {
         ...(anew !== undefined && { anew }),
       }),
     );
-    await this.#hearNotices();
     return new BookedJob<T>(this.#thread, begun);
   }
 
-  async jobs(): Promise<JobSummary[]> {
-    const jobs = await this.#known(this.#thread.call('jobs'));
-    await this.#hearNotices();
-    return jobs;
+  jobs(): Promise<JobSummary[]> {
+    return this.#known(this.#thread.call('jobs'));
   }
 
   /** By its id, the beginning of it, or `last`. */
@@ -138,10 +135,6 @@ export class Store {
 
   close(): Promise<void> {
     return this.#thread.close();
-  }
-
-  async #hearNotices(): Promise<void> {
-    this.#notices = [...this.#notices, ...(await this.#thread.call('notices'))];
   }
 
   async #known<T>(answer: Promise<T>): Promise<T> {

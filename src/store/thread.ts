@@ -9,13 +9,18 @@ export class LedgerThread {
   #calls = 0;
   #fault: unknown;
 
-  constructor(directory: string) {
+  /** `warn` is told what happens to the file. */
+  constructor(directory: string, warn: (notice: string) => void) {
     this.#thread = startThread({
       file: workerBeside(import.meta.url),
       name: 'millrace ledger',
       data: { directory },
       died: (cause) => this.#die(cause),
-      heard: (message) => this.#hear(message as Reply),
+      heard: (message) => {
+        const reply = message as Reply;
+        for (const notice of reply.notices) warn(notice);
+        this.#hear(reply);
+      },
     });
     this.#thread.ready.catch(() => undefined); // told to whoever calls
     this.#thread.keepAlive(false);

@@ -1,4 +1,4 @@
-import type { Connection } from './connection.js';
+import { type Connection, Damaged } from './connection.js';
 import { insertion, isWhole, marked, selection, type TuningRow, valuesOf } from './rows.js';
 import { spell, unspell } from './text.js';
 
@@ -17,7 +17,7 @@ export interface Tuning {
   readonly madeMs: number;
 }
 
-/** A damaged entry is none: measuring again costs a minute. */
+/** A damaged entry counts as missing: measuring again costs a minute. */
 export function getTuning(connection: Connection, key: TuningKey): Tuning | undefined {
   const { kernel, device, driver, candidates } = key;
   const row = connection.get(
@@ -31,10 +31,19 @@ export function getTuning(connection: Connection, key: TuningKey): Tuning | unde
   return { timings: unspell(row.timings), madeMs: row.made_ms };
 }
 
+/** Throws `Damaged` if one is not as it was written. */
+export function checkTunings(connection: Connection): void {
+  if (!allRows(connection).every((row) => isWhole('tuning', row))) {
+    throw new Damaged('a measurement is not as it was written');
+  }
+}
+
+const allRows = (connection: Connection): TuningRow[] =>
+  connection.all(selection('tuning', '')) as unknown as TuningRow[];
+
 /** What there are tunings of. */
 export function tuningKeys(connection: Connection): TuningKey[] {
-  const rows = connection.all(selection('tuning', '')) as unknown as TuningRow[];
-  return rows.map(({ kernel, device, driver, candidates }) => ({ kernel, device, driver, candidates }));
+  return allRows(connection).map(({ kernel, device, driver, candidates }) => ({ kernel, device, driver, candidates }));
 }
 
 /** Inside a transaction; the newest counts. */

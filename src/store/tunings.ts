@@ -5,8 +5,8 @@ import type { TuningRecord } from '../engine/tune.js';
 import type { TuningAbout, TuningShelf } from '../engine/tune-known.js';
 import type { Kernel } from '../kernel/index.js';
 import { programText } from './identity.js';
-import { newestLedger } from './salvage.js';
-import { openStore, type Store } from './store.js';
+import { newestLedger, TUNED } from './set-aside.js';
+import { openStore, type Store, type StoreOptions } from './store.js';
 import { digestOf } from './text.js';
 import type { TuningKey } from './tuning.js';
 
@@ -17,9 +17,11 @@ import type { TuningKey } from './tuning.js';
  */
 export class LedgerTunings implements TuningShelf {
   readonly #directory: string;
+  readonly #options: StoreOptions;
 
-  constructor(directory: string) {
+  constructor(directory: string, options: StoreOptions = {}) {
     this.#directory = directory;
+    this.#options = options;
   }
 
   async find(about: TuningAbout): Promise<TuningRecord | undefined> {
@@ -52,7 +54,7 @@ export class LedgerTunings implements TuningShelf {
   }
 
   async #with<T>(use: (store: Store) => Promise<T>): Promise<T> {
-    const store = await openStore(this.#directory);
+    const store = await openStore(this.#directory, this.#options);
     try {
       return await use(store);
     } finally {
@@ -67,15 +69,13 @@ interface Index {
   readonly tuned: readonly string[];
 }
 
-const INDEX = 'tuned.json';
-
 const lineOf = ({ workload, device, driver }: Pick<TuningAbout, 'workload' | 'device' | 'driver'>): string =>
   `${workload} on ${device} (${driver})`;
 
 /** Undefined where there is none, or one of another ledger: then the ledger is asked. */
 function readIndex(directory: string, ledger: string): readonly string[] | undefined {
   try {
-    const index = JSON.parse(readFileSync(join(directory, INDEX), 'utf8')) as Index;
+    const index = JSON.parse(readFileSync(join(directory, TUNED), 'utf8')) as Index;
     return index.ledger === ledger && Array.isArray(index.tuned) ? index.tuned : undefined;
   } catch {
     return undefined;
@@ -85,9 +85,9 @@ function readIndex(directory: string, ledger: string): readonly string[] | undef
 /** Whole or not at all. Where it cannot be written, the next one asks the ledger again. */
 function writeIndex(directory: string, index: Index): void {
   try {
-    replaceFileSync(join(directory, INDEX), `${JSON.stringify(index, undefined, 1)}\n`);
+    replaceFileSync(join(directory, TUNED), `${JSON.stringify(index, undefined, 1)}\n`);
   } catch {
-    rmSync(join(directory, INDEX), { force: true });
+    rmSync(join(directory, TUNED), { force: true });
   }
 }
 

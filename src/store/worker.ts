@@ -1,7 +1,7 @@
 import { whole } from '../device/pool/stay.js';
 import { inThread } from '../device/pool/threads.js';
 import { Ledger } from './ledger.js';
-import { type Call, faultOf, type Reply } from './messages.js';
+import { type Call, type Fault, faultOf, type Reply } from './messages.js';
 
 /**
  * The thread that owns the ledger: calls come as messages, one after the other, and are answered when they are done,
@@ -13,21 +13,20 @@ inThread<{ readonly directory: string }>(({ directory }, ready, port) => {
   return new Promise((resolve) => {
     port.listen((message) => {
       const { number, method, args } = message as Call;
-      let reply: Reply;
+      let outcome: { readonly value: unknown } | { readonly fault: Fault };
       try {
-        reply = {
-          number,
-          value: whole(() => {
-            // One that could not be opened is not opened to be closed.
-            if (ledger === undefined && method === 'close') return undefined;
-            ledger ??= new Ledger(directory);
-            const action = ledger[method] as (...given: unknown[]) => unknown;
-            return action.apply(ledger, [...args]);
-          }),
-        };
+        const value = whole(() => {
+          // One that could not be opened is not opened to be closed.
+          if (ledger === undefined && method === 'close') return undefined;
+          ledger ??= new Ledger(directory);
+          const action = ledger[method] as (...given: unknown[]) => unknown;
+          return action.apply(ledger, [...args]);
+        });
+        outcome = { value };
       } catch (error) {
-        reply = { number, fault: faultOf(error) };
+        outcome = { fault: faultOf(error) };
       }
+      const reply: Reply = { number, notices: ledger?.notices() ?? [], ...outcome };
       port.post(reply);
       if (method === 'close') resolve();
     });

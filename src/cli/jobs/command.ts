@@ -105,9 +105,8 @@ function withStore<Options extends StoreOptions>(
   run: (call: StoreCall<Options>) => Promise<Ending>,
 ): (call: Call<Options>) => Promise<Ending> {
   return async (call) => {
-    const store = await openStore(call.options.dataDir);
+    const store = await openStore(call.options.dataDir, { warn: call.output.warn });
     try {
-      for (const notice of store.notices) call.output.warn(notice);
       return await run({ ...call, store });
     } finally {
       await store.close().catch(() => undefined);

@@ -1,0 +1,78 @@
+import { closeSync, existsSync, fsyncSync, openSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { onDisk } from './connection.js';
+
+/**
+ * The name of the ledger in use. Version 0.1.0 left a damaged ledger in place and continued in one with a higher number,
+ * so the highest number counts.
+ */
+export function newestLedger(directory: string): string {
+  return ledgersIn(directory).at(-1) ?? LEDGER;
+}
+
+/**
+ * Renames a damaged ledger and its logs to `ledger-damaged-N.db`, and returns the path. The caller has the directory
+ * alone. The ledger may still be open in this process: SQLite leaves the logs of a renamed file alone when it closes it,
+ * while closing it first would write its log into it.
+ */
+export function setAside(directory: string): string {
+  return onDisk(directory, () => {
+    let kept = '';
+    // The newest is last: a process that dies in between leaves the newest in use, never an older one.
+    for (const name of ledgersIn(directory)) kept = move(directory, name, PARTS);
+    rmSync(join(directory, TUNED), { force: true });
+    syncFolder(directory);
+    return kept;
+  });
+}
+
+/**
+ * Logs without their ledger: a process has died while it set the ledger aside, or the ledger was removed by hand. SQLite
+ * would delete them when a new ledger is begun.
+ */
+export function setLogsAside(directory: string, name: string): void {
+  if (LOGS.some((log) => existsSync(join(directory, name + log)))) onDisk(directory, () => move(directory, name, LOGS));
+}
+
+/** Names of the ledgers that were set aside. */
+export const damagedIn = (directory: string): string[] =>
+  readdirSync(directory).filter((name) => /^ledger-damaged-\d+\.db$/.test(name));
+
+/** A list of what the ledger has measurements of (tunings.ts). */
+export const TUNED = 'tuned.json';
+
+const LEDGER = 'ledger.db';
+const LOGS = ['-wal', '-shm'];
+const PARTS = ['', ...LOGS];
+
+/** Ascending by their numbers. */
+function ledgersIn(directory: string): string[] {
+  const names = existsSync(directory) ? readdirSync(directory).filter((name) => /^ledger(-\d+)?\.db$/.test(name)) : [];
+  const numberOf = (name: string): number => Number(/-(\d+)\.db$/.exec(name)?.[1] ?? 1);
+  return names.sort((a, b) => numberOf(a) - numberOf(b));
+}
+
+function move(directory: string, name: string, parts: readonly string[]): string {
+  const from = join(directory, name);
+  const to = freePath(directory);
+  for (const part of parts) if (existsSync(from + part)) renameSync(from + part, to + part);
+  return to;
+}
+
+function freePath(directory: string): string {
+  for (let number = 1; ; number++) {
+    const path = join(directory, `ledger-damaged-${number}.db`);
+    if (!PARTS.some((part) => existsSync(path + part))) return path;
+  }
+}
+
+/** A renamed file is there after a power loss only if its folder was written, too. Windows cannot sync a folder. */
+function syncFolder(path: string): void {
+  if (process.platform === 'win32') return;
+  const folder = openSync(path, 'r');
+  try {
+    fsyncSync(folder);
+  } finally {
+    closeSync(folder);
+  }
+}

@@ -1,0 +1,24 @@
+// Opens a ledger at the same time as others, and writes a job of its own: open-child.mjs DIRECTORY NAME
+import { Ledger } from '../../dist/store/ledger.js';
+import { digestOf } from '../../dist/store/text.js';
+
+const [directory = '', name = ''] = process.argv.slice(2);
+process.stdout.write('ready\n');
+await new Promise((resolve) => process.stdin.once('data', resolve));
+const ledger = new Ledger(directory);
+const notices = ledger.notices();
+const space = { start: 0n, length: 10n };
+const { id } = ledger.begin({
+  key: digestOf(name),
+  name,
+  command: 'run',
+  params: {},
+  space,
+  call: { args: [], folder: '' },
+}).job;
+const done = [{ start: 0n, past: 10n, hits: 0 }];
+ledger.commit(id, { done, hits: [], told: [], elapsedMs: 1, devices: [] });
+ledger.end(id, 'complete');
+ledger.close();
+process.stdout.write(`${notices.length}\n`);
+process.exit();
