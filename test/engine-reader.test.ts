@@ -1,10 +1,11 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Device } from '../src/device/device.js';
+import type { Device, Stream } from '../src/device/device.js';
 import { openDevice } from '../src/device/registry.js';
-import { type Indexed, MemorySource, type Piece, search, virtualDevices } from '../src/engine/index.js';
+import { type Indexed, MemorySource, type Piece, search, VirtualDevice, virtualDevices } from '../src/engine/index.js';
 import { Outbox } from '../src/engine/outbox.js';
+import { MillraceError } from '../src/kernel/error.js';
 import { items, u32 } from '../src/kernel/index.js';
 
 /** What is kept for a reader that is slow, has stopped, or has left. */
@@ -16,6 +17,20 @@ beforeAll(async () => {
   device = await openDevice('wasm');
 });
 afterAll(() => device?.close());
+
+/** Takes chunks and answers none of them until it is lost. */
+class SilentDevice extends VirtualDevice {
+  lose: () => void = () => undefined;
+  readonly #lost = new Promise<never>((_, reject) => {
+    this.lose = () => reject(new MillraceError({ code: 'device-failed', message: 'it is gone' }));
+  });
+
+  override stream(): Stream {
+    const stream = super.stream();
+    const mark = stream.mark.bind(stream);
+    return Object.assign(stream, { mark: () => ({ ...mark(), done: this.#lost }) });
+  }
+}
 
 /** Resolves when `count` has not changed for ten ticks of the engine, or is above `max`. */
 async function settled(count: () => number, max: number): Promise<void> {
@@ -77,20 +92,21 @@ describe('a search whose reader has stopped', () => {
   });
 
   test('still does the chunk that everything waits for when its device is lost', async () => {
-    const devices = virtualDevices(device, [{ hangsAt: 1 }, {}]);
-    const found: number[] = [];
-    const options = {
-      devices,
-      space: 150_000,
-      least: 512,
-      most: 4096,
-      ring: 8192,
-      streams: 1,
-      slots: 1,
-      patience: 0.5,
-    };
-    for await (const { n } of search(everything, options)) found.push(n);
-    expect(found).toEqual(Array.from({ length: 150_000 }, (_, k) => k));
+    const [fast] = virtualDevices(device, [{}]);
+    const silent = new SilentDevice(device, 'virtual:1');
+    let made = 0;
+    const verify = (): boolean => ++made > 0;
+    const options = { devices: [silent, fast!], space: 150_000, ring: 8192, verify, streams: 1, slots: 1 };
+    const reading = (async () => {
+      const found: number[] = [];
+      for await (const { n } of search(everything, options)) found.push(n);
+      return found;
+    })();
+    await settled(() => made, 150_000);
+    expect(made).toBeGreaterThan(65_536);
+    expect(made).toBeLessThan(100_000);
+    silent.lose();
+    expect(await reading).toEqual(Array.from({ length: 150_000 }, (_, k) => k));
   });
 });
 
