@@ -15,9 +15,9 @@ const bench = (...more: string[]) => millrace(['bench', 'all', ...more], { cwd: 
 const wasm = ['block', '--device', 'wasm', '--threads', '1'];
 const written = (name: string): string => readFileSync(join(folder, name), 'utf8');
 
-it('saves what it tells; what has become slower since is a loss', () => {
+it('saves what it tells; what has become slower since is a loss', async () => {
   // As if it had made 10^15 hashes a second then: no noise of a machine hides that.
-  const { devices } = millrace(['devices', '--json']).events.at(-1) as unknown as {
+  const { devices } = (await millrace(['devices', '--json'])).events.at(-1) as unknown as {
     devices: { id: string; name: string }[];
   };
   const name = devices.find(({ id }) => id === 'wasm')?.name;
@@ -28,7 +28,7 @@ it('saves what it tells; what has become slower since is a loss', () => {
   writeFileSync(join(folder, 'then.json'), JSON.stringify(then));
 
   const files = ['--save', 'now.json', '--markdown', 'now.md', '--plot', 'now.svg'];
-  const { status, events } = bench(...wasm, '--json', ...files, '--compare', 'then.json');
+  const { status, events } = await bench(...wasm, '--json', ...files, '--compare', 'then.json');
   expect(events.filter(({ event }) => event === 'no-figure')).toEqual([]);
   expect(status).toBe(1);
   const [told] = events.filter(({ event }) => event === 'figure');
@@ -44,22 +44,22 @@ it('saves what it tells; what has become slower since is a loss', () => {
   expect(written('now.svg')).toMatch(/^<svg [\s\S]*SHA-256d of headers[\s\S]*chunks of a job/);
 });
 
-it('without a file it compares with the reports of the package, where they have such a device', () => {
+it('without a file it compares with the reports of the package, where they have such a device', async () => {
   for (const { machine, figures } of committedBaselines()) {
     expect(machine.devices).toHaveLength(1);
     expect(figures.length).toBeGreaterThan(0);
   }
   // The interpreter has no figures at all, so that this takes no time.
-  const { status, events } = bench('gaps', '--device', 'interpreter', '--json', '--compare');
+  const { status, events } = await bench('gaps', '--device', 'interpreter', '--json', '--compare');
   expect(status).toBe(0);
   expect(events.filter(({ event }) => event === 'no-figure')).not.toEqual([]);
   expect(events.find(({ event }) => event === 'warning')?.message).toMatch('nothing to compare');
 });
 
-it('refuses figures that are none before anything is measured', () => {
+it('refuses figures that are none before anything is measured', async () => {
   writeFileSync(join(folder, 'none.json'), '{}');
-  expect(bench(...wasm, '--compare', 'none.json')).toMatchObject({ status: 64, stdout: '' });
-  expect(bench(...wasm, '--compare', 'missing.json')).toMatchObject({ status: 64, stdout: '' });
+  expect(await bench(...wasm, '--compare', 'none.json')).toMatchObject({ status: 64, stdout: '' });
+  expect(await bench(...wasm, '--compare', 'missing.json')).toMatchObject({ status: 64, stdout: '' });
 });
 
 it('the documents are what the committed reports give', () => {

@@ -86,10 +86,10 @@ describe.each(known)('%s', (name) => {
     expect(made).toEqual([BINARY, BINARY, BINARY].map((binary) => ({ binary, cached: false })));
   });
 
-  it('is shown, worked beside, and cleared', () => {
+  it('is shown, worked beside, and cleared', async () => {
     const folder = copyOf(name);
     const env = { MILLRACE_CACHE_DIR: folder };
-    const shown = millrace(['cache', '--json'], { env });
+    const shown = await millrace(['cache', '--json'], { env });
     const kinds = shown.events.at(-1)?.kinds as { readonly kind: string; readonly entries: number }[];
     expect(kinds.map(({ kind, entries }) => [kind, entries]).sort()).toEqual([
       ['cuda', 1],
@@ -98,7 +98,7 @@ describe.each(known)('%s', (name) => {
       ['refused text', 2],
       ['unfinished', 1],
     ]);
-    const cleared = millrace(['cache', '--clear', '--json'], { env });
+    const cleared = await millrace(['cache', '--clear', '--json'], { env });
     // Somebody may be at work on what is not finished and not an hour old.
     expect([cleared.status, cleared.events.at(-1)?.deleted]).toEqual([0, 5]);
     expect(readdirSync(folder)).toEqual(['.new-killed']);

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { commandHere, main } from './command-line.js';
+import { millrace as command, main } from './command-line.js';
 import { eventsOf as events } from './events.js';
 
 // The built command as its users meet it: a process with arguments, two streams and an exit status.
@@ -296,4 +296,4 @@ describe('block verify', () => {
 });
 
 const millrace = (...args: string[]) => run(args);
-const run = (args: readonly string[], env: NodeJS.ProcessEnv = {}) => commandHere(args, { env });
+const run = (args: readonly string[], env: NodeJS.ProcessEnv = {}) => command(args, { env });

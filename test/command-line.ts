@@ -24,9 +24,9 @@ export interface RunOptions {
 
 /**
  * Runs a command within this process, with its own streams, environment and folder. Commands run one after the other.
- * What is about a process (signals, pipes, terminals, its end) is tested by `millrace` and `start`.
+ * What is about a process (signals, pipes, terminals, its end) is tested by `millraceProcess` and `start`.
  */
-export function commandHere(args: readonly string[], options: RunOptions = {}): Promise<Ran> {
+export function millrace(args: readonly string[], options: RunOptions = {}): Promise<Ran> {
   const turn = last.then(() => runHere(args, options));
   last = turn.then(
     () => undefined,
@@ -91,7 +91,7 @@ function surround(env: NodeJS.ProcessEnv, cwd: string | undefined): () => void {
 }
 
 /** Runs a command as a process of its own. */
-export function millrace(args: readonly string[], { cwd, env = {}, encoding = 'utf8' }: RunOptions = {}): Ran {
+export function millraceProcess(args: readonly string[], { cwd, env = {}, encoding = 'utf8' }: RunOptions = {}): Ran {
   const { status, stdout, stderr } = spawnSync(process.execPath, [main, ...args], {
     encoding,
     env: { ...cleanEnvironment(), ...env },

@@ -52,50 +52,50 @@ describe('settings', () => {
     writeFileSync(join(home, 'millrace', 'config.json'), JSON.stringify(value));
     return { XDG_CONFIG_HOME: home };
   };
-  const target = (args: readonly string[], env: NodeJS.ProcessEnv): unknown => {
-    const { status, stdout } = millrace(['kernel', 'show', 'words', '--json', ...args], { env });
+  const target = async (args: readonly string[], env: NodeJS.ProcessEnv): Promise<unknown> => {
+    const { status, stdout } = await millrace(['kernel', 'show', 'words', '--json', ...args], { env });
     return status === 0 ? eventsOf(stdout).at(-1)?.target : status;
   };
 
-  it('file < environment < flag', () => {
+  it('file < environment < flag', async () => {
     const env = config({ target: 'cuda', kernel: { show: { target: 'wgsl' } }, words: { device: 'cpu' } });
-    expect(target([], {})).toBe('c');
-    expect(target([], env)).toBe('wgsl');
-    expect(target([], { ...env, MILLRACE_TARGET: 'opencl' })).toBe('opencl');
-    expect(target(['--target', 'ir'], { ...env, MILLRACE_TARGET: 'opencl' })).toBe('ir');
+    expect(await target([], {})).toBe('c');
+    expect(await target([], env)).toBe('wgsl');
+    expect(await target([], { ...env, MILLRACE_TARGET: 'opencl' })).toBe('opencl');
+    expect(await target(['--target', 'ir'], { ...env, MILLRACE_TARGET: 'opencl' })).toBe('ir');
     const other = join(folder, 'other.json');
     writeFileSync(other, '{ "target": "wat" }');
-    expect(target(['--config', other], env)).toBe('wat');
+    expect(await target(['--config', other], env)).toBe('wat');
   });
 
-  it('that mean nothing are errors that name the key, of other commands too', () => {
-    const { status, stderr } = millrace(['devices'], { env: config({ run: { 'max-tmp': 80 } }) });
+  it('that mean nothing are errors that name the key, of other commands too', async () => {
+    const { status, stderr } = await millrace(['devices'], { env: config({ run: { 'max-tmp': 80 } }) });
     expect(status).toBe(64);
     expect(stderr).toContain('"max-tmp" in "run" is no option and no command');
-    const told = millrace(['devices', '--json'], { env: config({ devise: 'cpu' }) });
+    const told = await millrace(['devices', '--json'], { env: config({ devise: 'cpu' }) });
     expect(eventsOf(told.stdout)).toMatchObject([
       { event: 'error', code: 'usage' },
       { event: 'done', exit: 64 },
     ]);
   });
 
-  it('do not stand in the way of help and version', () => {
+  it('do not stand in the way of help and version', async () => {
     const env = config({ devise: 'cpu' });
-    expect(millrace(['--version'], { env }).status).toBe(0);
-    expect(millrace(['devices', '--help'], { env }).status).toBe(0);
+    expect((await millrace(['--version'], { env })).status).toBe(0);
+    expect((await millrace(['devices', '--help'], { env })).status).toBe(0);
   });
 });
 
 describe('events', () => {
-  it('are published: the command prints the schema, the package exports it', () => {
-    const { status, stdout } = millrace(['schema', 'events']);
+  it('are published: the command prints the schema, the package exports it', async () => {
+    const { status, stdout } = await millrace(['schema', 'events']);
     expect(status).toBe(0);
     expect(JSON.parse(stdout)).toEqual(schema);
   });
 
-  it('go to a file while people are told as ever', () => {
+  it('go to a file while people are told as ever', async () => {
     const file = join(folder, 'events.jsonl');
-    const told = millrace(run('--space', '2^18', '--events', file), { cwd: folder });
+    const told = await millrace(run('--space', '2^18', '--events', file), { cwd: folder });
     expect(told.status).toBe(0);
     expect(told.stdout).toMatch(/^ *\d+ +\d+\n/);
     const events = wholeEventsIn(readFileSync(file, 'utf8'));
@@ -106,8 +106,8 @@ describe('events', () => {
   it.each([
     ['--events', ['--events', join('none', 'x')]],
     ['--extra-verbose', ['-e', join('none', 'x')]],
-  ])('a place for %s that cannot be written is told before anything is done', (_, args) => {
-    const { status, stdout } = millrace(run('--json', ...args), { cwd: folder });
+  ])('a place for %s that cannot be written is told before anything is done', async (_, args) => {
+    const { status, stdout } = await millrace(run('--json', ...args), { cwd: folder });
     expect(status).toBe(74);
     expect(eventsOf(stdout).map(({ event }) => event)).toEqual(['error', 'done']);
   });
@@ -117,8 +117,8 @@ describe.runIf(process.platform === 'linux')('a full disk', () => {
   it.each([
     ['events', ['--events', '/dev/full']],
     ['diagnostics', ['-e', '/dev/full']],
-  ])('for %s is told, once, and ends the command', (_, args) => {
-    const { status, stdout } = millrace(run('--json', ...args), { cwd: folder });
+  ])('for %s is told, once, and ends the command', async (_, args) => {
+    const { status, stdout } = await millrace(run('--json', ...args), { cwd: folder });
     expect(status).toBe(74);
     expect(wholeEventsIn(stdout).slice(1)).toMatchObject([
       { event: 'error', code: 'io', message: expect.stringContaining('cannot write /dev/full') as unknown },
@@ -161,8 +161,8 @@ describe('endings', () => {
     ]);
   });
 
-  it('--runtime ends with 4, where the job can go on', () => {
-    const { status, stdout } = millrace(run('--json', '--runtime', '1s'), { cwd: folder });
+  it('--runtime ends with 4, where the job can go on', async () => {
+    const { status, stdout } = await millrace(run('--json', '--runtime', '1s'), { cwd: folder });
     expect(status).toBe(4);
     expect(eventsOf(stdout).at(-1)).toMatchObject({ exit: 4, next: expect.any(String) as unknown });
   });
@@ -174,8 +174,8 @@ describe('endings', () => {
     expect(await new Promise((resolve) => child.on('close', (code, signal) => resolve(signal ?? code)))).toBe(0);
   });
 
-  it('without a terminal, lines are appended as often as is asked for', () => {
-    const { status, stdout, stderr } = millrace(run('--status', '1s', '--runtime', '3s'), { cwd: folder });
+  it('without a terminal, lines are appended as often as is asked for', async () => {
+    const { status, stdout, stderr } = await millrace(run('--status', '1s', '--runtime', '3s'), { cwd: folder });
     expect(status).toBe(4);
     expect(stdout + stderr).not.toContain('\u001b');
     expect(
@@ -185,27 +185,27 @@ describe('endings', () => {
 });
 
 describe('limits', () => {
-  it('--max-memory: too little for anything is told; enough for less than usual is enough', () => {
-    const little = millrace(run('--space', '2^16', '--max-memory', '1K'), { cwd: folder });
+  it('--max-memory: too little for anything is told; enough for less than usual is enough', async () => {
+    const little = await millrace(run('--space', '2^16', '--max-memory', '1K'), { cwd: folder });
     expect(little.status).toBe(69);
     expect(little.stderr).toContain('--max-memory');
-    const enough = millrace(run('--space', '2^18', '--max-memory', '100K'), { cwd: folder });
+    const enough = await millrace(run('--space', '2^18', '--max-memory', '100K'), { cwd: folder });
     expect(enough.status).toBe(0);
-    expect(enough.stdout).toBe(millrace(run('--space', '2^18'), { cwd: folder }).stdout);
+    expect(enough.stdout).toBe((await millrace(run('--space', '2^18'), { cwd: folder })).stdout);
   });
-  it('--max-cpu and --profile desktop change nothing of the answer', () => {
-    const usual = millrace(run('--space', '2^19'), { cwd: folder });
+  it('--max-cpu and --profile desktop change nothing of the answer', async () => {
+    const usual = await millrace(run('--space', '2^19'), { cwd: folder });
     expect(usual.stdout).not.toBe('');
     for (const args of [
       ['--max-cpu', '20'],
       ['--profile', 'desktop'],
     ])
-      expect(millrace(run('--space', '2^19', ...args), { cwd: folder }).stdout).toBe(usual.stdout);
+      expect((await millrace(run('--space', '2^19', ...args), { cwd: folder })).stdout).toBe(usual.stdout);
   });
 });
 
 describe('credentials', () => {
-  it('are in nothing that is told: errors, events, diagnostics, what was called', () => {
+  it('are in nothing that is told: errors, events, diagnostics, what was called', async () => {
     const [events, log] = [join(folder, 'e'), join(folder, 'l')];
     const address = 'stratum+tcp://ann.worker:hunter2@pool.example';
     for (const args of [
@@ -214,7 +214,7 @@ describe('credentials', () => {
       ['devices', `--${address}`],
       ['run', '--pool-password=hunter2'],
     ]) {
-      const { status, stdout, stderr } = millrace(args, { cwd: folder });
+      const { status, stdout, stderr } = await millrace(args, { cwd: folder });
       expect(status).not.toBe(0);
       expect(stdout + stderr).not.toBe('');
       expect(stdout + stderr, args.join(' ')).not.toContain('hunter2');
@@ -225,10 +225,10 @@ describe('credentials', () => {
 });
 
 describe('cache', () => {
-  it('is shown, and emptied of what is ours and nothing else', () => {
+  it('is shown, and emptied of what is ours and nothing else', async () => {
     const cache = mkdtempSync(join(folder, 'cache-'));
     const env = { MILLRACE_CACHE_DIR: cache };
-    expect(millrace(['cache'], { env }).stdout).toContain('0 entries');
+    expect((await millrace(['cache'], { env })).stdout).toContain('0 entries');
     const entry = 'a'.repeat(64);
     mkdirSync(join(cache, entry));
     writeFileSync(join(cache, entry, 'kernel.so'), 'x'.repeat(2048));
@@ -237,33 +237,35 @@ describe('cache', () => {
     writeFileSync(join(cache, 'failed-x.c'), 'text');
     writeFileSync(join(cache, 'letter.txt'), 'mine');
     mkdirSync(join(cache, 'folder'));
-    const [done] = eventsOf(millrace(['cache', '--json'], { env }).stdout);
+    const [done] = eventsOf((await millrace(['cache', '--json'], { env })).stdout);
     expect(done).toMatchObject({ exit: 0, entries: 4, bytes: 2052 });
-    expect(millrace(['cache', '--clear'], { env }).stdout).toMatch(/deleted 3 entries, 2\.00 KiB$/m);
+    expect((await millrace(['cache', '--clear'], { env })).stdout).toMatch(/deleted 3 entries, 2\.00 KiB$/m);
     expect(readdirSync(cache).sort()).toEqual(['.new-young', 'folder', 'letter.txt']);
-    expect(millrace(['cache', '--clear'], { env: { MILLRACE_CACHE_DIR: join(cache, 'letter.txt') } }).status).toBe(74);
+    expect(
+      (await millrace(['cache', '--clear'], { env: { MILLRACE_CACHE_DIR: join(cache, 'letter.txt') } })).status,
+    ).toBe(74);
     expect(readFileSync(join(cache, 'letter.txt'), 'utf8')).toBe('mine');
   });
 });
 
 describe('completion', () => {
-  const script = (shell: string): string => {
-    const { status, stdout } = millrace(['completion', shell]);
+  const script = async (shell: string): Promise<string> => {
+    const { status, stdout } = await millrace(['completion', shell]);
     expect(status).toBe(0);
     const file = join(folder, `millrace.${shell}`);
     writeFileSync(file, stdout);
     return file;
   };
 
-  it.for(['bash', 'zsh', 'fish'])('for %s is a script that the shell can read', (shell, { skip }) => {
+  it.for(['bash', 'zsh', 'fish'])('for %s is a script that the shell can read', async (shell, { skip }) => {
     if (spawnSync(shell, ['-c', 'exit 0']).status !== 0) return skip(`no ${shell}`);
-    const { status, stderr } = spawnSync(shell, ['-n', script(shell)], { encoding: 'utf8' });
+    const { status, stderr } = spawnSync(shell, ['-n', await script(shell)], { encoding: 'utf8' });
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
   });
 
-  it('completes commands, options, choices and devices in bash', ({ skip }) => {
+  it('completes commands, options, choices and devices in bash', async ({ skip }) => {
     if (spawnSync('bash', ['-c', 'exit 0']).status !== 0) return skip('no bash');
-    const file = script('bash');
+    const file = await script('bash');
     const completed = (...words: string[]): string[] => {
       const typed = ['millrace', ...words].map((word) => `'${word}'`).join(' ');
       const text = `. '${file}'; COMP_WORDS=(${typed}); COMP_CWORD=${words.length}; _millrace; printf '%s\\n' "\${COMPREPLY[@]}"`;
@@ -281,7 +283,7 @@ describe('completion', () => {
     expect(completed('run', '')).toEqual([]); // files, which bash itself completes
   });
 
-  it('knows no other shell', () => {
-    expect(millrace(['completion', 'tcsh']).status).toBe(64);
+  it('knows no other shell', async () => {
+    expect((await millrace(['completion', 'tcsh'])).status).toBe(64);
   });
 });

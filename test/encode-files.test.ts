@@ -340,7 +340,7 @@ describe('the command', () => {
   test('encodes a file, and says what it did', async () => {
     const out = join(folder, 'out.npy');
     const args = ['encode', given('c_order_3x4_f64.npy'), '--device', 'wasm', '-o', out, '--json'];
-    const { status, stderr, events } = millrace(args);
+    const { status, stderr, events } = await millrace(args);
     expect([status, stderr]).toEqual([0, '']);
     expect(events.at(-1)).toMatchObject({
       event: 'done',
@@ -358,7 +358,7 @@ describe('the command', () => {
   test('leaves no file when a sample is bad', async () => {
     const bad = await fileOf('bad.f64', new Uint8Array(new Float64Array(8).buffer));
     const out = join(folder, 'bad.npy');
-    const { status, stderr } = millrace(['encode', bad, '--length', '4', '--device', 'wasm', '-o', out]);
+    const { status, stderr } = await millrace(['encode', bad, '--length', '4', '--device', 'wasm', '-o', out]);
     expect(status).toBe(74);
     expect(stderr).toMatch(/norm of sample 0 is zero/);
     expect((await readdir(folder)).filter((name) => name.includes('bad.npy'))).toEqual([]);
@@ -369,7 +369,7 @@ test('the benchmark reports gathered requests beside single ones', async () => {
   const prefix = join(folder, 'pr3');
   const small = ['--qubits', '4', '--batch-size', '2', '--batches', '4', '--trials', '5', '--source', 'plain'];
   const args = ['bench', 'encode', '--device', 'wasm', ...small, '--coalesced', '--report', prefix];
-  const { status, stderr } = millrace(args);
+  const { status, stderr } = await millrace(args);
   expect([status, stderr]).toEqual([0, '']);
   const names = (await readdir(folder)).filter((name) => name.startsWith('pr3_')).sort();
   expect(names).toEqual([
@@ -380,7 +380,9 @@ test('the benchmark reports gathered requests beside single ones', async () => {
   expect(text).toMatch(/## Parameters[^#]*- qubits: 4\n- batch_size: 2\n[^#]*- mode: coalesced\n[^#]*## Results/);
   expect(text).toMatch(/## Per batch, by turns with it[^#]*Throughput[^#]*Ratio of the medians: \d/);
   expect(JSON.parse(json!)).toMatchObject({ vectorsPerSecond: { length: 5 }, perBatch: { length: 5 } });
-  expect(millrace(['bench', 'encode', '--coalesced', '--source', 'device', '--device', 'wasm']).status).toBe(64);
+  expect((await millrace(['bench', 'encode', '--coalesced', '--source', 'device', '--device', 'wasm'])).status).toBe(
+    64,
+  );
 });
 
 test('percentiles and reports are as published', () => {

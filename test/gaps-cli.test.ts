@@ -26,10 +26,10 @@ const genesis = blocks[0]!;
 const block = blocks.find(({ name }) => name.includes('1385452'))!;
 
 describe('search', { timeout: 120_000 }, () => {
-  test('the proof of work of the first block, for people and for programs', () => {
+  test('the proof of work of the first block, for people and for programs', async () => {
     const args = ['gaps', 'search', '--header', genesis.header84_hex, '-f', '20', '-s', '262144', '-e', ...cpu];
     const more = ['--cuda-sieve-proto', '-w', '2048', '-z', '2', '-n', '8'];
-    const { status, stdout, stderr } = millrace([...args, ...more], { cwd: folder });
+    const { status, stdout, stderr } = await millrace([...args, ...more], { cwd: folder });
     expect(status).toBe(0);
     expect(stdout).toMatch(
       new RegExp(
@@ -75,10 +75,10 @@ describe('search', { timeout: 120_000 }, () => {
     expect(stdout + stderr).not.toMatch(/sieve window|limbs=|streams count|trace/);
   });
 
-  test('what would be submitted is in the log, and nowhere else', () => {
+  test('what would be submitted is in the log, and nowhere else', async () => {
     const log = join(folder, 'submits');
     const near = ['--offset', '20539000', '--length', '2000'];
-    const { status, stdout, stderr } = millrace([
+    const { status, stdout, stderr } = await millrace([
       'gaps',
       'search',
       '--header',
@@ -95,9 +95,9 @@ describe('search', { timeout: 120_000 }, () => {
     expect(stdout + stderr).not.toMatch('submit-candidate');
   });
 
-  test('events, and a batch depth by the environment', () => {
+  test('events, and a batch depth by the environment', async () => {
     const args = ['gaps', 'search', '--start', '2^64', '--length', '2^19', '--min-gap', '300', '--window', '65536'];
-    const { status, stdout } = millrace([...args, '--json', ...cpu], { env: { MILLRACE_BATCH_DEPTH: '2' } });
+    const { status, stdout } = await millrace([...args, '--json', ...cpu], { env: { MILLRACE_BATCH_DEPTH: '2' } });
     expect(status).toBe(0);
     const events = eventsOf(stdout);
     const gaps = events.filter(({ event }) => event === 'gap');
@@ -107,7 +107,7 @@ describe('search', { timeout: 120_000 }, () => {
       expect(BigInt(start as string) - 2n ** 64n).toBe(BigInt(offset as number));
     }
     expect(events.at(-1)).toMatchObject({ event: 'done', gaps: gaps.length, integers: 2 ** 19, windows: 8 });
-    const one = millrace([...args, '--json', '--first', '--batch-depth', '1', '--streams', '1', ...cpu]);
+    const one = await millrace([...args, '--json', '--first', '--batch-depth', '1', '--streams', '1', ...cpu]);
     const [first] = eventsOf(one.stdout).filter(({ event }) => event === 'gap');
     expect(first).toEqual(gaps[0]);
     // How it was batched, for programs; its fields are those of the schema.
@@ -120,7 +120,8 @@ describe('search', { timeout: 120_000 }, () => {
     expect(depths.length).toBeLessThanOrEqual(3);
     expect(depths.reduce((all, count) => all + count, 0)).toBe(pieces);
     expect(depths.reduce((all, count, depth) => all + count * depth, 0)).toBe(windows);
-    const other = millrace([...args, '--json', '-n', '1', '-w', '1', '-z', '1', '--streams', '3', ...cpu]).events;
+    const other = (await millrace([...args, '--json', '-n', '1', '-w', '1', '-z', '1', '--streams', '3', ...cpu]))
+      .events;
     expect(other.filter(({ event }) => event === 'gap')).toEqual(gaps);
     expect(other.find(({ event }) => event === 'batches')).toMatchObject({ streams: 3, slots: 3 });
     expect(other.at(-1)).toMatchObject({ streams: 3 });
@@ -133,26 +134,26 @@ describe('search', { timeout: 120_000 }, () => {
     await killed.until(({ event }) => event === 'gap');
     killed.child.kill('SIGKILL');
     await killed.ended;
-    const again = millrace([...args, ...ledger]);
+    const again = await millrace([...args, ...ledger]);
     expect(again.status).toBe(0);
     const gaps = again.events.filter(({ event }) => event === 'gap');
     // In order, and none twice.
     const starts = gaps.map((gap) => BigInt(gap.start as string));
     expect(starts).toEqual([...new Set(starts)].sort((a, b) => (a < b ? -1 : 1)));
     expect(again.events.find(({ event }) => event === 'job')).toMatchObject({ length: 2 ** 21 });
-    const whole = millrace([...args, '--json', ...cpu]).events.filter(({ event }) => event === 'gap');
+    const whole = (await millrace([...args, '--json', ...cpu])).events.filter(({ event }) => event === 'gap');
     expect(gaps).toEqual(whole);
-    const known = millrace([...args, ...ledger]).events;
+    const known = (await millrace([...args, ...ledger])).events;
     expect(known.filter(({ event }) => event === 'gap')).toEqual(whole);
     expect(known.some(({ event }) => event === 'device')).toBe(false);
   });
 
-  test('intervals of a set, in the format of the lists', () => {
+  test('intervals of a set, in the format of the lists', async () => {
     const set = join(folder, 'set.txt');
     const fields = ['n_primes: 9', 'size: 700', 'n_candidates: 200', 'offset: 20000000'];
     writeFileSync(set, ['|== ChineseSet ==|', ...fields, ''].join('\n'));
     const args = ['gaps', 'search', '--start', '2^80', '--length', '2^36', '--crt', set, '--min-gap', '150'];
-    const { status, stdout } = millrace([...args, '--list', 'Me', ...cpu]);
+    const { status, stdout } = await millrace([...args, '--list', 'Me', ...cpu]);
     expect(status).toBe(0);
     const lines = stdout.split('\n').filter((line) => line !== '');
     expect(lines.length).toBeGreaterThan(2);
@@ -162,39 +163,43 @@ describe('search', { timeout: 120_000 }, () => {
       expect(nextPrime(BigInt(prime!)) - BigInt(prime!)).toBe(BigInt(gap!));
       expect(Number(gap)).toBeGreaterThan(150);
     }
-    expect(millrace(['gaps', 'search', '--start', '2^80', '--crt', join(folder, 'none'), ...cpu]).status).toBe(74);
+    expect((await millrace(['gaps', 'search', '--start', '2^80', '--crt', join(folder, 'none'), ...cpu])).status).toBe(
+      74,
+    );
   });
 
-  test('nothing is an answer; what makes no sense is not', () => {
-    const search = (...args: string[]) => millrace(['gaps', 'search', ...args, ...cpu]).status;
-    expect(search('--start', '2^64', '--length', '1000', '--min-merit', '15')).toBe(1);
-    expect(search('--header', genesis.header84_hex, '-f', '20', '--offset', '1000000', '--length', '50000')).toBe(64);
-    expect(search('--length', '1000')).toBe(64);
-    expect(search('--start', '10')).toBe(64);
-    expect(search('--start', '2^64', '--min-merit', '15', '--min-gap', '20')).toBe(64);
-    expect(search('--start', 'many')).toBe(64);
+  test('nothing is an answer; what makes no sense is not', async () => {
+    const search = async (...args: string[]) => (await millrace(['gaps', 'search', ...args, ...cpu])).status;
+    expect(await search('--start', '2^64', '--length', '1000', '--min-merit', '15')).toBe(1);
+    expect(await search('--header', genesis.header84_hex, '-f', '20', '--offset', '1000000', '--length', '50000')).toBe(
+      64,
+    );
+    expect(await search('--length', '1000')).toBe(64);
+    expect(await search('--start', '10')).toBe(64);
+    expect(await search('--start', '2^64', '--min-merit', '15', '--min-gap', '20')).toBe(64);
+    expect(await search('--start', 'many')).toBe(64);
   });
 });
 
 describe('verify', () => {
-  test('a gap, a proof of work, and what is neither', () => {
-    const record = millrace(['gaps', 'verify', '1425172824437699411', '--gap', '1476']);
+  test('a gap, a proof of work, and what is neither', async () => {
+    const record = await millrace(['gaps', 'verify', '1425172824437699411', '--gap', '1476']);
     expect(record.status).toBe(0);
     expect(record.stdout).toMatch(/^valid\n {2}gap +1476\n {2}merit +35\.310308073\n/);
-    expect(millrace(['gaps', 'verify', '1425172824437699411', '--gap', '1478']).status).toBe(1);
-    expect(millrace(['gaps', 'verify', '1425172824437699413']).stdout).toMatch(/^invalid: \d+ is no prime/);
-    const proof = millrace(['gaps', 'verify', block.submit_hex, '--json']);
+    expect((await millrace(['gaps', 'verify', '1425172824437699411', '--gap', '1478'])).status).toBe(1);
+    expect((await millrace(['gaps', 'verify', '1425172824437699413'])).stdout).toMatch(/^invalid: \d+ is no prime/);
+    const proof = await millrace(['gaps', 'verify', block.submit_hex, '--json']);
     const [done] = eventsOf(proof.stdout);
     expect(done).toMatchObject({ exit: 0, valid: true, gap: block.gap, difficulty: Number(block.difficulty_fixed) });
-    expect(millrace(['gaps', 'check', block.submit_hex, '--target', '23']).status).toBe(1);
+    expect((await millrace(['gaps', 'check', block.submit_hex, '--target', '23'])).status).toBe(1);
   });
 });
 
 describe('difficulty', () => {
   const hash = block.hash_display;
   const limbs = ['0', ...Array.from({ length: 8 }, (_, i) => hash.slice(56 - 8 * i, 64 - 8 * i))];
-  test('of offsets, in hex and in decimal', () => {
-    const hex = millrace(['gaps', 'difficulty', '6244144922783894', limbs.join(','), '1396a73', '1396a75']);
+  test('of offsets, in hex and in decimal', async () => {
+    const hex = await millrace(['gaps', 'difficulty', '6244144922783894', limbs.join(','), '1396a73', '1396a75']);
     expect(hex.status).toBe(1);
     const fixed = BigInt(block.difficulty_fixed);
     expect(hex.stdout.split('\n').slice(0, 2)).toEqual([
@@ -203,13 +208,17 @@ describe('difficulty', () => {
     ]);
     const decimal = limbs.map((limb) => Number.parseInt(limb, 16)).join(',');
     const plain = ['gaps', 'difficulty', '22.18', decimal, '20540019', '--radix', '10', '--json'];
-    expect(eventsOf(millrace(plain).stdout)[0]).toMatchObject({ difficulty: Number(fixed), hash, adder: 20_540_019 });
-    const shifted = millrace(['gaps', 'difficulty', '22.18', limbs.join(','), '1396a73', '--shift', '24']);
+    expect(eventsOf((await millrace(plain)).stdout)[0]).toMatchObject({
+      difficulty: Number(fixed),
+      hash,
+      adder: 20_540_019,
+    });
+    const shifted = await millrace(['gaps', 'difficulty', '22.18', limbs.join(','), '1396a73', '--shift', '24']);
     expect(shifted.stdout).toMatch(`0x${((BigInt(`0x${hash}`) << 8n) | 1n).toString(16)}  ${0x1396a73 & 0xff_ffff}`);
   });
 
-  test('a limb that is none', () => {
-    expect(millrace(['gaps', 'difficulty', '22.18', '1ffffffff', '1']).status).toBe(64);
-    expect(millrace(['gaps', 'difficulty', '22.18', 'a5ad2000', '1', '--radix', '10']).status).toBe(64);
+  test('a limb that is none', async () => {
+    expect((await millrace(['gaps', 'difficulty', '22.18', '1ffffffff', '1'])).status).toBe(64);
+    expect((await millrace(['gaps', 'difficulty', '22.18', 'a5ad2000', '1', '--radix', '10'])).status).toBe(64);
   });
 });

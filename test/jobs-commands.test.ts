@@ -8,7 +8,7 @@ import type { JobSummary } from '../src/store/index.js';
 import { Ledger } from '../src/store/ledger.js';
 import { extentOf } from '../src/workload/words/extent.js';
 import { requestOf } from '../src/workload/words/request.js';
-import { cleanEnvironment, main, millrace, type Started, start } from './command-line.js';
+import { cleanEnvironment, main, millraceProcess as millrace, type Started, start } from './command-line.js';
 
 /** The workloads' long commands: stopped, killed, gone on with. What was done is never done again. */
 let folder = '';

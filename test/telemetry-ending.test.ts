@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { commandHere } from './command-line.js';
+import { millrace } from './command-line.js';
 
 /** Telemetry of a command that fails before it works: its files are closed and its port is free. */
 let folder: string;
@@ -43,7 +43,7 @@ const commands: readonly (readonly string[])[] = [
 ];
 
 test.each(commands)('%s %s whose device is not there ends its telemetry', async (...args) => {
-  const { status, stderr } = await commandHere([...args, '--device', 'cuda:99', ...views], { cwd: folder });
+  const { status, stderr } = await millrace([...args, '--device', 'cuda:99', ...views], { cwd: folder });
   expect([status, stderr]).toEqual([expect.not.toBeOneOf([0]), expect.stringContaining('cuda:99')]);
   const [, url = ''] = /Prometheus: (\S+)/.exec(stderr) ?? [];
   await expect(fetch(url)).rejects.toMatchObject({ cause: { code: 'ECONNREFUSED' } });
@@ -57,7 +57,7 @@ test('a port that is taken leaves no file open', async () => {
   try {
     const { port } = server.address() as { port: number };
     const args = ['words', '?d?d', '--digest', '--metrics', 'm.csv', '--trace', 't.json', '--prometheus', String(port)];
-    const { status, stderr } = await commandHere(args, { cwd: folder });
+    const { status, stderr } = await millrace(args, { cwd: folder });
     expect([status, stderr]).toEqual([expect.not.toBeOneOf([0]), expect.stringContaining('cannot listen')]);
     expect(openFilesIn(folder) ?? []).toEqual([]);
   } finally {

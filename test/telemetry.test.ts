@@ -211,10 +211,10 @@ describe('records', () => {
 describe('a command with all views', () => {
   const input = fileURLToPath(new URL('data/block/synthetic/easy01.in', import.meta.url));
 
-  test('block solve: what was tried is what the chunks have, the trace is whole, and every view agrees', () => {
+  test('block solve: what was tried is what the chunks have, the trace is whole, and every view agrees', async () => {
     const args = ['block', 'solve', input, 'nonces.out', '--device', 'native,wasm', '--threads', '1', '--json'];
     const views = ['--metrics', 'm.csv', '--trace', 't.json', '--pool-metrics', '--overlap', '--prometheus', '0'];
-    const ran = millrace([...args, ...views], { cwd: folder });
+    const ran = await millrace([...args, ...views], { cwd: folder });
     expect([ran.status, ran.stderr]).toEqual([0, '']);
     const events = eventsOf(ran.stdout);
     const [header = '', ...rows] = readFileSync(join(folder, 'm.csv'), 'utf8').trimEnd().split('\n');
@@ -250,9 +250,9 @@ describe('a command with all views', () => {
     for (const { id, ts } of starts) expect(ts).toBeGreaterThanOrEqual(submits.get(id) ?? Number.POSITIVE_INFINITY);
   });
 
-  test('words: all of them are in its chunks', () => {
+  test('words: all of them are in its chunks', async () => {
     const views = ['--metrics', 'words.csv', '--trace', 'words.json'];
-    const made = millrace(['words', '?l?l?l?d', '--device', 'wasm', '--digest', ...views], { cwd: folder });
+    const made = await millrace(['words', '?l?l?l?d', '--device', 'wasm', '--digest', ...views], { cwd: folder });
     expect(made.status).toBe(0);
     const [header = '', ...rows] = readFileSync(join(folder, 'words.csv'), 'utf8').trimEnd().split('\n');
     const length = header.split(',').indexOf('chunk_len');
@@ -260,10 +260,10 @@ describe('a command with all views', () => {
     checkTrace(readFileSync(join(folder, 'words.json'), 'utf8'));
   });
 
-  test('words for people, on stderr', () => {
+  test('words for people, on stderr', async () => {
     const args = ['block', 'solve', input, 'nonces.out', '--device', 'wasm', '--threads', '1'];
     const env = { MILLRACE_METRICS: 'e.csv', QDP_ENABLE_POOL_METRICS: '1', QDP_ENABLE_OVERLAP_TRACKING: 'True' };
-    const ran = millrace(args, { cwd: folder, env });
+    const ran = await millrace(args, { cwd: folder, env });
     expect([ran.status, ran.stdout]).toEqual([0, '']);
     expect(ran.stderr).toMatch(/^wasm {2}.*, busy .* \(fed .* %\), [\d,]+ tried, .*H\/s/m);
     expect(ran.stderr).toMatch(/^wasm {2}slots: \d to \d free, [\d,]+ acquires, \d+ waits?, .* % starved$/m);
@@ -271,10 +271,10 @@ describe('a command with all views', () => {
     expect(readFileSync(join(folder, 'e.csv'), 'utf8')).toMatch(/^seq,block,context,/);
   });
 
-  test('a file that cannot be written is told before anything runs', () => {
+  test('a file that cannot be written is told before anything runs', async () => {
     for (const option of ['--metrics', '--trace']) {
       const args = ['block', 'solve', input, 'never.out', '--device', 'wasm', option, 'no/such/folder/file'];
-      const ran = millrace(args, { cwd: folder });
+      const ran = await millrace(args, { cwd: folder });
       expect(ran.status).toBe(74);
       expect(ran.stderr).toContain('cannot write no/such/folder/file');
       expect(ran.stderr).not.toContain('tried');
@@ -341,7 +341,7 @@ describe('a command with all views', () => {
     await once(server, 'listening');
     const { port } = server.address() as { port: number };
     const args = ['block', 'solve', input, 'never.out', '--device', 'wasm', '--prometheus', String(port)];
-    const ran = millrace(args, { cwd: folder });
+    const ran = await millrace(args, { cwd: folder });
     server.close();
     expect(ran.status).toBe(74);
     expect(ran.stderr).toContain(`cannot listen on 127.0.0.1:${port}`);

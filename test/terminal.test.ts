@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Ledger } from '../src/store/ledger.js';
-import { main, millrace } from './command-line.js';
+import { main, millraceProcess as millrace } from './command-line.js';
 import { wholeEventsIn } from './events.js';
 import { noPty, removePty, startInTerminal, type Terminal, type TerminalOptions } from './terminal/pty.js';
 import { VirtualScreen } from './terminal/screen.js';

@@ -9,7 +9,7 @@ import type { Kernel } from '../src/kernel/index.js';
 import { LedgerTunings } from '../src/store/tunings.js';
 import { mineHeader } from '../src/workload/block/mine.js';
 import { blockTunable } from '../src/workload/block/tune.js';
-import { millrace } from './command-line.js';
+import { millrace, type Ran } from './command-line.js';
 import { type Event, eventsOf } from './events.js';
 
 let folder: string;
@@ -19,11 +19,7 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true }));
 
 /** WebAssembly is everywhere; a second is enough for one axis. */
-function tune(...more: string[]): {
-  readonly status: number | null;
-  readonly events: Event[];
-  readonly stderr: string;
-} {
+async function tune(...more: string[]): Promise<Omit<Ran, 'stdout'>> {
   const given = [
     'tune',
     'words',
@@ -37,19 +33,19 @@ function tune(...more: string[]): {
     '1s',
     '--json',
   ];
-  const { status, stdout, stderr } = millrace([...given, ...more]);
+  const { status, stdout, stderr } = await millrace([...given, ...more]);
   return { status, stderr, events: eventsOf(stdout) };
 }
 
 const named = (events: readonly Event[], name: string): Event[] => events.filter(({ event }) => event === name);
 
 describe('millrace tune', () => {
-  it('measures once, keeps every timing, shows, measures again and forgets', () => {
-    const unknown = tune('--show');
+  it('measures once, keeps every timing, shows, measures again and forgets', async () => {
+    const unknown = await tune('--show');
     expect(unknown.status).toBe(0);
     expect(named(unknown.events, 'tuned')).toEqual([]);
 
-    const first = tune();
+    const first = await tune();
     expect(first.status).toBe(0);
     expect(named(first.events, 'tuning').length).toBeGreaterThan(0);
     const [made] = named(first.events, 'tuned');
@@ -57,21 +53,21 @@ describe('millrace tune', () => {
     const axes = made?.axes as { candidates: { samples: unknown[] }[] }[];
     expect(axes[0]?.candidates[0]?.samples.length).toBeGreaterThan(0);
 
-    const shown = tune('--show');
+    const shown = await tune('--show');
     expect(named(shown.events, 'tuning')).toEqual([]);
     expect(named(shown.events, 'tuned')).toEqual([{ ...made, isKnown: true }]);
 
     // What is not whole is measured again anyway; what is asked for again, too.
-    expect(named(tune('--retune').events, 'tuning').length).toBeGreaterThan(0);
+    expect(named((await tune('--retune')).events, 'tuning').length).toBeGreaterThan(0);
 
-    expect(tune('--reset').status).toBe(0);
-    expect(named(tune('--show').events, 'tuned')).toEqual([]);
+    expect((await tune('--reset')).status).toBe(0);
+    expect(named((await tune('--show')).events, 'tuned')).toEqual([]);
   });
 
-  it('refuses options that contradict each other, and workloads that are none', () => {
-    expect(tune('--reset', '--retune').status).toBe(64);
-    expect(tune('--show', '--reset').status).toBe(64);
-    expect(millrace(['tune', 'sums']).status).toBe(64);
+  it('refuses options that contradict each other, and workloads that are none', async () => {
+    expect((await tune('--reset', '--retune')).status).toBe(64);
+    expect((await tune('--show', '--reset')).status).toBe(64);
+    expect((await millrace(['tune', 'sums'])).status).toBe(64);
   });
 });
 
@@ -117,7 +113,7 @@ describe('what was tuned', () => {
     }
   });
 
-  it('is left aside with --tuning off, and where the ledger is not', () => {
+  it('is left aside with --tuning off, and where the ledger is not', async () => {
     const input = join(folder, 'easy.in');
     const block = ['00000001', '11'.repeat(32), '5f5e1000', '2000ffff', '1', 'aa'.repeat(32)];
     writeFileSync(input, `1\n${block.join('\n')}\n`);
@@ -125,8 +121,8 @@ describe('what was tuned', () => {
     for (const tuning of ['off', 'auto']) {
       const out = join(folder, `${tuning}.out`);
       const given = ['--device', 'wasm', '--threads', '1', '--data-dir', empty, '--tuning', tuning];
-      expect(millrace(['block', 'solve', input, out, ...given])).toMatchObject({ status: 0 });
-      expect(millrace(['block', 'verify', input, out]).status).toBe(0);
+      expect(await millrace(['block', 'solve', input, out, ...given])).toMatchObject({ status: 0 });
+      expect((await millrace(['block', 'verify', input, out])).status).toBe(0);
     }
     // A short job leaves nothing behind.
     expect(existsSync(empty)).toBe(false);

@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { main, millrace } from './command-line.js';
+import { main, millraceProcess as millrace } from './command-line.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-words-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

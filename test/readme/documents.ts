@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { millrace } from '../command-line.js';
+import { millraceProcess as millrace } from '../command-line.js';
 import { by, type Examples, says, wasm } from './example.js';
 import { blocks } from './workloads.js';
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { millrace, type Ran } from '../command-line.js';
+import { millraceProcess as millrace, type Ran } from '../command-line.js';
 import { documents } from './documents.js';
 import { by, type Examples, eventsNamed, says, wasm } from './example.js';
 import { mining } from './mining.js';

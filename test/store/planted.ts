@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Intervals } from '../../src/engine/intervals.js';
 import { between, type Range } from '../../src/engine/space.js';
 import { Ledger } from '../../src/store/ledger.js';
-import { millrace as run, type Started, start } from '../command-line.js';
+import { millraceProcess as run, type Started, start } from '../command-line.js';
 import type { Event } from '../events.js';
 
 /** A search whose hits are known, run by the built command in a process of its own. */
