@@ -17,7 +17,7 @@ const TUNE = `const given = [
 /** What docs/command.md, docs/tuning.md and docs/telemetry.md tell to type beside what the READMEs do. */
 export const documents: Examples = {
   'millrace COMMAND --help': conventions("millrace(['devices', '--help'], { env })"),
-  'millrace --version': by('test/cli.test.ts', "it.each(['--version', '-V'])('%s', (flag) => {"),
+  'millrace --version': by('test/cli.test.ts', "it.each(['--version', '-V'])('%s', async (flag) => {"),
   'millrace schema events': conventions("millrace(['schema', 'events'])"),
   'millrace completion bash': completed,
   'millrace completion zsh': completed,
