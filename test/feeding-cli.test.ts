@@ -17,10 +17,10 @@ test.each<[string, string[]]>([
   ['encode', ['encode', data('encode/files/c_order_3x4_f64.npy'), '-o', `${out}.npy`]],
   ['run', ['run', join(folder, 'kernel.mjs'), '--space', '1000']],
   ['block solve', ['block', 'solve', data('block/course/case00.in'), out, '--nonces', '0:1000']],
-])('%s --pipeline persistent warns where there are no resident grids', (_name, args) => {
-  if (args[0] === 'run') millrace(['init', 'kernel.mjs'], { cwd: folder });
+])('%s --pipeline persistent warns where there are no resident grids', async (_name, args) => {
+  if (args[0] === 'run') await millrace(['init', 'kernel.mjs'], { cwd: folder });
   const how = ['--device', 'wasm', '--pipeline', 'persistent', '--json'];
-  const { events } = millrace([...args, ...how], { env: { XDG_STATE_HOME: folder } });
+  const { events } = await millrace([...args, ...how], { env: { XDG_STATE_HOME: folder } });
   expect(events).toContainEqual(
     expect.objectContaining({ event: 'warning', message: expect.stringContaining('wasm has no resident grids') }),
   );
