@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { basename } from 'node:path';
+import { basename, join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { scratchHome } from './scripts/setup.mjs';
@@ -48,6 +48,9 @@ export default defineConfig({
       ...softwareVulkan(),
       XDG_CONFIG_HOME: scratchHome,
       XDG_DATA_HOME: scratchHome,
+      // One for all files of a run: what one has compiled, no other compiles again.
+      MILLRACE_CACHE_DIR: join(scratchHome, 'cache'),
+      POCL_CACHE_DIR: join(scratchHome, 'pocl'),
       MILLRACE_TEST_SLOWNESS: String(slower),
       // Tests ask for one name; `npm run test:long` sets both.
       ...(tier === 'long' && { MILLRACE_LONG: '1' }),

@@ -1,7 +1,7 @@
 // Before vitest's first test: tests run from src, but worker threads they start are loaded from dist, which therefore
 // has to match. `npm test` has built already; this is for `npx vitest`.
 
-import { rmSync } from 'node:fs';
+import { mkdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ensureBuilt, PrepareError } from './prepare.mjs';
@@ -11,6 +11,7 @@ import { COUNTS_FILE } from './reporter.mjs';
 export const scratchHome = join(tmpdir(), `millrace-home-${process.pid}`);
 
 export default function setup() {
+  mkdirSync(scratchHome, { mode: 0o700, recursive: true });
   if (!process.env[COUNTS_FILE] && !process.env.MILLRACE_KEEP_DIST) build();
   return () => rmSync(scratchHome, { recursive: true, force: true });
 }

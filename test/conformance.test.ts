@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { conformanceCases, runCase } from '../src/device/conformance/index.js';
 import type { Device } from '../src/device/device.js';
@@ -8,11 +5,6 @@ import { listDevices, openDevice } from '../src/device/registry.js';
 
 /** Every device that there is to be. One that is not on this machine is skipped with its reason. */
 const names = ['interpreter', 'native', 'wasm', 'cuda', 'opencl', 'webgpu'];
-
-const cacheDirectory = await mkdtemp(join(tmpdir(), 'millrace-test-'));
-process.env.MILLRACE_CACHE_DIR = cacheDirectory;
-process.env.POCL_CACHE_DIR = join(cacheDirectory, 'pocl');
-afterAll(() => rm(cacheDirectory, { recursive: true, force: true }));
 
 const { absent } = await listDevices();
 

@@ -1,7 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { can } from '../src/device/conformance/case.js';
 import type { Device } from '../src/device/device.js';
@@ -18,10 +15,6 @@ import { bindingOf, planFor } from '../src/workload/encode/plan.js';
 import { referenceStates } from '../src/workload/encode/reference.js';
 
 /** The kernels on every device that is here: published vectors, random samples against the reference, equal bits. */
-const cache = await mkdtemp(join(tmpdir(), 'millrace-test-'));
-process.env.MILLRACE_CACHE_DIR = cache;
-process.env.POCL_CACHE_DIR = join(cache, 'pocl');
-afterAll(() => rm(cache, { recursive: true, force: true }));
 
 const isLong = process.env.MILLRACE_LONG === '1';
 const { devices, absent } = await listDevices();

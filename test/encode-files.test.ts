@@ -35,7 +35,6 @@ import { millrace } from './command-line.js';
 
 /** Samples from files and states to files, through the engine. */
 const folder = await mkdtemp(join(tmpdir(), 'millrace-test-'));
-process.env.MILLRACE_CACHE_DIR = join(folder, 'cache');
 afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });

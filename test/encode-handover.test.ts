@@ -15,7 +15,6 @@ import { buildFake } from './cuda/fake.js';
 
 /** Samples that are on the device already, and states that another library goes on with. */
 const folder = await mkdtemp(join(tmpdir(), 'millrace-test-'));
-process.env.MILLRACE_CACHE_DIR = folder;
 const compiler = await findCompiler();
 const missing = 'reason' in compiler ? compiler.reason : undefined;
 const here = (name: string): string => fileURLToPath(new URL(`./encode/${name}`, import.meta.url));

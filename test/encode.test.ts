@@ -12,11 +12,11 @@ import { referenceStates } from '../src/workload/encode/reference.js';
 import { fillSynthetic, syntheticBatches } from '../src/workload/encode/synthetic.js';
 
 /** States that stay on a device: handles, checks that come late, memory. */
-process.env.MILLRACE_CACHE_DIR = await mkdtemp(join(tmpdir(), 'millrace-test-'));
+const folder = await mkdtemp(join(tmpdir(), 'millrace-test-'));
 const device = await openDevice('wasm');
 afterAll(async () => {
   await device.close();
-  await rm(process.env.MILLRACE_CACHE_DIR!, { recursive: true, force: true });
+  await rm(folder, { recursive: true, force: true });
 });
 
 const data = (name: string) => JSON.parse(readFileSync(new URL(`./data/encode/${name}.json`, import.meta.url), 'utf8'));
@@ -269,9 +269,7 @@ describe('a loader', () => {
     expect(types).toEqual(['complex64', 'complex128', 'complex128']);
     expect((await refusal(failing(made.file(file)))).message).toMatch(/4 values.*3 qubits takes 8/);
     expect((await refusal(failing(made.file(file).synthetic()))).message).toMatch(/two sources/);
-    await expect(failing(made.qubits(2).file(join(process.env.MILLRACE_CACHE_DIR!, 'none.npy')))).rejects.toThrow(
-      /no such file/,
-    );
+    await expect(failing(made.qubits(2).file(join(folder, 'none.npy')))).rejects.toThrow(/no such file/);
   });
 
   test('refuses arguments where they are given', () => {

@@ -1,7 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { found } from '../src/device/conformance/found.js';
 import { build } from '../src/device/conformance/fuzz/build.js';
 import { runGang } from '../src/device/conformance/fuzz/gang-machine.js';
@@ -23,11 +20,6 @@ import { place } from '../src/kernel/passes/place.js';
 const SEED = 20_090_103;
 const long = process.env.MILLRACE_LONG === '1';
 const minutes = (n: number): number => n * 60_000;
-
-const cacheDirectory = await mkdtemp(join(tmpdir(), 'millrace-test-'));
-process.env.MILLRACE_CACHE_DIR = cacheDirectory;
-process.env.POCL_CACHE_DIR = join(cacheDirectory, 'pocl');
-afterAll(() => rm(cacheDirectory, { recursive: true, force: true }));
 
 const { absent } = await listDevices();
 

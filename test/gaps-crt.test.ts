@@ -1,7 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Device } from '../src/device/device.js';
 import { listDevices, openDevice } from '../src/device/registry.js';
@@ -13,10 +10,6 @@ import { isProbablePrime, nextPrime } from '../src/workload/gaps/reference-prime
 
 /** Intervals that repeat with a primorial (`--crt`), on every device that is here. */
 const names = ['native', 'wasm', 'cuda', 'opencl', 'webgpu'];
-const cacheDirectory = await mkdtemp(join(tmpdir(), 'millrace-test-'));
-process.env.MILLRACE_CACHE_DIR = cacheDirectory;
-process.env.POCL_CACHE_DIR = join(cacheDirectory, 'pocl');
-afterAll(() => rm(cacheDirectory, { recursive: true, force: true }));
 const { absent } = await listDevices();
 
 const sets = JSON.parse(readFileSync(new URL('data/gaps/chinese_sets.json', import.meta.url), 'utf8')) as {

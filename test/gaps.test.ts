@@ -1,8 +1,5 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runKernel } from '../src/device/conformance/rig.js';
 import type { Device } from '../src/device/device.js';
@@ -23,10 +20,6 @@ import { diagnoseStreams } from '../src/workload/gaps/tell.js';
 
 const isLong = process.env.MILLRACE_LONG === '1';
 const names = ['native', 'wasm', 'cuda', 'opencl', 'webgpu'];
-const cacheDirectory = await mkdtemp(join(tmpdir(), 'millrace-test-'));
-process.env.MILLRACE_CACHE_DIR = cacheDirectory;
-process.env.POCL_CACHE_DIR = join(cacheDirectory, 'pocl');
-afterAll(() => rm(cacheDirectory, { recursive: true, force: true }));
 const { absent } = await listDevices();
 
 const digest = (words: Uint32Array) =>

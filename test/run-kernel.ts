@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll } from 'vitest';
 import { type Data, runKernel, type Setup } from '../src/device/conformance/rig.js';
 import type { CompileOptions, Device } from '../src/device/device.js';
@@ -19,15 +16,12 @@ export interface Runner {
 
 /**
  * For the tests of std functions: the interpreter, which defines the language, and the native device where there is a
- * compiler, with a cache of programs that lasts as long as the test file.
+ * compiler.
  */
 export async function kernelRunners(): Promise<{ interpreter: Runner; native: Runner }> {
-  const cache = await mkdtemp(join(tmpdir(), 'millrace-test-'));
-  process.env.MILLRACE_CACHE_DIR = cache;
   const open: Device[] = [];
   afterAll(async () => {
     for (const device of open) await device.close();
-    await rm(cache, { recursive: true, force: true });
   });
   const { devices, absent } = await listDevices();
   const runner = async (id: string): Promise<Runner> => {

@@ -1,7 +1,4 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runKernel } from '../src/device/conformance/rig.js';
 import type { Device, Stream } from '../src/device/device.js';
@@ -16,10 +13,6 @@ import { fillPad, hash, hashNonce, phaseOf, seedOf, zeroBits } from '../src/work
 import { bytesOf } from '../src/workload/uhash/reference-compress.js';
 
 /** UniversalHash on every device that is here: published vectors, random inputs against the reference, edges. */
-const cache = await mkdtemp(join(tmpdir(), 'millrace-test-'));
-process.env.MILLRACE_CACHE_DIR = cache;
-process.env.POCL_CACHE_DIR = join(cache, 'pocl');
-afterAll(() => rm(cache, { recursive: true, force: true }));
 
 const isLong = process.env.MILLRACE_LONG === '1';
 const vectors = JSON.parse(readFileSync(new URL('./data/uhash/vectors.json', import.meta.url), 'utf8')) as Vectors;

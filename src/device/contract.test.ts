@@ -1,15 +1,9 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { items, loop, read, rw, u32, when } from '../kernel/index.js';
 import type { Device, DeviceProgram, Stream } from './device.js';
 import { listDevices, openDevice } from './registry.js';
 
 /** What device.ts promises, on every device that is here. */
-const cacheDirectory = await mkdtemp(join(tmpdir(), 'millrace-test-'));
-process.env.MILLRACE_CACHE_DIR = cacheDirectory;
-afterAll(() => rm(cacheDirectory, { recursive: true, force: true }));
 
 const { devices, absent } = await listDevices();
 for (const { id, reason } of absent) console.warn(`skipped on ${id}: ${reason}`);
