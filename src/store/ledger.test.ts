@@ -231,24 +231,6 @@ describe('a job', () => {
     there.close();
   });
 
-  it.each([
-    ['something else', { format: 'x' }, 'no exported job'],
-    ['a later version', { version: 2 }, 'version 2'],
-    ['a range outside', { done: [['90', '101']] }, 'not in its space'],
-    ['a range backwards', { done: [['9', '9']] }, 'no range'],
-    ['an index that is a number', { done: [[1, 2]] }, 'no index'],
-    ['a hit outside', { hits: [{ index: '100', nth: 0, fields: {} }] }, 'not in its space'],
-    ['a hit without values', { hits: [{ index: '1', nth: 0 }] }, 'no values'],
-    ['a key that is none', { key: 'abc' }, 'key'],
-  ])('is not imported from %s', (_name, change, message) => {
-    const ledger = new Ledger(folder());
-    const { id } = ledger.begin(opening({ space: between(0n, 100n) })).job;
-    const exported = ledger.export(id);
-    ledger.end(id, 'open');
-    expect(() => ledger.import({ ...exported, ...change })).toThrow(message);
-    ledger.close();
-  });
-
   it('is forgotten when it is over, old and has found nothing', () => {
     const place = folder();
     const ledger = new Ledger(place);

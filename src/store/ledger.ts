@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { endOf } from '../engine/space.js';
 import { MillraceError } from '../kernel/error.js';
 import { type Connection, Damaged } from './connection.js';
-import { type Exported, exportJob, importJob } from './exchange.js';
+import { type Exported, exportJob, exportText, importJob } from './exchange.js';
 import { LedgerFile, type Suspect } from './file.js';
 import { idOf } from './identity.js';
 import {
@@ -65,6 +65,7 @@ export class Ledger {
   begin(opening: JobOpening): Begun {
     return this.#replacing(() => {
       const known = findByKey(this.#connection, opening.key);
+      if (known) checkSpace(known, opening);
       const isForgotten = known !== undefined && opening.anew === true && OVER.includes(known.state);
       const isFresh = opening.fresh === true || isForgotten;
       const generation = known === undefined ? 0 : known.generation + (isFresh ? 1 : 0);
@@ -176,10 +177,10 @@ export class Ledger {
     return this.#replacing(() => exportJob(this.#job(id), readProgress(this.#connection, id)));
   }
 
-  /** Ranges and hits from elsewhere. Gives the job, and how many indices and hits are new. */
+  /** Ranges and hits from elsewhere: an export, or its text. Returns the job, and how many indices and hits are new. */
   import(given: unknown): { readonly id: string; readonly indices: bigint; readonly hits: number } {
     return this.#replacing(() =>
-      importJob(this.#connection, given, (id, write) => {
+      importJob(this.#connection, exportText(given), (id, write) => {
         this.#alone(id, () => this.#commit(write));
       }),
     );
@@ -366,6 +367,17 @@ export interface JobSummary {
   readonly ranges: number;
   readonly hits: number;
   readonly isRunning: boolean;
+}
+
+/** The key of a job is made from its space, among others; an import brings both. */
+function checkSpace({ id, space }: JobRecord, { space: { start, length } }: JobOpening): void {
+  if (space.start === start && space.length === length) return;
+  throw new MillraceError({
+    code: 'input-format',
+    message: `job ${id} was imported with the space ${space.start} to ${endOf(space)}, which is not that of its command`,
+    asked: `the space ${start} to ${start + length}`,
+    advice: `remove it (\`millrace jobs remove ${id}\`), then run this again`,
+  });
 }
 
 /** True if a job in this state is not worked on by any process. */

@@ -1,5 +1,5 @@
 import { Intervals } from '../engine/intervals.js';
-import { between } from '../engine/space.js';
+import { between, endOf, type Range } from '../engine/space.js';
 import { type Connection, Damaged } from './connection.js';
 import { type DoneRow, doneRow, type HitRow, insertion, isWhole, marked, selection, valuesOf } from './rows.js';
 import { indexOf, indexText } from './text.js';
@@ -91,6 +91,35 @@ export function addRange(connection: Connection, job: string, { start, past, hit
   }
   const row = doneRow(job, merged.start, merged.past, merged.hits);
   connection.run(insertion('done'), ...valuesOf('done', row));
+}
+
+/**
+ * Inside a transaction. Adds many ranges at once, each merged with those that it touches, and returns how many indices are
+ * new. `found` has the indices of all hits, ascending.
+ */
+export function writeRanges(
+  connection: Connection,
+  job: string,
+  before: readonly DoneRange[],
+  ranges: Iterable<Range>,
+  found: readonly bigint[],
+): bigint {
+  const known = new Map(before.map(({ start, past }) => [start, past]));
+  const covered = intervalsOf(before);
+  let all = covered;
+  for (const range of ranges) all = all.add(range);
+  for (const range of all) {
+    const { start } = range;
+    const past = endOf(range);
+    if (known.get(start) === past) continue;
+    if (!covered.within(range).isEmpty) {
+      const within = 'DELETE FROM done WHERE job = ? AND first >= ? AND first < ?';
+      connection.run(within, job, indexText(start), indexText(past));
+    }
+    const row = doneRow(job, start, past, countWithin(found, start, past));
+    connection.run(insertion('done'), ...valuesOf('done', row));
+  }
+  return all.total - covered.total;
 }
 
 /** Throws `Damaged` if the row is not as it was written. */

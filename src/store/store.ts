@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { Indexed } from '../engine/hits.js';
 import { Unavailable } from './connection.js';
-import type { Exported } from './exchange.js';
+import { type Exported, exportText } from './exchange.js';
 import { type Identity, keyOf } from './identity.js';
 import { BookedJob, type JobLedger } from './job-ledger.js';
 import type { JobCall, JobRecord, Request } from './jobs.js';
@@ -117,8 +117,9 @@ export class Store {
     return this.#known(this.#thread.call('export', id));
   }
 
-  import(given: unknown): Promise<{ readonly id: string; readonly indices: bigint; readonly hits: number }> {
-    return this.#known(this.#thread.call('import', given));
+  /** An export, or its text. */
+  async import(given: unknown): Promise<{ readonly id: string; readonly indices: bigint; readonly hits: number }> {
+    return this.#known(this.#thread.call('import', exportText(given)));
   }
 
   tuning(key: TuningKey): Promise<Tuning | undefined> {

@@ -1,17 +1,20 @@
-import { readFile, writeFile } from 'node:fs/promises';
-import { text } from 'node:stream/consumers';
+import { isUtf8 } from 'node:buffer';
+import { createReadStream } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { Exit } from '../../console/exit.js';
 import { count, plural } from '../../console/format.js';
 import { host } from '../../console/host.js';
 import type { Ending } from '../../console/output.js';
 import { MillraceError } from '../../kernel/error.js';
+import { MAX_CHARACTERS, refuse, tooLarge } from '../../store/export-text.js';
+import type { Exported } from '../../store/index.js';
 import type { StoreCall, StoreOptions } from './command.js';
 
 /** `millrace jobs export` */
 export async function exportTo({ output, options, args, store }: StoreCall<ExportOptions>): Promise<Ending> {
   const { job } = await store.find(args[0] ?? '');
   const exported = await store.export(job.id);
-  const json = `${JSON.stringify(exported, undefined, 1)}\n`;
+  const json = `${stringified(exported, job.id)}\n`;
   if (options.output === undefined) {
     output.line(json.trimEnd());
     return { exit: Exit.ok, answer: { exported } };
@@ -21,36 +24,56 @@ export async function exportTo({ output, options, args, store }: StoreCall<Expor
   return { exit: Exit.ok, answer: { id: job.id, ranges: exported.done.length, hits: exported.hits.length } };
 }
 
+/** Throws `usage` if the text is longer than an import takes, or than a text may be. */
+function stringified(exported: Exported, id: string): string {
+  let cause: unknown;
+  try {
+    const json = JSON.stringify(exported, undefined, 1);
+    if (json.length < MAX_CHARACTERS) return json;
+  } catch (error) {
+    cause = error;
+  }
+  throw new MillraceError({
+    code: 'usage',
+    message: `the export would be larger than ${MAX_CHARACTERS / 2 ** 20} MiB`,
+    asked: `to export job ${id}`,
+    advice: 'copy the data directory instead',
+    cause,
+  });
+}
+
 interface ExportOptions extends StoreOptions {
   readonly output?: string;
 }
 
 /** `millrace jobs import` */
 export async function importFrom({ output, args: [file = ''], store }: StoreCall<StoreOptions>): Promise<Ending> {
-  const json = await attempt(`to read ${file}`, () => (file === '-' ? text(host().stdin) : readFile(file, 'utf8')));
-  const { id, indices, hits } = await store.import(parse(json, file));
+  const json = await attempt(`to read ${file}`, () => read(file === '-' ? host().stdin : createReadStream(file)));
+  const { id, indices, hits } = await store.import(json);
   output.say(`job ${id}: ${count(indices)} indices and ${plural(hits, 'hit')} are new`);
   return { exit: Exit.ok, answer: { id, indices, hits } };
 }
 
-function parse(json: string, file: string): unknown {
-  try {
-    return JSON.parse(json);
-  } catch (cause) {
-    throw new MillraceError({
-      code: 'input-format',
-      message: `${file}: ${(cause as Error).message}`,
-      asked: 'to import a job',
-      advice: 'give a file that `millrace jobs export` wrote',
-      cause,
-    });
+/** All of a stream as text. It stops at the limit: a stream may have no end. */
+async function read(stream: AsyncIterable<Uint8Array | string>): Promise<string> {
+  const parts: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const part of stream) {
+    const some = Buffer.from(part);
+    bytes += some.length;
+    if (bytes > MAX_CHARACTERS) throw tooLarge();
+    parts.push(some);
   }
+  const all = Buffer.concat(parts);
+  if (!isUtf8(all)) throw refuse('it is not UTF-8 text');
+  return all.toString('utf8');
 }
 
 async function attempt<T>(asked: string, action: () => Promise<T>): Promise<T> {
   try {
     return await action();
   } catch (cause) {
+    if (cause instanceof MillraceError) throw cause;
     throw new MillraceError({ code: 'io', message: (cause as Error).message, asked, cause });
   }
 }
