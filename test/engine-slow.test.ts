@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Device } from '../src/device/device.js';
 import { openDevice } from '../src/device/registry.js';
-import { Engine, type EngineOptions, type Nature, search, virtualDevices } from '../src/engine/index.js';
+import { Engine, type EngineOptions, type Nature, type Progress, search, virtualDevices } from '../src/engine/index.js';
 import { items, u32, when } from '../src/kernel/index.js';
 
 /** Devices that are sound and slow, or on a machine that is: all of their work counts, and is done once. */
@@ -20,7 +20,7 @@ afterAll(() => behind?.close());
 afterEach(() => void vi.restoreAllMocks());
 
 /** Chunks of 50,000 items take a quarter of a second; limits are 100 ms at least. */
-async function find(natures: readonly Nature[], counted = (_: Engine): void => undefined) {
+async function find(natures: readonly Nature[], told = (_: Progress, __: Engine): void => undefined) {
   const options: EngineOptions = { patience: 0.05, records: 10_000 };
   const engine = new Engine(virtualDevices(behind, natures), options);
   const hits: bigint[] = [];
@@ -31,7 +31,7 @@ async function find(natures: readonly Nature[], counted = (_: Engine): void => u
       job: { every: EVERY },
       canaries,
       least: 50_000,
-      onProgress: () => counted(engine),
+      onProgress: (now: Progress) => told(now, engine),
     };
     for await (const { index } of search(marked, what)) hits.push(index);
   } finally {
@@ -51,11 +51,14 @@ describe('a chunk of a quarter of a second', () => {
     expect(devices[0]!.canaries).toBeGreaterThan(1);
   });
 
-  test('counts once the first canary behind it is found, not when all is done', async () => {
-    const ended: bigint[] = [];
-    await find([{ speed: 200_000 }], ({ devices }) => void ended.push(devices[0]!.items));
-    expect(ended[0]).toBeLessThan(BigInt(SPACE));
-    expect(ended.at(-1)).toBe(BigInt(SPACE));
+  test('is told as held when it ends, and counts once the first canary behind it is found', async () => {
+    const seen: (Progress & { ended: bigint })[] = [];
+    await find([{ speed: 200_000 }], (progress, { devices }) => {
+      seen.push({ ...progress, ended: devices[0]!.items });
+    });
+    expect(seen[0]).toMatchObject({ done: 0n, held: 50_000n, ended: 50_000n });
+    expect(seen.find(({ done }) => done > 0n)?.ended).toBeLessThan(BigInt(SPACE));
+    expect(seen.at(-1)).toMatchObject({ done: BigInt(SPACE), held: 0n });
   });
 });
 

@@ -65,6 +65,17 @@ describe('how far a job is', () => {
     expect(at(10, 100n)).toMatchObject({ done: 600n, fraction: 0.6, perSecond: 10, etaSeconds: 40 });
   });
 
+  it('what waits for a canary is shown as done, and taken back with its device', () => {
+    const state = { held: 0n };
+    const { at } = job({ length: 1000n, progress: () => ({ done: 100n, held: state.held }) });
+    at(0, 0n);
+    state.held = 100n;
+    expect(at(10, 0n)).toMatchObject({ done: 200n, perSecond: 10 });
+    state.held = 0n;
+    expect(at(11, 0n)).toMatchObject({ done: 100n });
+    expect(at(12, 0n).perSecond).toBeGreaterThanOrEqual(0);
+  });
+
   it('what a device did for other jobs is not this job’s', () => {
     const { watch, state } = job();
     state.device = 1n << 50n;

@@ -12,7 +12,7 @@ export interface Status {
   readonly state: 'running' | 'paused' | 'stopping';
   /** Since this run began. */
   readonly seconds: number;
-  /** Indices that count, those of earlier runs included. */
+  /** Indices that have been tried, those of earlier runs included. */
   readonly done: bigint;
   readonly length: bigint | undefined;
   /** Of the space, 0 to 1. */
@@ -80,8 +80,8 @@ export interface Watched {
   readonly length?: bigint;
   /** Done by earlier runs. */
   readonly before?: bigint;
-  /** Indices that count, of this run. Undefined until it has begun. */
-  progress(): { readonly done: bigint } | undefined;
+  /** Indices that count, and those that wait for a canary, of this run. Undefined until it has begun. */
+  progress(): { readonly done: bigint; readonly held?: bigint } | undefined;
   devices(): readonly DeviceStatus[];
   hits(): number;
   /** Indices that are left at most, where that is not the rest of the length. */
@@ -116,7 +116,8 @@ export class Watch {
     nowMs = performance.now(),
   ): Status {
     const { name, unit, length, before = 0n, chance } = this.#watched;
-    const { done: now = 0n } = this.#watched.progress() ?? {};
+    const { done: counted = 0n, held = 0n } = this.#watched.progress() ?? {};
+    const now = counted + held;
     this.#total.see(now, nowMs);
     const perSecond = this.#total.perSecond(nowMs);
     const hits = this.#watched.hits();
@@ -198,7 +199,9 @@ class Counter {
 
   see(sum: bigint, nowMs: number): void {
     // A device may have worked on other jobs before this one.
-    this.#meter = count(this.#meter, nowMs, sum - (this.#sum ?? sum));
+    const added = sum - (this.#sum ?? sum);
+    // The work of a device that turns out to be faulty is taken back.
+    this.#meter = count(this.#meter, nowMs, added < 0n ? 0n : added);
     this.#sum = sum;
   }
 

@@ -17,10 +17,16 @@ export class Audits {
   readonly #hitsIn: (result: unknown) => number;
   readonly #hits = new Map<Lane, number>();
   #sent = 0;
+  #items = 0n;
 
   constructor(canaries: readonly Canary<unknown>[] = [], hitsIn: (result: unknown) => number = () => 0) {
     this.#canaries = canaries;
     this.#hitsIn = hitsIn;
+  }
+
+  /** Indices whose results wait for a canary. */
+  get items(): bigint {
+    return this.#items;
   }
 
   /** Hits of a device that wait for its next canary. */
@@ -46,6 +52,7 @@ export class Audits {
     const { id, lane, piece } = held.chunk;
     lane.audit = awaitCanary(lane.audit, id, piece.count);
     this.#held.set(id, held);
+    this.#items += BigInt(piece.count);
     this.#hits.set(lane, this.hitsOf(lane) + this.#hitsIn(held.result));
   }
 
@@ -69,7 +76,10 @@ export class Audits {
     return chunks.flatMap((id) => {
       const held = this.#held.get(id);
       this.#held.delete(id);
-      if (held) this.#hits.set(lane, this.hitsOf(lane) - this.#hitsIn(held.result));
+      if (held) {
+        this.#items -= BigInt(held.chunk.piece.count);
+        this.#hits.set(lane, this.hitsOf(lane) - this.#hitsIn(held.result));
+      }
       return held ?? [];
     });
   }

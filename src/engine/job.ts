@@ -32,6 +32,8 @@ export interface Job<Result> {
   credit(credit: Credit<Result>): void;
   /** How far the consumer is behind; default `none`. */
   backlog?(): Backlog;
+  /** More results wait for a canary, or fewer. */
+  held?(): void;
   /** Something will be done again; what waits behind it should not hold on to slots. */
   returned?(): void;
 }

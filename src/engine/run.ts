@@ -17,6 +17,8 @@ export type Ending = { readonly kind: 'complete' | 'stopped' } | { readonly kind
 export interface Progress {
   /** Indices that count. */
   readonly done: bigint;
+  /** Indices that have been tried, and count once a canary has proved their device. */
+  readonly held: bigint;
   /** Indices that no device has, as far as they are known. */
   readonly waiting: bigint;
   /** All that matters below it counts; undefined when everything does. */
@@ -66,7 +68,8 @@ export class Run {
   }
 
   get progress(): Progress {
-    return { done: this.#account.counted, waiting: this.#account.waiting, frontier: this.#account.frontier };
+    const { counted: done, waiting, frontier } = this.#account;
+    return { done, held: this.#audits.items, waiting, frontier };
   }
 
   /** The smallest index that matters and does not count yet; undefined when all do. */
@@ -242,6 +245,7 @@ export class Run {
       this.#drop(held);
       this.#giveBack(held.chunk.id);
     }
+    if (!this.#ending) this.job.held?.();
   }
 
   /** Nobody looks at it any more. */
@@ -316,6 +320,7 @@ export class Run {
     } else if (this.#audits.areNone) this.#count(held);
     else {
       this.#audits.hold(held);
+      job.held?.();
       this.wake(); // the last of the device's chunks may have been this one: now a canary is due
     }
   }

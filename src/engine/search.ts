@@ -70,7 +70,7 @@ export type SearchOptions<T extends Indexed> = Where & {
   readonly source?: ChunkSource<readonly T[]>;
   /** Hits that a ring holds; a chunk with more of them is run again in smaller pieces. Default 4096. */
   readonly ring?: number;
-  /** Called each time that something counts. */
+  /** Called each time that something counts, or waits for a canary. */
   readonly onProgress?: (progress: Progress) => void;
 };
 
@@ -187,6 +187,7 @@ class KernelSearch<T extends Indexed> implements Search<T> {
         if (mode === 'first' || mode === 'any') return this.#answer(hits, rangeOf(piece));
       },
       credit: (credit) => this.#credit(credit),
+      held: () => this.#tellProgress(),
     };
   }
 
@@ -200,6 +201,10 @@ class KernelSearch<T extends Indexed> implements Search<T> {
     release();
     if (this.#harvest.mode === 'all' || this.#harvest.mode === 'arrival') this.#gather(result, rangeOf(piece));
     this.#tell(this.#iteration.run?.frontier);
+    this.#tellProgress();
+  }
+
+  #tellProgress(): void {
     const { run } = this.#iteration;
     if (run) this.#options.onProgress?.(run.progress);
   }

@@ -24,6 +24,8 @@ export interface Odds {
 export class Figures {
   readonly sum = { tests: 0, primes: 0, windows: 0, candidates: 0, bytes: 0 };
   done = 0n;
+  /** Searched, and waiting for a canary. */
+  held = 0n;
   gaps = 0;
   readonly #odds: Odds;
   readonly #tally = new Tally();

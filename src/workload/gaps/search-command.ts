@@ -168,7 +168,7 @@ async function search(
     unit: task.crt ? 'intervals' : 'int',
     length: space.length,
     before: booking.completed.total,
-    progress: () => ({ done: figures.done }),
+    progress: () => ({ done: figures.done, held: figures.held }),
     devices: () => engine.devices,
     hits: () => figures.gaps,
     ...(given.first && { chance: odds.chance }),
@@ -179,8 +179,9 @@ async function search(
   const running: Running = {
     engine,
     signal,
-    onProgress: ({ done }) => {
+    onProgress: ({ done, held }) => {
       figures.done = done;
+      figures.held = held;
     },
     ...booking.search,
   };
