@@ -3,8 +3,8 @@ import type { Device } from '../device/device.js';
 /** Work of any size: what scaling is measured with. */
 export interface Sized {
   readonly unit: string;
-  /** One unit is one item of its kernel: then virtual devices can be given a speed in units. */
-  readonly isItem?: boolean;
+  /** Units of one item of its kernel, where that is known: then virtual devices can be given a speed in units. */
+  readonly perItem?: number;
   /** The largest size, some tenths of a second to some seconds on the devices it was made for. */
   readonly most: number;
   /** Does so much, and checks it; seconds. */

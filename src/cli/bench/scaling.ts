@@ -1,6 +1,6 @@
 import type { Benched } from '../../bench/case.js';
 import type { Scaling, SeveralDevices } from '../../bench/saved.js';
-import { devicesScaling, fitOf, pointsOf } from '../../bench/scaling.js';
+import { devicesScaling, fitOf, pointsOf, type Sized } from '../../bench/scaling.js';
 import { bytes, count, duration, percent, plural, rate } from '../../console/format.js';
 import type { Output } from '../../console/output.js';
 import { table } from '../../console/table.js';
@@ -35,8 +35,9 @@ export async function tellScaling(
     output.line(
       `time = ${duration(Math.max(0, fit.fixed))} + work / ${rate(fit.perSecond, own.unit)}, off by ${percent(fit.off)} at most`,
     );
-    if (devices.length === 1 && !own.isItem) continue;
-    const rated = { unit: own.unit, most: own.most, perSecond: fit.perSecond };
+    if (devices.length === 1 && own.perItem === undefined) continue;
+    const { unit, most, perItem = 1 } = own;
+    const rated = { unit, most, perItem, perSecond: fit.perSecond };
     several.push(await tellDevices(output, { workload, sized }, first, devices, rated));
   }
   return { scaling: all, several };
@@ -46,20 +47,24 @@ export async function tellScaling(
 const SHARE = 1 / 16;
 const VIRTUAL = 4;
 
+interface Rated extends Required<Pick<Sized, 'unit' | 'most' | 'perItem'>> {
+  readonly perSecond: number;
+}
+
 async function tellDevices(
   output: Output,
   { workload, sized }: Required<Pick<Benched, 'sized'>> & Pick<Benched, 'workload'>,
   first: Device,
   devices: readonly Device[],
-  { unit, most, perSecond }: { readonly unit: string; readonly most: number; readonly perSecond: number },
+  { unit, most, perItem, perSecond }: Rated,
 ): Promise<SeveralDevices> {
   const isVirtual = devices.length === 1;
-  const nature = { speed: perSecond * SHARE };
+  const nature = { speed: (perSecond * SHARE) / perItem };
   const several = isVirtual ? virtualDevices(first, Array(VIRTUAL).fill(nature)) : devices;
   const work = isVirtual ? Math.max(1, Math.round(most * SHARE)) : most;
   const found = await devicesScaling(several, (some) => sized(some, work));
   const what = isVirtual
-    ? `virtual devices made of ${first.info.id}, each held to ${rate(nature.speed, unit)}`
+    ? `virtual devices made of ${first.info.id}, each held to ${rate(perSecond * SHARE, unit)}`
     : 'devices';
   output.event('scaling-devices', { workload, isVirtual, unit, found });
   output.line(`on several ${what}:`);

@@ -8,7 +8,7 @@ import { nameOf as settingName } from '../../engine/tune.js';
 import { settingFor, tunedFeeding } from '../../engine/tune-known.js';
 import { MillraceError } from '../../kernel/error.js';
 import { EASY, GENESIS_NONCES, genesis, genesisWindow } from './genesis.js';
-import { type BlockSetting, nonceFlow } from './nonce-flow.js';
+import { type BlockSetting, nonceFlow, perThreadOn } from './nonce-flow.js';
 import { checkNonce, headerPrefix, targetFromBits } from './reference.js';
 import { NONCES, type Piece } from './scan.js';
 import { blockTunable, openScan } from './tune.js';
@@ -122,5 +122,6 @@ export async function sizedOn(devices: readonly Device[], most?: number): Promis
     return (performance.now() - begun) / 1000;
   };
   await run(1); // compiles
-  return { unit: 'H', isItem: true, most: most ?? (await mostOf(run, NONCES)), run, close: () => {} };
+  const perItem = perThreadOn(devices[0] as Device, {});
+  return { unit: 'H', perItem, most: most ?? (await mostOf(run, NONCES)), run, close: () => {} };
 }
