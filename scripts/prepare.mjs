@@ -55,11 +55,25 @@ export function ensureBuilt({ force = false } = {}) {
     tool(process.execPath, [join(root, 'scripts', 'bundle.mjs'), next], 'bundling for browsers failed');
     writeFileSync(join(next, STAMP), digest);
     writeFileSync(join(next, 'build-id'), `${digest.slice(0, 12)}\n`); // what `millrace --version` tells
+    recordCommit(next);
     // Swapped whole, so that outputs of deleted sources go away and a failed build leaves the last good one in place.
     if (existsSync(DIST)) renameSync(DIST, old);
     renameSync(next, DIST);
     rmSync(old, { recursive: true, force: true });
   });
+}
+
+/**
+ * Leaves the Git commit beside the output, for packages: they have no clone to ask. Without Git there is none.
+ * @param {string} folder
+ */
+function recordCommit(folder) {
+  const git = (/** @type {string[]} */ ...args) => spawnSync('git', args, { cwd: root, encoding: 'utf8' });
+  const head = existsSync(join(root, '.git')) ? git('rev-parse', '--short=12', 'HEAD') : undefined;
+  rmSync(join(folder, 'commit'), { force: true });
+  if (head?.status !== 0) return;
+  const isClean = git('status', '--porcelain', '--untracked-files=no').stdout === '';
+  writeFileSync(join(folder, 'commit'), `${head.stdout.trim()}${isClean ? '' : ' with changes'}\n`);
 }
 
 /**
@@ -173,5 +187,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   orExit(() => {
     ensureInstalled();
     ensureBuilt({ force: process.argv.includes('--force') });
+    // The same sources may be of a later commit than the one they were built at.
+    if (existsSync(join(root, 'src'))) recordCommit(DIST);
   });
 }

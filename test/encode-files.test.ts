@@ -1,5 +1,6 @@
-import { readFileSync } from 'node:fs';
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { spawnSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
@@ -364,24 +365,83 @@ describe('the command', () => {
   });
 });
 
-test('the benchmark reports gathered requests beside single ones', async () => {
-  const prefix = join(folder, 'pr3');
+describe('the benchmark', () => {
   const small = ['--qubits', '4', '--batch-size', '2', '--batches', '4', '--trials', '5', '--source', 'plain'];
-  const args = ['bench', 'encode', '--device', 'wasm', ...small, '--coalesced', '--report', prefix];
-  const { status, stderr } = await millrace(args);
-  expect([status, stderr]).toEqual([0, '']);
-  const names = (await readdir(folder)).filter((name) => name.startsWith('pr3_')).sort();
-  expect(names).toEqual([
-    expect.stringMatching(/^pr3_\d{8}_rep_config\.json$/),
-    expect.stringMatching(/^pr3_\d{8}_rep_config\.md$/),
-  ]);
-  const [json, text] = await Promise.all(names.map((name) => readFile(join(folder, name), 'utf8')));
-  expect(text).toMatch(/## Parameters[^#]*- qubits: 4\n- batch_size: 2\n[^#]*- mode: coalesced\n[^#]*## Results/);
-  expect(text).toMatch(/## Per batch, by turns with it[^#]*Throughput[^#]*Ratio of the medians: \d/);
-  expect(JSON.parse(json!)).toMatchObject({ vectorsPerSecond: { length: 5 }, perBatch: { length: 5 } });
-  expect((await millrace(['bench', 'encode', '--coalesced', '--source', 'device', '--device', 'wasm'])).status).toBe(
-    64,
-  );
+
+  test('reports gathered requests beside a stream and single ones, and the commit', async () => {
+    const prefix = join(folder, 'pr3');
+    const args = ['bench', 'encode', '--device', 'wasm', ...small, '--coalesced', '--report', prefix];
+    const { status, stderr } = await millrace(args);
+    expect([status, stderr]).toEqual([0, '']);
+    const names = (await readdir(folder)).filter((name) => name.startsWith('pr3_')).sort();
+    expect(names).toEqual([
+      expect.stringMatching(/^pr3_\d{8}_rep_config\.json$/),
+      expect.stringMatching(/^pr3_\d{8}_rep_config\.md$/),
+    ]);
+    const [json, text] = await Promise.all(names.map((name) => readFile(join(folder, name), 'utf8')));
+    expect(text).toMatch(/## Parameters[^#]*- qubits: 4\n- batch_size: 2\n[^#]*- mode: coalesced\n[^#]*## Results/);
+    expect(text).toContain('- gathered: 4.0 requests of 256 B a batch, up to 8.00 MiB');
+    for (const other of ['Stream', 'Per batch']) {
+      const section = new RegExp(`## ${other}, by turns with it[^#]*Throughput[^#]*Ratio, trial by trial: \\d`);
+      expect(text).toMatch(section);
+    }
+    const five = { length: 5 };
+    const told = JSON.parse(json!);
+    expect(told).toMatchObject({ vectorsPerSecond: five, perBatch: five, stream: five });
+    expect(told.latencyMs.coalesced).toHaveLength(5 * 4);
+    const root = new URL('..', import.meta.url).pathname;
+    const git = spawnSync('git', ['-C', root, 'rev-parse', 'HEAD'], { encoding: 'utf8' });
+    const commit = existsSync(join(root, '.git')) && git.status === 0 ? git.stdout.slice(0, 12) : 'unknown';
+    expect(text).toContain(`- Git commit: ${commit}`);
+    expect(text).toMatch(/- Build: \d+\.\d+\.\d+\+[0-9a-f]{12}\n/);
+    const refused = await millrace(['bench', 'encode', '--coalesced', '--source', 'device', '--device', 'wasm']);
+    expect(refused.status).toBe(64);
+  });
+
+  test('says that nothing was gathered where two requests are more than the limit', async () => {
+    const large = ['--device', 'wasm', '--qubits', '12', '--batch-size', '130', '--batches', '2', '--trials', '5'];
+    const { status, stdout } = await millrace(['bench', 'encode', ...large, '--source', 'plain', '--coalesced']);
+    expect(status).toBe(0);
+    expect(stdout).toContain('- gathered: nothing. A batch is up to 8.00 MiB, and two requests of 4.06 MiB are more');
+  });
+
+  test('measures the latency of requests, and tells of the slots by option and by variable', async () => {
+    const args = ['bench', 'encode', '--device', 'wasm', ...small, '--prefetch', '3', '--slots', '2'];
+    for (const { status, stdout, stderr } of [
+      await millrace([...args, '--pool-metrics']),
+      await millrace(args, { env: { MILLRACE_POOL_METRICS: '1' } }),
+      await millrace(args, { env: { QDP_ENABLE_POOL_METRICS: 'true' } }),
+    ]) {
+      expect(status).toBe(0);
+      // 24 batches of runs and 4 alone, three at a time in two slots.
+      expect(stderr).toMatch(/wasm {2}slots: 0 to 2 free, 28 acquires, [1-9]\d* waits/);
+      expect(stderr).toMatch(/give more --slots/);
+      expect(stdout).toMatch(/\| Latency \(ms\/request\), 3 in flight \| \d+\.\d{3} \|/);
+    }
+    const { events } = await millrace([...args, '--pool-metrics', '--json']);
+    const measured = events.find(({ event }) => event === 'measurement');
+    expect(measured).toMatchObject({ pool: { min: 0, max: 2, acquires: 28 } });
+    const { latencyMs } = measured as unknown as { latencyMs: Record<string, { median: number; p95: number }> };
+    expect(Object.keys(latencyMs)).toEqual(['3 in flight', 'one at a time']);
+    for (const { median, p95 } of Object.values(latencyMs)) expect(p95).toBeGreaterThanOrEqual(median);
+  });
+
+  test('an installed package knows the commit that it was built from', async () => {
+    const dist = new URL('../dist/', import.meta.url).pathname;
+    const place = join(folder, 'installed');
+    await mkdir(join(place, 'dist', 'console'), { recursive: true });
+    await copyFile(new URL('../package.json', import.meta.url), join(place, 'package.json'));
+    await copyFile(join(dist, 'console', 'version.js'), join(place, 'dist', 'console', 'version.js'));
+    const { commitOf } = (await import(join(place, 'dist', 'console', 'version.js'))) as {
+      commitOf(): string | undefined;
+    };
+    expect(commitOf()).toBeUndefined();
+    await writeFile(join(place, 'dist', 'commit'), '0123456789ab\n');
+    expect(commitOf()).toBe('0123456789ab');
+    if (existsSync(new URL('../.git', import.meta.url))) {
+      expect(await readFile(join(dist, 'commit'), 'utf8')).toMatch(/^[0-9a-f]{12}( with changes)?\n$/);
+    }
+  });
 });
 
 test('percentiles and reports are as published', () => {
@@ -397,13 +457,15 @@ test('percentiles and reports are as published', () => {
   const text = reportText({
     date,
     commit: undefined,
+    build: '0.1.0',
     device: 'x',
     driver: undefined,
     runtime: undefined,
     parameters: { qubits: 16 },
-    trials: [1000, 2000],
+    results: { trials: [1000, 2000], latencies: { 'one at a time': [3, 1, 2, 4] } },
   });
   expect(text).toContain('- Git commit: unknown');
   expect(text).toContain('| Throughput (vectors/sec) | 1500.0 | 1950.0 |');
-  expect(text).toContain('| Latency (ms/vector) | 0.750 | 0.975 |');
+  expect(text).toContain('| Latency (ms/request), one at a time | 2.500 | 3.850 |');
+  expect(text).toContain('| 1 ÷ throughput (ms/vector) | 0.750 | 0.975 |');
 });

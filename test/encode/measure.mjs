@@ -102,10 +102,14 @@ if (values.coalesced) {
     for (const batch of [1, 4, 16, 64]) {
       const batches = Math.max(4, Math.round((values.quick ? 640 : 6400) / batch));
       const options = { encoding: 'amplitude', precision: 'f64', qubits, batch, batches, trials: Number(values.runs) };
-      const { coalesced, perBatch } = await coalescedRates(device, from, options);
-      const [together, alone] = [median(coalesced), median(perBatch)];
-      const shown = [together, alone].map((rate) => Math.round(rate).toLocaleString('en')).join(' against ');
-      console.log(`coalesced, ${from}, requests of ${batch}: ${shown}, ${(together / alone).toFixed(2)}×`);
+      const { coalesced, others } = await coalescedRates(device, from, options);
+      const together = median(coalesced.trials);
+      const shown = others.map((/** @type {{ name: string, trials: number[] }} */ { name, trials }) => {
+        const rate = Math.round(median(trials)).toLocaleString('en');
+        return `${name.toLowerCase()} ${rate} (${(together / median(trials)).toFixed(2)}×)`;
+      });
+      const rate = Math.round(together).toLocaleString('en');
+      console.log(`coalesced, ${from}, requests of ${batch}: ${rate}; ${shown.join(', ')}`);
     }
   }
 }

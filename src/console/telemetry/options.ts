@@ -15,7 +15,7 @@ export function withTelemetryOptions(command: Command): Command {
   return command
     .addOption(valued('--metrics <file>', 'a line of CSV for each chunk: pipeline_metrics.csv'))
     .addOption(valued('--trace <file>', 'a timeline of the last 65,536 chunks, to be opened in ui.perfetto.dev'))
-    .addOption(flag('--pool-metrics', 'whether the slots sufficed, at the end'))
+    .addOption(poolMetricsOption())
     .addOption(flag('--overlap', 'how much of the copies was hidden behind launches, at the end'))
     .addOption(
       valued(
@@ -24,6 +24,8 @@ export function withTelemetryOptions(command: Command): Command {
       ).argParser(address),
     );
 }
+
+export const poolMetricsOption = () => flag('--pool-metrics', 'whether the slots sufficed, at the end');
 
 export interface Address {
   readonly host: string;

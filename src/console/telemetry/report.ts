@@ -122,7 +122,10 @@ export function summaryLines(report: DeviceReport, unit: string): string[] {
 }
 
 /** What `--pool-metrics` says; `warning` where a larger pool would help. */
-export function poolLines({ device, pool }: DeviceReport): { readonly lines: string[]; readonly warning?: string } {
+export function poolLines({ device, pool }: Pick<DeviceReport, 'device' | 'pool'>): {
+  readonly lines: string[];
+  readonly warning?: string;
+} {
   const { min, max, acquires, waits, starvation, averageWaitNs } = pool;
   const free = min === undefined ? 'none was taken' : `${min} to ${max} free`;
   const counts = `${plural(acquires, 'acquire')}, ${plural(waits, 'wait')}, ${percent(starvation)} starved`;

@@ -6,16 +6,21 @@ import { measurementFields } from '../../bench/report.js';
 import { action, type Call } from '../../console/action.js';
 import { withExamples } from '../../console/conventions.js';
 import { Exit, type ExitCode } from '../../console/exit.js';
+import { bytes } from '../../console/format.js';
 import { type OpeningOptions, startOpening, withOpeningOptions } from '../../console/opening.js';
 import { flag, options, valued, wholeNumber } from '../../console/options.js';
 import type { Output } from '../../console/output.js';
+import { poolMetricsOption, type TelemetryOptions, wantedViews } from '../../console/telemetry/options.js';
+import { poolLines } from '../../console/telemetry/report.js';
+import { buildOf, commitOf } from '../../console/version.js';
 import type { Device } from '../../device/device.js';
 import { openDevices } from '../../device/registry.js';
+import { type PoolMetrics, poolMetrics } from '../../engine/pool-metrics.js';
 import { MillraceError } from '../../kernel/error.js';
-import { coalescedRates } from './coalesced.js';
+import { coalescedRates, type WayFigures } from './coalesced.js';
 import { encodingOf, encodings, MOST_QUBITS, precisionOf } from './encoding.js';
 import { deviceRate, hostRate, type RateOptions } from './rate.js';
-import { type BenchReport, reportName, reportText } from './statistics.js';
+import { type BenchReport, percentile, reportName, reportText } from './statistics.js';
 
 /** `millrace bench encode` */
 export function encodeBench(): Command {
@@ -40,9 +45,13 @@ export function encodeBench(): Command {
         .default(LEAST_RUNS),
     )
     .addOption(valued('--prefetch <n>', 'batches in flight').argParser(wholeNumber(1, 64)).default(16))
+    .addOption(
+      valued('--slots <n>', 'batches that are on the device at a time').argParser(wholeNumber(1, 64)).default(4),
+    )
     .addOption(valued('--dtype <type>', 'f64 or f32').default('f64'))
     .addOption(valued('--source <where>', 'where samples are').choices(['pinned', 'plain', 'device']).default('pinned'))
-    .addOption(flag('--coalesced', 'gather requests of a batch each, by turns with a call for each'))
+    .addOption(flag('--coalesced', 'gather requests of a batch each, by turns with a stream and with single calls'))
+    .addOption(poolMetricsOption())
     .addOption(valued('--report <prefix>', 'write PREFIX_<date>_rep_config.md, and .json with the trials'));
   withOpeningOptions(command).action(action(bench));
   return withExamples(
@@ -53,7 +62,7 @@ export function encodeBench(): Command {
   );
 }
 
-interface BenchOptions extends OpeningOptions {
+interface BenchOptions extends OpeningOptions, Pick<TelemetryOptions, 'poolMetrics'> {
   readonly device: string;
   readonly encoding: string;
   readonly qubits: number;
@@ -61,6 +70,7 @@ interface BenchOptions extends OpeningOptions {
   readonly batches: number;
   readonly trials: number;
   readonly prefetch: number;
+  readonly slots: number;
   readonly dtype: string;
   readonly source: 'pinned' | 'plain' | 'device';
   readonly report?: string;
@@ -69,7 +79,7 @@ interface BenchOptions extends OpeningOptions {
 
 async function bench({ output, options: asked }: Call<BenchOptions>): Promise<ExitCode> {
   const opening = startOpening(asked, output);
-  const { qubits, batchSize: batch, batches, trials: runs, prefetch, source } = asked;
+  const { qubits, batchSize: batch, batches, trials: runs, prefetch, slots, source } = asked;
   const given = { encoding: encodingOf(asked.encoding), qubits, precision: precisionOf(asked.dtype), batch };
   const devices = await openDevices(asked.device, opening.options);
   try {
@@ -77,15 +87,20 @@ async function bench({ output, options: asked }: Call<BenchOptions>): Promise<Ex
     output.event('machine', { ...host });
     output.line(machineLine(host));
     for (const device of devices) {
-      const wanted = { ...given, batches, runs, inFlight: prefetch };
+      const pool = new PoolRecord();
+      const tellsPool = wantedViews(asked).poolMetrics === true;
+      const wanted = { ...given, batches, runs, inFlight: prefetch, slots, onSlot: pool.note };
       const found = asked.coalesced
         ? await gathered(device, source, { ...wanted, trials: runs })
-        : await throughput(device, source, wanted, output);
+        : await throughput(device, source, wanted, (fields) =>
+            output.event('measurement', { ...fields, ...(tellsPool && { pool: pool.metrics }) }),
+          );
       const date = new Date();
       const { name, versions } = device.info;
-      const text = reportText({
+      const report: BenchReport = {
         date,
-        commit: undefined,
+        commit: commitOf(),
+        build: buildOf(),
         device: `${device.info.id}, ${name}`,
         driver: versions.driver,
         runtime: versions.cuda,
@@ -93,6 +108,7 @@ async function bench({ output, options: asked }: Call<BenchOptions>): Promise<Ex
           qubits,
           batch_size: batch,
           prefetch,
+          slots,
           batches,
           trials: runs,
           encoding: given.encoding,
@@ -102,9 +118,11 @@ async function bench({ output, options: asked }: Call<BenchOptions>): Promise<Ex
           path: found.path,
         },
         ...found,
-      });
+      };
+      const text = reportText(report);
       for (const line of text.split('\n')) output.line(line);
-      if (asked.report !== undefined) await writeReport(asked.report, date, text, found);
+      if (tellsPool) tellPool(output, device, pool);
+      if (asked.report !== undefined) await writeReport(asked.report, report, text, pool);
       await opening.tell(device);
     }
     return Exit.ok;
@@ -113,8 +131,28 @@ async function bench({ output, options: asked }: Call<BenchOptions>): Promise<Ex
   }
 }
 
-/** Vectors a second of each trial. */
-interface Found extends Pick<BenchReport, 'trials' | 'against' | 'busy'> {
+/** Slots of encoders: how many were free when a batch asked for one, and the waits for one. */
+class PoolRecord {
+  readonly #free: number[] = [];
+  readonly #waitsNs: number[] = [];
+
+  readonly note = (free: number, waitedNs: number): void => {
+    this.#free.push(free);
+    if (waitedNs > 0) this.#waitsNs.push(waitedNs);
+  };
+
+  get metrics(): PoolMetrics {
+    return poolMetrics(this.#free, this.#waitsNs);
+  }
+}
+
+function tellPool(output: Output, device: Device, { metrics }: PoolRecord): void {
+  const { lines, warning } = poolLines({ device: device.info.id, pool: metrics });
+  for (const line of lines) output.say(line);
+  if (warning !== undefined) output.warn(warning);
+}
+
+interface Found extends Pick<BenchReport, 'results' | 'others' | 'notes' | 'busy'> {
   readonly path: string;
 }
 
@@ -122,7 +160,7 @@ async function throughput(
   device: Device,
   source: BenchOptions['source'],
   wanted: RateOptions,
-  output: Output,
+  tell: (fields: Readonly<Record<string, unknown>>) => void,
 ): Promise<Found> {
   const rated = await (source === 'device' ? deviceRate(device, wanted) : hostRate(device, source, wanted));
   const trials: number[] = [];
@@ -135,12 +173,24 @@ async function throughput(
         return run;
       },
     });
-    output.event('measurement', { ...measurementFields(one), path: rated.path, source });
+    const inFlight = rated.latencies?.();
+    const latencies = {
+      ...(inFlight && { [`${wanted.inFlight} in flight`]: inFlight }),
+      'one at a time': await rated.alone(Math.min(MOST_ALONE, wanted.batches)),
+    };
+    const latencyMs = Object.fromEntries(Object.entries(latencies).map(([name, values]) => [name, spreadIn(values)]));
+    tell({ ...measurementFields(one), path: rated.path, source, latencyMs });
+    const results = { trials: trials.slice(1), latencies }; // the first run only warms up
+    return { path: rated.path, results, busy: rated.busy?.() };
   } finally {
     rated.close();
   }
-  return { path: rated.path, trials: trials.slice(1), busy: rated.busy?.() }; // the first run only warms up
 }
+
+/** Requests whose latency is measured one at a time. */
+const MOST_ALONE = 200;
+
+const spreadIn = (values: readonly number[]) => ({ median: percentile(values, 0.5), p95: percentile(values, 0.95) });
 
 async function gathered(
   device: Device,
@@ -155,13 +205,45 @@ async function gathered(
       advice: 'take --source pinned or plain',
     });
   }
-  const { path, coalesced, perBatch } = await coalescedRates(device, source, wanted);
-  return { path, trials: coalesced, against: { name: 'Per batch', trials: perBatch } };
+  const { path, coalesced, others, perBatch, requestBytes, gatheredBytes } = await coalescedRates(
+    device,
+    source,
+    wanted,
+  );
+  const [request, most] = [bytes(requestBytes), bytes(gatheredBytes)];
+  const note =
+    perBatch > 1
+      ? `gathered: ${perBatch.toFixed(1)} requests of ${request} a batch, up to ${most}`
+      : `gathered: nothing. A batch is up to ${most}, and two requests of ${request} are more`;
+  return {
+    path,
+    results: resultsOf(coalesced),
+    notes: [note],
+    others: others.map((one) => ({ name: one.name, ...resultsOf(one) })),
+  };
 }
 
-async function writeReport(prefix: string, date: Date, text: string, { trials, against, busy }: Found): Promise<void> {
+const resultsOf = ({ name, trials, latencies }: WayFigures) => ({
+  trials,
+  latencies: { [name.toLowerCase()]: latencies },
+});
+
+async function writeReport(prefix: string, report: BenchReport, text: string, pool: PoolRecord): Promise<void> {
+  const { date, commit, build, results, others, notes, busy } = report;
   const name = reportName(prefix, date);
   await writeFile(name, text);
-  const told = { date, vectorsPerSecond: trials, ...(busy && { busy }), ...(against && { perBatch: against.trials }) };
+  const told = {
+    date,
+    commit,
+    build,
+    vectorsPerSecond: results.trials,
+    latencyMs: results.latencies,
+    pool: pool.metrics,
+    ...(busy && { busy }),
+    ...(notes && { notes }),
+    ...Object.fromEntries((others ?? []).map((one) => [OTHERS[one.name] ?? one.name, one.trials])),
+  };
   await writeFile(name.replace(/\.md$/, '.json'), `${JSON.stringify(told)}\n`);
 }
+
+const OTHERS: Readonly<Record<string, string>> = { Stream: 'stream', 'Per batch': 'perBatch' };

@@ -30,6 +30,8 @@ export interface EncoderOptions {
   readonly shared?: boolean;
   /** Told when each batch was copied and when it was encoded, as the device timed it. */
   readonly onTimes?: (times: BatchTimes) => void;
+  /** Told for each batch how many slots were free when it asked for one, and how long it waited, in nanoseconds. */
+  readonly onSlot?: (free: number, waitedNs: number) => void;
 }
 
 export interface BatchTimes {
@@ -65,7 +67,7 @@ export async function openEncoder(device: Device, options: EncoderOptions): Prom
   try {
     for (let slot = 0; slot < slots; slot++) places.push(await openPlace(device, plan, batch));
     const [copying, computing] = openStreams(device, 2) as [Stream, Stream];
-    return new Encoder(device, plan, batch, { stages, places, copying, computing }, options.onTimes);
+    return new Encoder(device, plan, batch, { stages, places, copying, computing }, options);
   } catch (error) {
     for (const place of places) place.free();
     throw error;
@@ -101,7 +103,9 @@ export class Encoder {
   readonly #computing: Stream;
   readonly #free: DeviceBuffer[] = [];
   readonly #mine = new Set<DeviceBuffer>();
-  readonly #onTimes: EncoderOptions['onTimes'];
+  readonly #told: Pick<EncoderOptions, 'onTimes' | 'onSlot'>;
+  /** Batches that have a slot or wait for one. */
+  #batches = 0;
   #check: Promise<PresentCheck | undefined> | undefined;
   #next = 0;
 
@@ -110,14 +114,14 @@ export class Encoder {
     plan: EncodePlan,
     batch: number,
     { stages, places, copying, computing }: Equipment,
-    onTimes: EncoderOptions['onTimes'],
+    told: Pick<EncoderOptions, 'onTimes' | 'onSlot'>,
   ) {
     this.device = device;
     this.plan = plan;
     this.batch = batch;
     this.#stages = stages;
     this.#places = places;
-    this.#onTimes = onTimes;
+    this.#told = told;
     this.#copying = copying;
     this.#computing = computing;
   }
@@ -228,7 +232,7 @@ export class Encoder {
     { samples, first, calls }: { samples: number; first: number; calls: Partial<Calls> },
     begin: () => { readonly x: DeviceBuffer; readonly copied?: Completion; verify?(): Promise<unknown> },
   ): Promise<EncodedStates> {
-    const over = await takeTurn(place);
+    const over = await this.#takeSlot(place);
     let states: DeviceBuffer | undefined;
     try {
       states = await this.#take();
@@ -236,7 +240,7 @@ export class Encoder {
       const used = this.#launch(place, x, states, samples);
       place.used = used;
       const [copy, compute] = await Promise.all([copied?.done, used.done]);
-      this.#onTimes?.({ copy, compute });
+      this.#told.onTimes?.({ copy, compute });
       await verify?.();
       this.#checkNorms(place, samples, first);
     } catch (error) {
@@ -261,6 +265,18 @@ export class Encoder {
       },
       this.#held(states),
     );
+  }
+
+  async #takeSlot(place: Place): Promise<() => void> {
+    const free = Math.max(0, this.#places.length - this.#batches);
+    this.#batches += 1;
+    const begun = performance.now();
+    const over = await takeTurn(place);
+    this.#told.onSlot?.(free, free > 0 ? 0 : Math.round(1e6 * (performance.now() - begun)));
+    return () => {
+      this.#batches -= 1;
+      over();
+    };
   }
 
   #launch(place: Place, x: DeviceBuffer, states: DeviceBuffer, samples: number): Completion {

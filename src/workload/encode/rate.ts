@@ -10,6 +10,7 @@ import { bindingOf, type EncodePlan, planFor } from './plan.js';
 import { referenceStates } from './reference.js';
 import { rowsFor } from './rows.js';
 import { fillSynthetic } from './synthetic.js';
+import { oneAtATime, type RequestAt, streamed, type Way } from './ways.js';
 
 export interface RateOptions extends EncoderOptions {
   readonly batches: number;
@@ -24,6 +25,10 @@ export interface Rated extends Candidate {
   readonly path: string;
   /** What the device and the processors did in the runs so far, the first one left out. */
   readonly busy?: () => Busy;
+  /** Of requests in flight with others, in the runs so far, the first one left out: milliseconds of each. */
+  readonly latencies?: () => readonly number[];
+  /** Milliseconds of each of so many requests that are made one at a time. */
+  readonly alone: Way;
   close(): void;
 }
 
@@ -44,28 +49,22 @@ export async function hostRate(device: Device, from: 'pinned' | 'plain', options
   const inputs = await inputsOf(encoder, from);
   const { shape, precision, path } = encoder.plan;
   const { batches, inFlight = 4, runs } = options;
-  const given = function* (): Generator<Float64Array | Float32Array> {
-    for (let k = 0; k < batches; k++) yield inputs.arrays[k % inputs.arrays.length] as Float64Array;
-  };
+  const request: RequestAt = (k) => inputs.arrays[k % inputs.arrays.length] as Float64Array;
   const spent = new Spent();
+  const latencies: (readonly number[])[] = [];
   const run = async (): Promise<Run> => {
     times = [];
     const before = process.cpuUsage();
     const begun = performance.now();
-    let left = batches;
     let last: Float64Array | Float32Array | undefined;
     let seconds = 0;
-    for await (const states of encoder.stream(given(), { inFlight })) {
-      left -= 1;
-      if (left === 0) {
-        seconds = (performance.now() - begun) / 1000;
-        spent.add(times, process.cpuUsage(before), seconds);
-        last = await states.read();
-      }
-      states.release();
-    }
-    const values = inputs.arrays[(batches - 1) % inputs.arrays.length] as Float64Array;
-    const digest = checkedStates(device, shape, precision, values, last ?? new Float64Array());
+    const stream = streamed(encoder, request, inFlight, async (states) => {
+      seconds = (performance.now() - begun) / 1000;
+      spent.add(times, process.cpuUsage(before), seconds);
+      last = await states.read();
+    });
+    latencies.push(await stream(batches));
+    const digest = checkedStates(device, shape, precision, request(batches - 1), last ?? new Float64Array());
     return { seconds, work: batches * encoder.batch, digest };
   };
   const name = `${shape.encoding} ${shape.qubits} × ${encoder.batch}, ${precision}, ${from} host`;
@@ -73,7 +72,17 @@ export async function hostRate(device: Device, from: 'pinned' | 'plain', options
     encoder.close();
     inputs.free();
   };
-  return { name, unit: 'vec', path, ...(runs !== undefined && { runs }), run, close, busy: () => spent.busy() };
+  return {
+    name,
+    unit: 'vec',
+    path,
+    ...(runs !== undefined && { runs }),
+    run,
+    close,
+    busy: () => spent.busy(),
+    latencies: () => latencies.slice(1).flat(),
+    alone: oneAtATime((k) => encoder.encodeBatch(request(k))),
+  };
 }
 
 /** Run by run. The first, which warms up, is left out in the end. */
@@ -173,7 +182,12 @@ export async function deviceRate(device: Device, options: RateOptions): Promise<
     };
     const more = width > 1 ? `, ${width} streams` : '';
     const name = `${encoding} ${qubits} × ${batch}, ${precision}, encode only${more}`;
-    return { name, unit: 'vec', path: plan.path, ...(runs !== undefined && { runs }), run, close };
+    const alone = oneAtATime(async () => {
+      lines[0]?.encode();
+      await lines[0]?.stream.mark().done;
+      return { release: () => undefined };
+    });
+    return { name, unit: 'vec', path: plan.path, ...(runs !== undefined && { runs }), run, close, alone };
   } catch (error) {
     close();
     throw error;

@@ -10,31 +10,42 @@ export function percentile(values: readonly number[], share: number): number {
   return low + (high - low) * (at - Math.floor(at));
 }
 
-/** What a run of the benchmark is told as. */
+/** What a report shows of a run of the benchmark. */
 export interface BenchReport {
   readonly date: Date;
   readonly commit: string | undefined;
+  /** Version and digest of the sources, which are known where the commit is not. */
+  readonly build: string;
   readonly device: string;
   readonly driver: string | undefined;
   readonly runtime: string | undefined;
   readonly parameters: Readonly<Record<string, string | number>>;
-  /** Vectors a second of each trial. */
-  readonly trials: readonly number[];
-  /** The same by another way, in turn with it. */
-  readonly against?: { readonly name: string; readonly trials: readonly number[] };
+  readonly results: Results;
+  /** More to say of the results, a line each. */
+  readonly notes?: readonly string[];
+  /** The same requests by other ways, by turns. */
+  readonly others?: readonly (Results & { readonly name: string })[];
   /** Of each trial, where it is known. */
   readonly busy?: Busy | undefined;
 }
 
-/** The report in Markdown; what is not known reads "unknown". Latency is that of a vector in a full pipeline. */
+export interface Results {
+  /** Vectors a second of each trial. */
+  readonly trials: readonly number[];
+  /** Milliseconds from call to states of each request, by how requests were made. */
+  readonly latencies: Readonly<Record<string, readonly number[]>>;
+}
+
+/** The report in Markdown. Unknown values read "unknown". */
 export function reportText(report: BenchReport): string {
-  const { date, commit, device, driver, runtime, parameters, trials, against, busy } = report;
+  const { date, commit, build, device, driver, runtime, parameters, results, notes = [], others = [], busy } = report;
   const known = (text: string | undefined): string => text ?? 'unknown';
   return [
     '# millrace bench encode',
     '',
     `- Date: ${date.toISOString()}`,
-    `- Git commit: ${known(commit?.slice(0, 12))}`,
+    `- Git commit: ${known(commit)}`,
+    `- Build: ${build}`,
     `- GPU: ${device}`,
     `- Driver: ${known(driver)}`,
     `- CUDA: ${known(runtime)}`,
@@ -45,19 +56,22 @@ export function reportText(report: BenchReport): string {
     '',
     '## Results',
     '',
-    ...tableOf(trials),
+    ...tableOf(results),
+    ...(notes.length > 0 ? [...notes.map((note) => `- ${note}`), ''] : []),
     ...(busy ? busyLines(busy) : []),
-    ...(against
-      ? [
-          `## ${against.name}, by turns with it`,
-          '',
-          ...tableOf(against.trials),
-          `Ratio of the medians: ${(median(trials) / median(against.trials)).toFixed(2)}`,
-          '',
-        ]
-      : []),
+    ...others.flatMap((other) => [
+      `## ${other.name}, by turns with it`,
+      '',
+      ...tableOf(other),
+      `Ratio, trial by trial: ${ratioOf(results.trials, other.trials).toFixed(2)}`,
+      '',
+    ]),
   ].join('\n');
 }
+
+/** The median of the ratios of trials that followed each other: a machine that is busy for a while slows down both. */
+const ratioOf = (ours: readonly number[], others: readonly number[]): number =>
+  median(ours.map((one, trial) => one / (others[trial] ?? Number.NaN)));
 
 /** Medians of the trials. */
 function busyLines({ overlaps, lengthRatio, processors }: Busy): string[] {
@@ -73,13 +87,20 @@ function busyLines({ overlaps, lengthRatio, processors }: Busy): string[] {
   ];
 }
 
-function tableOf(trials: readonly number[]): string[] {
-  const latencies = trials.map((perSecond) => 1000 / perSecond);
+/** Throughput, measured latencies, and the time of a vector in a full pipeline, which other reports call latency. */
+function tableOf({ trials, latencies }: Results): string[] {
+  const row = (name: string, values: readonly number[], digits: number): string =>
+    `| ${name} | ${median(values).toFixed(digits)} | ${percentile(values, 0.95).toFixed(digits)} |`;
   return [
     '| Metric | Median | P95 |',
     '| --- | --- | --- |',
-    `| Throughput (vectors/sec) | ${median(trials).toFixed(1)} | ${percentile(trials, 0.95).toFixed(1)} |`,
-    `| Latency (ms/vector) | ${median(latencies).toFixed(3)} | ${percentile(latencies, 0.95).toFixed(3)} |`,
+    row('Throughput (vectors/sec)', trials, 1),
+    ...Object.entries(latencies).map(([name, values]) => row(`Latency (ms/request), ${name}`, values, 3)),
+    row(
+      '1 ÷ throughput (ms/vector)',
+      trials.map((perSecond) => 1000 / perSecond),
+      3,
+    ),
     '',
   ];
 }
