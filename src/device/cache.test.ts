@@ -1,4 +1,4 @@
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -63,6 +63,62 @@ test('a directory that others may write to is not used, and stays as it is', asy
   expect(await readdir(join(folder, 'open'))).toEqual([]);
 });
 
+test('directories above it that others may write to: it is not used, and the warning says how to mend it', async () => {
+  const warnings: string[] = [];
+  const note = ({ message }: Error): void => void warnings.push(message);
+  process.on('warning', note);
+  await mkdir(join(folder, 'shared', 'below'), { recursive: true });
+  await chmod(join(folder, 'shared'), 0o775);
+  for (const name of ['shared/below', 'shared/not/there/yet']) {
+    const cache = await open(name);
+    expect(cache.warning).toContain(`others may write to ${join(folder, 'shared')}, above it (mode 775)`);
+    expect(cache.warning).toContain(`chmod go-w ${join(folder, 'shared')}`);
+    await cache.put('key', fill('hello'));
+  }
+  expect(await readdir(join(folder, 'shared'))).toEqual(['below']);
+  await new Promise(setImmediate);
+  process.off('warning', note);
+  expect(warnings).toEqual([expect.stringContaining('below is not'), expect.stringContaining('yet is not')]);
+
+  await chmod(join(folder, 'shared'), 0o1777); // as /tmp: nobody renames what is another's
+  expect((await open('shared/below')).warning).toBeUndefined();
+});
+
+test('links above it are followed: what they lead to counts, and where they lie', async () => {
+  await mkdir(join(folder, 'shared', 'real'), { recursive: true });
+  await mkdir(join(folder, 'own'));
+  await symlink('../shared/./real', join(folder, 'own', 'link'));
+  expect((await open('own/link/cache')).warning).toBeUndefined();
+  await chmod(join(folder, 'shared'), 0o777);
+  expect((await open('own/link/cache')).warning).toContain(`others may write to ${join(folder, 'shared')}, above it`);
+  await chmod(join(folder, 'shared'), 0o755);
+  await chmod(join(folder, 'own'), 0o777);
+  expect((await open('own/link/cache')).warning).toContain(`others may write to ${join(folder, 'own')}, above it`);
+  await symlink('loop', join(folder, 'loop'));
+  expect((await open('loop/cache')).warning).toContain('a loop of links');
+});
+
+test('a directory above it that belongs to another user', async ({ skip }) => {
+  if (process.getuid?.() !== 0) return skip('only root can give a directory to another user');
+  await mkdir(join(folder, 'theirs', 'cache'), { recursive: true, mode: 0o700 });
+  await chown(join(folder, 'theirs'), 12345, 12345);
+  expect((await open('theirs/cache')).warning).toContain(`${join(folder, 'theirs')}, above it, belongs to user 12345`);
+});
+
+test('where temporary files are not safe either, nothing is compiled', async () => {
+  await mkdir(join(folder, 'open'));
+  await chmod(join(folder, 'open'), 0o777);
+  const before = process.env.TMPDIR;
+  process.env.TMPDIR = join(folder, 'open');
+  try {
+    await expect(open('open/cache')).rejects.toMatchObject({ code: 'io', advice: expect.stringContaining('chmod') });
+    expect(await readdir(join(folder, 'open'))).toEqual([]);
+  } finally {
+    if (before === undefined) delete process.env.TMPDIR;
+    else process.env.TMPDIR = before;
+  }
+});
+
 test('a directory that others may only read is closed to them', async () => {
   await mkdir(join(folder, 'readable'), { mode: 0o755 });
   const cache = await open('readable');
@@ -72,7 +128,6 @@ test('a directory that others may only read is closed to them', async () => {
 
 test("another user's directory is not used", async ({ skip }) => {
   if (process.getuid?.() === 0) {
-    const { chown } = await import('node:fs/promises');
     await mkdir(join(folder, 'theirs'), { mode: 0o700 });
     await chown(join(folder, 'theirs'), 12345, 12345);
     expect((await open('theirs')).warning).toMatch(/belongs to user 12345/);

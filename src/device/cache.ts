@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto';
 import { chmod, lstat, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { MillraceError } from '../kernel/error.js';
+import { type Distrust, distrustOf } from './cache-trust.js';
 import { temporaryFolder } from './temporary.js';
 
 /**
@@ -11,7 +13,7 @@ import { temporaryFolder } from './temporary.js';
  */
 export class DiskCache {
   readonly directory: string;
-  /** Why this is not the usual directory, for people. */
+  /** Why this is not the usual directory, and what to do about it. */
   readonly warning: string | undefined;
 
   private constructor(directory: string, warning?: string) {
@@ -19,15 +21,21 @@ export class DiskCache {
     this.warning = warning;
   }
 
-  /** Opens the cache, or a private directory that goes away with the process where that is not safe or possible. */
+  /**
+   * Opens the cache. If its directory is not safe or cannot be used, opens one that is removed when the process ends, and
+   * warns once. Throws `io` if that is not safe either.
+   */
   static async open(environment: NodeJS.ProcessEnv = process.env): Promise<DiskCache> {
     const directory = cacheDirectory(environment);
-    const fault = await makePrivate(directory);
-    if (fault === undefined) return new DiskCache(directory);
-    return new DiskCache(
-      temporaryFolder(tmpdir(), 'millrace-cache-').path,
-      `${directory} is not used as cache: ${fault}; programs are compiled anew in each run`,
-    );
+    const refused = await makePrivate(directory);
+    if (refused === undefined) return new DiskCache(directory);
+    const { fault, advice } = refused;
+    const worse = await distrustOf(join(tmpdir(), 'millrace-cache'));
+    if (worse) throw noPlace(directory, fault, worse);
+    const warning = `${directory} is not used as a cache: ${fault}. Programs are compiled again in each run; to keep them, ${advice}`;
+    if (!warned.has(warning)) process.emitWarning(warning, 'MillraceWarning');
+    warned.add(warning);
+    return new DiskCache(temporaryFolder(tmpdir(), 'millrace-cache-').path, warning);
   }
 
   /**
@@ -85,6 +93,18 @@ export function cacheKey(parts: readonly string[]): string {
 /** How folders begin that are not entries yet, or no longer. */
 export const NEW = '.new-';
 
+/** Warnings that were given. */
+const warned = new Set<string>();
+
+function noPlace(directory: string, fault: string, { fault: worse, advice }: Distrust): MillraceError {
+  return new MillraceError({
+    code: 'io',
+    message: `compiled programs cannot be kept safely: ${directory}: ${fault}; ${tmpdir()}: ${worse}`,
+    asked: `a directory for compiled programs`,
+    advice,
+  });
+}
+
 /** The manifest has the format of `sha256sum`, so that it can be checked by hand. */
 const MANIFEST = 'SHA256SUMS';
 
@@ -105,20 +125,19 @@ export function cacheDirectory(environment: NodeJS.ProcessEnv = process.env): st
   return join(homedir(), '.cache', 'millrace');
 }
 
-/** Makes the directory, for its owner alone; the reason where it cannot be trusted or written. */
-async function makePrivate(directory: string): Promise<string | undefined> {
+/** Makes the directory, for its owner alone; the reason if it cannot be trusted or written. */
+async function makePrivate(directory: string): Promise<Distrust | undefined> {
   try {
+    const before = await distrustOf(directory);
+    if (before) return before;
     await mkdir(directory, { recursive: true, mode: 0o700 });
-    const state = await lstat(directory);
-    const me = process.getuid?.();
-    if (!state.isDirectory()) return 'it is not a directory';
-    if (me !== undefined && state.uid !== me) return `it belongs to user ${state.uid}, not to ${me}`;
-    if ((state.mode & 0o022) !== 0) return `others may write to it (mode ${(state.mode & 0o777).toString(8)})`;
-    if ((state.mode & 0o077) !== 0) await chmod(directory, 0o700);
+    const after = await distrustOf(directory);
+    if (after) return after;
+    if (((await lstat(directory)).mode & 0o077) !== 0) await chmod(directory, 0o700);
     temporaryFolder(directory, NEW).remove();
     return undefined;
   } catch (error) {
-    return (error as Error).message;
+    return { fault: (error as Error).message, advice: 'set MILLRACE_CACHE_DIR to a directory that can be written' };
   }
 }
 

@@ -6,6 +6,7 @@ export const compiler = {
   path: 'millrace-fixture-cc',
   arguments: [],
   version: 'cc 1.0',
+  identity: 'cc 1.0',
   machineFlags: ['-march=none'],
 };
 export const cpu = { arch: /** @type {const} */ ('other'), features: new Set(['one', 'two']) };

@@ -71,6 +71,12 @@ describe('the cache', () => {
       found: expect.stringContaining('others may write to it') as unknown,
       advice: expect.stringContaining('chmod 700') as unknown,
     });
+    const [below] = await cacheFindings(join(path, 'cache'));
+    expect(below).toMatchObject({
+      state: 'warning',
+      found: expect.stringContaining(`not made yet; others may write to ${path}, above it`) as unknown,
+      advice: expect.stringContaining(`chmod go-w ${path}`) as unknown,
+    });
   });
 });
 

@@ -31,6 +31,39 @@ test('text is compiled once, kept beside the library, and found again', async ({
   expect(await readFile(first.path.replace(/\.so$/, '.c'), 'utf8')).toContain('millrace_run');
 });
 
+test('another command, or another compiler in its place, is another entry', async ({ skip }) => {
+  if ('reason' in compiler) return skip(compiler.reason);
+  const text = good.replace('e - b', 'NUMBER');
+  const wrapper = join(folder, 'wrapped-cc');
+  const write = (number: number) =>
+    writeFile(wrapper, `#!/bin/sh\n# ${number}\nexec ${(compiler as Compiler).path} -DNUMBER=${number} "$@"\n`, {
+      mode: 0o755,
+    });
+  const found = async (command: string): Promise<Compiler> => {
+    const one = await findCompiler({ MILLRACE_CC: command, PATH: `${process.env.PATH}:/${Math.random()}` }); // asked anew
+    if ('reason' in one) throw new Error(one.reason);
+    return one;
+  };
+  const made = async (one: Compiler) => (await compile(source(text), one, thisCpu(), cache)).cached;
+  const one = await found(`${compiler.path} -DNUMBER=1`);
+  const two = await found(`${compiler.path} -DNUMBER=2`);
+  expect([await made(one), await made(two), await made(one), await made(two)]).toEqual([false, false, true, true]);
+  await write(3);
+  const before = await found(wrapper);
+  await write(42);
+  const after = await found(wrapper);
+  expect(after.version).toBe(before.version);
+  expect([await made(before), await made(after)]).toEqual([false, false]);
+  const paths = process.env.CPATH;
+  process.env.CPATH = folder;
+  try {
+    expect([await made(one), await made(one)]).toEqual([false, true]);
+  } finally {
+    if (paths === undefined) delete process.env.CPATH;
+    else process.env.CPATH = paths;
+  }
+});
+
 test('a damaged library is built again', async ({ skip }) => {
   if ('reason' in compiler) return skip(compiler.reason);
   const text = `${good} // damaged`;

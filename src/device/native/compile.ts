@@ -36,6 +36,16 @@ const FLAGS = [
   '-fPIC',
 ];
 
+/** Variables of the environment that change what GCC and clang make of the same command. */
+const COMPILER_VARIABLES = [
+  'CPATH',
+  'C_INCLUDE_PATH',
+  'COMPILER_PATH',
+  'GCC_EXEC_PREFIX',
+  'LIBRARY_PATH',
+  'CCC_OVERRIDE_OPTIONS',
+] as const;
+
 /** Compiles to a shared library, through the cache. */
 export async function compile(
   source: Source,
@@ -46,10 +56,11 @@ export async function compile(
   const started = performance.now();
   const flags = [...compiler.machineFlags, ...FLAGS, ...vectorFlags(source.lanes, cpu), ...(source.flags ?? [])];
   const key = cacheKey([
+    'native',
     source.text,
-    flags.join(' '),
-    compiler.path,
-    compiler.version,
+    JSON.stringify([compiler.path, ...compiler.arguments, ...flags]),
+    compiler.identity,
+    JSON.stringify(COMPILER_VARIABLES.map((name) => process.env[name] ?? null)),
     [...cpu.features].sort().join(' '),
   ]);
   const running = `${cache.directory} ${key}`;

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { access, constants, stat } from 'node:fs/promises';
+import { access, constants, realpath, stat } from 'node:fs/promises';
 import { delimiter, isAbsolute, join } from 'node:path';
 
 /** The system's C compiler. */
@@ -9,6 +9,8 @@ export interface Compiler {
   readonly arguments: readonly string[];
   /** The first line of `--version`. */
   readonly version: string;
+  /** Changes when another compiler takes its place: all of `--version`, and which file it is. */
+  readonly identity: string;
   /** How it is told to use everything this processor has. */
   readonly machineFlags: readonly string[];
 }
@@ -43,11 +45,21 @@ async function search(ours: string, general: string, path: string): Promise<Comp
       run(file, [...words, '--version']),
       machineFlagsOf(file, words),
     ]);
-    if (version.ok) return { path: file, arguments: words, version: version.text.split('\n')[0] ?? '', machineFlags };
+    if (version.ok) {
+      const identity = `${version.text}\n${await fileIdentity(file)}`;
+      return { path: file, arguments: words, version: version.text.split('\n')[0] ?? '', identity, machineFlags };
+    }
     faults.push(`${file} does not run (${version.text.trim().split('\n')[0]})`);
   }
   const where = ours !== '' ? 'the compiler that MILLRACE_CC names cannot be used' : 'no C compiler';
   return { reason: `${where}: ${faults.join(', ')}; install gcc or clang, or name one in MILLRACE_CC` };
+}
+
+/** A package that is updated may keep its version and its path. */
+async function fileIdentity(file: string): Promise<string> {
+  const path = await realpath(file);
+  const { size, mtimeMs } = await stat(path);
+  return [path, size, mtimeMs].join(' ');
 }
 
 /** Older ARM compilers know `-mcpu=native` only; some know neither. */

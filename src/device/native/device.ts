@@ -82,11 +82,6 @@ export class NativeDevice extends PoolDevice {
     return this.#memory.take(this, bytes);
   }
 
-  /** Where the directory of compiled programs is not the usual one: why. */
-  async cacheWarning(): Promise<string | undefined> {
-    return this.#cache.warning;
-  }
-
   protected freeAll(): void {
     this.#memory.giveAll();
   }

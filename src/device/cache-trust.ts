@@ -1,0 +1,66 @@
+import { lstat, readlink } from 'node:fs/promises';
+import { dirname, isAbsolute, join, parse, resolve, sep } from 'node:path';
+
+/** Why a directory of programs cannot be trusted, and what to do about it. */
+export interface Distrust {
+  readonly fault: string;
+  readonly advice: string;
+}
+
+/**
+ * Tells if another user could put programs into the directory, or another directory in its place; undefined if not. Reads
+ * only. A directory that does not exist yet is judged by those above it. Systems without user ids are trusted.
+ */
+export async function distrustOf(directory: string): Promise<Distrust | undefined> {
+  const me = process.getuid?.();
+  if (me === undefined) return undefined;
+  const { root } = parse(resolve(directory));
+  let names = namesIn(resolve(directory).slice(root.length));
+  let at = root;
+  let links = 0;
+  for (;;) {
+    const state = await lstat(at).catch(() => undefined);
+    if (state === undefined) return undefined; // it will be made by this process, below what was looked at
+    const isLast = names.length === 0;
+    if (state.uid !== me && (isLast || state.uid !== 0)) return ownedByOther(directory, at, state.uid, me);
+    if (state.isSymbolicLink() && !isLast) {
+      if (++links > MAX_LINKS) return elsewhere(`${at} is part of a loop of links`);
+      const target = await readlink(at);
+      names = [...namesIn(target), ...names];
+      at = isAbsolute(target) ? root : dirname(at);
+    } else {
+      if (!state.isDirectory()) return elsewhere(isLast ? 'it is not a directory' : `${at} is not a directory`);
+      // In a sticky directory only owners rename what is theirs. Programs themselves must not lie in such a directory.
+      if ((state.mode & 0o022) !== 0 && (isLast || (state.mode & STICKY) === 0))
+        return writableByOthers(directory, at, state.mode);
+      if (isLast) return undefined;
+    }
+    const [next = '', ...rest] = names;
+    names = rest;
+    at = join(at, next);
+  }
+}
+
+const STICKY = 0o1000;
+/** As Linux has it. */
+const MAX_LINKS = 40;
+
+const namesIn = (path: string): string[] => path.split(sep).filter((name) => name !== '' && name !== '.');
+
+const SET = 'set MILLRACE_CACHE_DIR to a directory that only you can write to';
+
+const elsewhere = (fault: string): Distrust => ({ fault, advice: SET });
+
+function ownedByOther(directory: string, at: string, owner: number, me: number): Distrust {
+  const which = resolve(directory) === at ? 'it' : `${at}, above it,`;
+  return elsewhere(`${which} belongs to user ${owner}, not to ${me}`);
+}
+
+function writableByOthers(directory: string, at: string, mode: number): Distrust {
+  const octal = (mode & 0o777).toString(8);
+  const isSelf = resolve(directory) === at;
+  return {
+    fault: isSelf ? `others may write to it (mode ${octal})` : `others may write to ${at}, above it (mode ${octal})`,
+    advice: `run \`chmod ${isSelf ? '700' : 'go-w'} ${at}\`, or ${SET}`,
+  };
+}
