@@ -257,7 +257,7 @@ function checkBindings<B extends HeldBuffer>(
     });
   for (const name of Object.keys(given)) if (!names.includes(name)) throw refuse(`there is no buffer called ${name}`);
   const buffers = program.bindings.map((binding) => {
-    const buffer = given[binding.name];
+    const buffer = Object.hasOwn(given, binding.name) ? given[binding.name] : undefined;
     if (buffer === undefined) throw refuse(`the buffer ${binding.name} is missing`);
     return heldBuffer<B>(device, buffer, `kernel ${program.name}: buffer ${binding.name}`);
   });

@@ -94,7 +94,8 @@ class DeviceSlot<Result, Name extends string> implements FlowSlot<Result> {
     const job = jobs[values]?.[step.kernel] ?? this.#refuse('kernel', step.kernel, Object.keys(programs));
     const { base = 0n, chunk = {}, ring, buffers: named = {} } = step;
     const buffers: Record<string, DeviceBuffer> = {};
-    for (const { name } of job.program.bindings) buffers[name] = this.#buffer(named[name] ?? name);
+    for (const { name } of job.program.bindings)
+      buffers[name] = this.#buffer((Object.hasOwn(named, name) ? named[name] : undefined) ?? name);
     const count =
       typeof step.count === 'number' ? step.count : { ...step.count, buffer: this.#buffer(step.count.buffer) };
     if (ring === undefined) this.#stream.launch({ job, base, chunk, count, buffers });
@@ -104,7 +105,8 @@ class DeviceSlot<Result, Name extends string> implements FlowSlot<Result> {
   #buffer(name: string): DeviceBuffer {
     const { buffers, rings } = this.#memory;
     const { shared } = this.#flow;
-    const found = buffers.get(name) ?? rings.get(name)?.buffer ?? shared[name];
+    const found =
+      buffers.get(name) ?? rings.get(name)?.buffer ?? (Object.hasOwn(shared, name) ? shared[name] : undefined);
     return found ?? this.#refuse('buffer', name, [...buffers.keys(), ...rings.keys(), ...Object.keys(shared)]);
   }
 

@@ -74,7 +74,7 @@ export function valuesOf(kernel: string, what: 'job' | 'chunk', fields: readonly
       throw refuse(`there is no ${what} value called ${name}`, `its ${what} values are ${own.join(', ') || 'none'}`);
   }
   return fields.map((field) => {
-    const value = given[field.name];
+    const value = Object.hasOwn(given, field.name) ? given[field.name] : undefined;
     if (value === undefined)
       throw refuse(
         `the ${what} value ${field.name} is missing`,

@@ -94,7 +94,7 @@ export function defineKernel<J extends Fields, C extends Fields, B extends Buffe
   checkName('kernel', name);
   const job = fieldsOf(signature.job ?? {});
   const chunk = [...implicitChunk, ...fieldsOf(signature.chunk ?? {})];
-  const hit = fieldsOf(signature.hit ?? {});
+  const hit = hitFields(signature.hit ?? {});
   const buffers = declare(signature.buffers ?? {});
   return {
     name,
@@ -145,6 +145,16 @@ function fieldsOf(fields: Fields): Field[] {
   });
 }
 
+function hitFields(fields: Fields): Field[] {
+  if (Object.hasOwn(fields, 'index'))
+    throw new MillraceError({
+      code: 'kernel-value',
+      message: 'a field of a hit cannot be called index',
+      advice: 'choose another name: every hit has its index of the space under this one',
+    });
+  return fieldsOf(fields);
+}
+
 function declare(buffers: Buffers): BufferDecl[] {
   return Object.entries(buffers).map(([name, spec], slot) => {
     checkName('buffer', name);
@@ -183,7 +193,7 @@ function tracedFields(
 function emit(trace: Trace, fields: readonly Field[], values: Record<string, unknown>): void {
   const nodes: Node[] = [];
   for (const field of fields) {
-    const given = values[field.name];
+    const given = Object.hasOwn(values, field.name) ? values[field.name] : undefined;
     const list = (field.array ? given : [given]) as readonly In<Scalar>[];
     if (!Array.isArray(list) || list.length !== field.length || list.includes(undefined as never)) {
       throw trace.fail(

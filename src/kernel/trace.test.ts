@@ -131,8 +131,21 @@ describe('errors while tracing', () => {
 
   it('name bad signatures', () => {
     expect(() => items('9lives', {}, () => {})).toThrow(/is no name for a kernel/);
+    // Names are in generated text, that of the kernel in a comment.
+    for (const name of ['a*/ evil', 'a\n#include "x"', 'a\n', 'a\\', 'a"b', 'ä', 'a_b', ''])
+      for (const kernel of [
+        () => items(name, {}, () => {}),
+        () => items('k', { job: { [name]: u32 } }, () => {}),
+        () => items('k', { chunk: { [name]: u32 } }, () => {}),
+        () => items('k', { hit: { [name]: u32 } }, () => {}),
+        () => items('k', { buffers: { [name]: rw(u32) } }, () => {}),
+      ])
+        expect(kernel).toThrow(/is no name for a/);
     expect(() => items('k', { buffers: { ring: rw(u32) } }, () => {})).toThrow(/cannot be called ring/);
+    expect(() => items('k', { hit: { index: u32 } }, () => {})).toThrow(/a hit cannot be called index/);
     expect(() => items('k', { job: { x: [u32, 0] } }, () => {})).toThrow(/length 0/);
+    const emits = items('k', { hit: { constructor: u32 } }, ({ emit }) => emit({} as never));
+    expect(() => emits.trace()).toThrow(/needs 1 value\(s\) for constructor/);
     expect(() => items('k', { buffers: { a: atomic() } }, () => {}).trace()).not.toThrow();
   });
 });

@@ -11,6 +11,7 @@ import { hashing } from './hashing.js';
 import { hits } from './hits.js';
 import { hostCases } from './host.js';
 import { memory } from './memory.js';
+import { nameCases } from './names.js';
 import { ranges } from './ranges.js';
 import { streams } from './streams.js';
 import { tables } from './tables.js';
@@ -32,6 +33,7 @@ export const conformanceCases: readonly Case[] = [
   ...tileCases,
   ...hashing,
   ...foundCases,
+  ...nameCases,
   ...streams,
   ...hostCases,
 ];

@@ -6,6 +6,7 @@ import { cLiteral, vectorType } from './c.js';
 import type { Helpers } from './c-helpers.js';
 import { hasQuads, loadRows, type QuadPlaces, quadsPrelude, spotsOf, storeRows, turned } from './c-quads.js';
 import type { EffectNames, EffectStatement, Operand } from './cstyle.js';
+import { bufferName, lengthName, tableName } from './names.js';
 
 /**
  * Buffers, atomics, tables and native bodies in C. Lanes reach memory one by one under their mask; compilers turn the
@@ -44,16 +45,16 @@ export class CMemory {
 
   bindings(program: Hoisted): string[] {
     const near = program.near.flatMap((decl) => [
-      `${decl.type} *const ${bufferName(decl.name)} = ${decl.name}_storage;`,
-      ...(this.#checked ? [`const u64 ${bufferName(decl.name)}_length = ${decl.length};`] : []),
+      `${decl.type} *const ${bufferName(decl)} = ${bufferName(decl)}_storage;`,
+      ...(this.#checked ? [`const u64 ${lengthName(decl)} = ${decl.length};`] : []),
     ]);
     const bound = program.buffers.flatMap((decl) => {
       const constness = decl.kind === 'read' ? 'const ' : '';
       const lines = [
-        `${constness}${decl.type} *const ${bufferName(decl.name)} = (${constness}${decl.type} *)launch[${3 + 2 * decl.slot}];`,
+        `${constness}${decl.type} *const ${bufferName(decl)} = (${constness}${decl.type} *)launch[${3 + 2 * decl.slot}];`,
       ];
       if (this.#checked)
-        lines.push(`const u64 ${bufferName(decl.name)}_length = launch[${4 + 2 * decl.slot}] / sizeof(${decl.type});`);
+        lines.push(`const u64 ${lengthName(decl)} = launch[${4 + 2 * decl.slot}] / sizeof(${decl.type});`);
       return lines;
     });
     return [...bound, ...near];
@@ -65,8 +66,8 @@ export class CMemory {
    */
   nearArrays(program: Hoisted): string[] {
     return program.near.map(
-      ({ type, name, length }) =>
-        `static _Thread_local ${type} ${name}_storage[${length}] __attribute__((aligned(64), tls_model("global-dynamic")));`,
+      (decl) =>
+        `static _Thread_local ${decl.type} ${bufferName(decl)}_storage[${decl.length}] __attribute__((aligned(64), tls_model("global-dynamic")));`,
     );
   }
 
@@ -180,7 +181,7 @@ export class CMemory {
     if (width !== 4 || wordsOf(buffer.type) !== 1 || !hasQuads(lanes) || (base && varying.has(base))) return undefined;
     if (!varying.has(index) || this.#neighbours(place) || names.mask !== 'active' || this.#checked) return undefined;
     this.#preludes.add(quadsPrelude(lanes));
-    const from = bufferName(buffer.name);
+    const from = bufferName(buffer);
     const { lines, spot } = this.#spotsOf(index, names);
     return {
       base: base ? `${from} + (u64)${names.value(base).text} * 4` : from,
@@ -259,7 +260,7 @@ export class CMemory {
   #prefetch(statement: Extract<EffectStatement, { kind: 'prefetch' }>, names: EffectNames): string[] {
     // A hint may name any address, so it needs no check; but a checked build must not report it either.
     const { place } = statement;
-    const buffer = bufferName(place.buffer.name);
+    const buffer = bufferName(place.buffer);
     const at = this.#plainAddress(place, names, 4);
     if (!names.mask) return [`__builtin_prefetch(&${buffer}[${at('')}]);`];
     if (names.mask === 'active' && hasQuads(this.#gang.lanes) && this.#gang.varying.has(place.index) && !place.base) {
@@ -352,7 +353,7 @@ export class CMemory {
     const plain = this.#plainAddress(place, names, width);
     if (!this.#checked) return plain;
     const site = this.#site(origin);
-    const length = `${bufferName(place.buffer.name)}_length`;
+    const length = lengthName(place.buffer);
     const base = place.base && names.value(place.base);
     // The last element of the access must be inside; index and result are those of the first. A base so large that the
     // address would wrap is outside too.
@@ -390,16 +391,13 @@ function isBelow({ op, args: [, by] }: Node, length: number): boolean {
 
 /** The k-th element of an access. */
 const element = (place: Place, address: string, k: number): string =>
-  `${bufferName(place.buffer.name)}[${address}${k === 0 ? '' : ` + ${k}`}]`;
+  `${bufferName(place.buffer)}[${address}${k === 0 ? '' : ` + ${k}`}]`;
 
 const fours = <T>(list: readonly T[]): T[][] =>
   Array.from({ length: list.length / 4 }, (_, i) => list.slice(4 * i, 4 * i + 4));
 
 /** A value as one lane sees it. */
 const laneOf = (operand: Operand, lane: string): string => `${operand.text}${operand.varying ? lane : ''}`;
-
-const bufferName = (name: string): string => `b_${name.replaceAll('-', '_')}`;
-const tableName = (table: Table): string => `table_${table.id}`;
 
 function jobTableText(table: Table, at: string): string {
   const type: Scalar = table.type;

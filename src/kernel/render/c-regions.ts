@@ -1,6 +1,7 @@
 import { SUM_PARTIALS } from '../ir.js';
 import type { Helpers } from './c-helpers.js';
 import type { RegionPrinter, RegionStatement } from './cstyle.js';
+import { bufferName } from './names.js';
 
 type LinePrinter = Pick<RegionPrinter, 'line' | 'braces'>;
 
@@ -58,7 +59,7 @@ export class CRegions {
         printer.braces('/* once */', printer.body);
         return;
       case 'scan': {
-        const array = `b_${statement.near.name}`;
+        const array = bufferName(statement.near);
         const total = printer.define(statement.result);
         printer.line(`u32 ${total} = 0;`);
         printer.line(

@@ -8,6 +8,7 @@ import { Helpers } from './c-helpers.js';
 import { CMemory } from './c-memory.js';
 import { CRegions, laneLoop } from './c-regions.js';
 import { CStyle, cSyntax, type Dialect, type Operand } from './cstyle.js';
+import { parameterName } from './names.js';
 
 export interface CText {
   readonly text: string;
@@ -61,8 +62,8 @@ function entry(program: Hoisted, gangLanes: number, body: CStyle, memory: CMemor
     body.line('u32 *const control = (u32 *)launch[1];');
     body.line('const u32 epoch = (u32)launch[2];');
     for (const text of memory.bindings(program)) body.line(text);
-    for (const { type, detail } of paramsOf(program.body)) {
-      body.line(`const ${type} p_${detail.name} = ${paramText(type, detail.word ?? 0)};`);
+    for (const node of paramsOf(program.body)) {
+      body.line(`const ${node.type} ${parameterName(node)} = ${paramText(node.type, node.detail.word ?? 0)};`);
     }
     laneLoop(body, lanes, 'first', 'begin', 'end', 'item', () => {
       body.line(`if (((first - begin) & ${cancelEvery - 1}) == 0 && ${CANCELLED}) return first - begin;`);
@@ -126,7 +127,7 @@ class CDialect implements Dialect {
     return cLiteral(type, value);
   }
   leaf(node: Node): string {
-    if (node.op === 'param') return `p_${node.detail.name}`;
+    if (node.op === 'param') return parameterName(node);
     if (node.op === 'item' || node.op === 'active') return node.op;
     throw new TypeError(`no text for ${node.op} (node ${node.id})`);
   }

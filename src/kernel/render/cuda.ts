@@ -4,7 +4,8 @@ import { cLiteral } from './c.js';
 import { cSyntax } from './cstyle.js';
 import { cFamily, type Helper, helperBody, type OperationTable } from './gpu-forms.js';
 import type { EntryForms, GpuLanguage, MemoryForms } from './gpu-language.js';
-import { type GpuLayout, hasLongLoop, nearName, sizeOf } from './gpu-layout.js';
+import { type GpuLayout, hasLongLoop, sizeOf } from './gpu-layout.js';
+import { bufferName } from './names.js';
 
 /** CUDA C++ for nvcc and NVRTC, from compute capability 7.0. */
 export function cudaLanguage(): GpuLanguage {
@@ -103,8 +104,8 @@ const calls = { add: 'atomicAdd', or: 'atomicOr', min: 'atomicMin', max: 'atomic
 
 const memory: MemoryForms = {
   address: 'u64',
-  read: (decl, at) => `${nearName(decl.name)}[${at}]`,
-  write: (decl, at, value) => `${nearName(decl.name)}[${at}] = ${value};`,
+  read: (decl, at) => `${bufferName(decl)}[${at}]`,
+  write: (decl, at, value) => `${bufferName(decl)}[${at}] = ${value};`,
   readQuad(decl, quad, names) {
     const { type, width, at } = pieces(decl.type, quad);
     const constness = decl.kind === 'read' ? 'const ' : '';
@@ -112,7 +113,7 @@ const memory: MemoryForms = {
       const own = names.slice(piece * width, (piece + 1) * width);
       const whole = `${own[0]}_q`;
       return [
-        `const ${type} ${whole} = ((${constness}${type} *)${nearName(decl.name)})[${index}];`,
+        `const ${type} ${whole} = ((${constness}${type} *)${bufferName(decl)})[${index}];`,
         `const ${decl.type} ${own.map((name, k) => `${name} = ${whole}.${'xyzw'[k]}`).join(', ')};`,
       ];
     });
@@ -121,11 +122,11 @@ const memory: MemoryForms = {
     const { type, width, at } = pieces(decl.type, quad);
     return at.map((index, piece) => {
       const own = values.slice(piece * width, (piece + 1) * width).join(', ');
-      return `((${type} *)${nearName(decl.name)})[${index}] = make_${type}(${own});`;
+      return `((${type} *)${bufferName(decl)})[${index}] = make_${type}(${own});`;
     });
   },
   atomic(op, decl, at, value) {
-    const cell = `${nearName(decl.name)}[${at}]`;
+    const cell = `${bufferName(decl)}[${at}]`;
     if (op === 'load') return `*(volatile u32 *)&${cell}`;
     if (op === 'store') return `*(volatile u32 *)&${cell} = ${value}`;
     return `${calls[op]}(&${cell}, ${value})`;
@@ -133,7 +134,7 @@ const memory: MemoryForms = {
   prefetch: (decl, quad) => {
     const bytes = bytesOf[decl.type] * 4;
     return [
-      `asm volatile("prefetch.global.L2 [%0];" :: "l"((const char *)${nearName(decl.name)} + (u64)(${quad}) * ${bytes}u));`,
+      `asm volatile("prefetch.global.L2 [%0];" :: "l"((const char *)${bufferName(decl)} + (u64)(${quad}) * ${bytes}u));`,
     ];
   },
   barrier: () => ['__syncthreads();'],
@@ -206,7 +207,7 @@ export function cudaArguments({ bindings, launch }: GridShape): string[] {
     rw: (name, type) => `${type} *__restrict__ ${name}`,
     atomic: (name) => `u32 *${name}`,
   };
-  return bindings.map(({ name, kind, type }) => forms[kind](nearName(name), type));
+  return bindings.map((binding) => forms[binding.kind](bufferName(binding), binding.type));
 }
 
 export function nearMemory({ near, shape }: GpuLayout): string[] {

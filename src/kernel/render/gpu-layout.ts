@@ -2,6 +2,7 @@ import { MillraceError } from '../error.js';
 import { type GridBinding, type GridShape, HEADER_WORDS, VALUE_WORDS } from '../grid.js';
 import { type Block, type Hoisted, innerBlocks, type Statement, SUM_PARTIALS, type Table } from '../ir.js';
 import { bytesOf, type Scalar, toWords, type Value, wordsOf } from '../types.js';
+import { bufferName, tableName } from './names.js';
 
 export type GpuTarget = 'cuda' | 'opencl' | 'wgsl';
 
@@ -42,8 +43,6 @@ export interface TablePlace {
 /** Static workgroup memory in CUDA's text; more is asked for at launch. */
 const STATIC_NEAR_BYTES = 48 * 1024;
 
-export const nearName = (name: string): string => `b_${name.replaceAll('-', '_')}`;
-export const tableName = (table: Table): string => `table_${table.id}`;
 export const partialsName = (type: Scalar): string => `partials_${type}`;
 export const spreadName = (type: Scalar): string => `spread_${type}`;
 export const TOTALS = 'totals';
@@ -51,7 +50,7 @@ export const TOTALS = 'totals';
 export function layoutOf(program: Hoisted, options: LayoutOptions): GpuLayout {
   const { workgroup, target, checked } = options;
   const near: NearArray[] = [
-    ...program.near.map(({ name, type, length = 0 }) => ({ name: nearName(name), type, length })),
+    ...program.near.map((decl) => ({ name: bufferName(decl), type: decl.type, length: decl.length ?? 0 })),
     ...sumTypes(program.body).map((type) => ({ name: partialsName(type), type, length: SUM_PARTIALS })),
     ...(hasScan(program.body) ? [{ name: TOTALS, type: 'u32' as const, length: workgroup }] : []),
     ...options.spreadTypes.map((type) => ({ name: spreadName(type), type, length: 1 })),

@@ -3,7 +3,8 @@ import type { Origin } from '../origin.js';
 import type { EffectNames, EffectStatement, Operand } from './cstyle.js';
 import type { Forms } from './gpu-forms.js';
 import type { GpuLanguage } from './gpu-language.js';
-import { type GpuLayout, nearName, ofWords, spreadName, tableName, wordIndex } from './gpu-layout.js';
+import { type GpuLayout, ofWords, spreadName, wordIndex } from './gpu-layout.js';
+import { lengthName, tableName } from './names.js';
 
 /** Is the printer where threads do different things (in an items kernel: always), or between the regions of a tile? */
 export interface Scope {
@@ -181,7 +182,7 @@ export class GpuMemory {
       return { lines: [syntax.constant(typeName(address), name, text)], at: name };
     };
     if (this.#layout.checked) {
-      const length = place.buffer.kind === 'near' ? `${place.buffer.length}u` : `${nearName(place.buffer.name)}_length`;
+      const length = place.buffer.kind === 'near' ? `${place.buffer.length}u` : lengthName(place.buffer);
       const args = [base ?? '0u', index, `${width}u`, length, `${this.#site(origin)}u`];
       return keep(`checked_index(${checkArguments}${args.join(', ')})`);
     }

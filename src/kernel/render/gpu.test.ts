@@ -344,7 +344,7 @@ describe('tiles on GPUs', () => {
       "      let tile = own + round * groups;
             workgroupBarrier();
             for (var v0: u32 = thread; v0 < 100u; v0 += 32u) {
-              atomicStore(&b_near0[v0], v0);
+              atomicStore(&near0[v0], v0);
             }
             if (thread == 0u) { spread_u32[0] = b_out[0u]; }
             let v1 = workgroupUniformLoad(&spread_u32[0]);
@@ -354,7 +354,7 @@ describe('tiles on GPUs', () => {
               let to0 = select(100u, (thread * 4u + 4u), ((thread * 4u + 4u) < 100u));
               var before0: u32 = 0u;
               for (var at0: u32 = from0; at0 < to0; at0++) {
-                before0 += atomicLoad(&b_near0[at0]);
+                before0 += atomicLoad(&near0[at0]);
               }
               totals[thread] = before0;
               workgroupBarrier();
@@ -367,20 +367,20 @@ describe('tiles on GPUs', () => {
               }
               before0 = totals[thread] - before0;
               for (var at0: u32 = from0; at0 < to0; at0++) {
-                let add0 = atomicLoad(&b_near0[at0]);
-                atomicStore(&b_near0[at0], before0);
+                let add0 = atomicLoad(&near0[at0]);
+                atomicStore(&near0[at0], before0);
                 before0 += add0;
               }
               let v2 = workgroupUniformLoad(&totals[31]);
               workgroupBarrier();
               for (var v3: u32 = thread; v3 < v2; v3 += 32u) {
-                atomicOr(&b_near0[0u], v3);
+                atomicOr(&near0[0u], v3);
               }
             }
             storageBarrier();
             workgroupBarrier();
             for (var v4: u32 = thread; v4 < 100u; v4 += 32u) {
-              let v5 = atomicLoad(&b_near0[v4]);
+              let v5 = atomicLoad(&near0[v4]);
               b_out[(tile + v4)] = v5;
             }
           }
@@ -495,7 +495,7 @@ describe('what a target refuses', () => {
       { target: 'cuda', nearLimit: 100_000 },
     );
     expect(wider.shape).toMatchObject({ nearBytes: 72000, dynamicBytes: 72000 });
-    expect(wider.text).toContain('u64 *const b_near0 = (u64 *)(near_bytes + 0);');
+    expect(wider.text).toContain('u64 *const near0 = (u64 *)(near_bytes + 0);');
   });
 
   it('workgroups that are no power of two', () => {

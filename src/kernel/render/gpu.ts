@@ -7,9 +7,10 @@ import { bytesOf, type Scalar, type Value } from '../types.js';
 import { CStyle, type Dialect, type Operand, type Syntax } from './cstyle.js';
 import { Forms } from './gpu-forms.js';
 import type { GpuLanguage } from './gpu-language.js';
-import { type GpuLayout, nearName, ofWords, tableName } from './gpu-layout.js';
+import { type GpuLayout, ofWords } from './gpu-layout.js';
 import { GpuMemory, type Scope } from './gpu-memory.js';
 import { GpuRegions } from './gpu-regions.js';
+import { lengthName, parameterName, tableName } from './names.js';
 
 export interface GpuText {
   readonly text: string;
@@ -76,7 +77,8 @@ export class GpuPrinter {
     take: (word: number) => boolean = () => true,
     word = (index: number) => this.language.entry.word(this.layout, at + index),
   ): void {
-    for (const { type, detail } of paramsOf(this.layout.program.body)) {
+    for (const node of paramsOf(this.layout.program.body)) {
+      const { type, detail } = node;
       const first = detail.word ?? 0;
       if (!take(first)) continue;
       const value = ofWords(
@@ -84,7 +86,7 @@ export class GpuPrinter {
         (k) => word(first + k),
         (key, args) => this.#forms.apply(key, args),
       );
-      this.body.line(this.language.syntax.constant(this.language.typeName(type), `p_${detail.name}`, value));
+      this.body.line(this.language.syntax.constant(this.language.typeName(type), parameterName(node), value));
     }
   }
 
@@ -93,8 +95,8 @@ export class GpuPrinter {
     const { layout, language } = this;
     if (!layout.checked) return;
     const { address } = language.memory;
-    const buffers = layout.shape.bindings.flatMap(({ name, type }) => (type ? [{ name, type }] : []));
-    buffers.forEach(({ name, type }, i) => {
+    const buffers = layout.shape.bindings.flatMap((binding) => (binding.type ? [{ binding, type: binding.type }] : []));
+    buffers.forEach(({ binding, type }, i) => {
       const [low, high] = [0, 1].map((k) => language.entry.word(layout, layout.shape.launch.sizesAt + 2 * i + k));
       const shift = Math.log2(bytesOf[type]);
       // Without 64 bits: fewer than 2^32 elements, whatever the bytes are.
@@ -102,7 +104,7 @@ export class GpuPrinter {
         address === 'u64'
           ? `((u64)${high} << 32 | ${low}) >> ${shift}`
           : `(${low} >> ${shift}u) | (${high} << ${32 - shift}u)`;
-      this.body.line(language.syntax.constant(language.typeName(address), `${nearName(name)}_length`, value));
+      this.body.line(language.syntax.constant(language.typeName(address), lengthName(binding), value));
     });
   }
 
@@ -208,7 +210,7 @@ class GpuDialect implements Dialect {
     return this.#language.literal(type, value);
   }
   leaf(node: Node): string {
-    if (node.op === 'param') return `p_${node.detail.name}`;
+    if (node.op === 'param') return parameterName(node);
     if (node.op === 'item') return this.#kind === 'items' ? 'item' : 'tile';
     throw new TypeError(`no text for ${node.op} (node ${node.id})`);
   }

@@ -6,7 +6,7 @@ import { cSyntax } from './cstyle.js';
 import { cArguments, cChecks } from './cuda.js';
 import { cFamily, helperBody, type OperationTable } from './gpu-forms.js';
 import type { EntryForms, GpuLanguage, MemoryForms } from './gpu-language.js';
-import { nearName } from './gpu-layout.js';
+import { bufferName } from './names.js';
 
 /** OpenCL C 1.2, which 3.0 contains. */
 export function openclLanguage(usesDoubles: boolean, workgroup: number): GpuLanguage {
@@ -106,13 +106,13 @@ const calls = {
 } as const;
 const quads = (decl: BufferDecl): string => {
   const constness = decl.kind === 'read' ? 'const ' : '';
-  return `((${constness}__global ${vectors[decl.type]} *)${nearName(decl.name)})`;
+  return `((${constness}__global ${vectors[decl.type]} *)${bufferName(decl)})`;
 };
 
 const memory: MemoryForms = {
   address: 'u64',
-  read: (decl, at) => `${nearName(decl.name)}[${at}]`,
-  write: (decl, at, value) => `${nearName(decl.name)}[${at}] = ${value};`,
+  read: (decl, at) => `${bufferName(decl)}[${at}]`,
+  write: (decl, at, value) => `${bufferName(decl)}[${at}] = ${value};`,
   readQuad(decl, quad, names) {
     const whole = `${names[0]}_q`;
     return [
@@ -122,7 +122,7 @@ const memory: MemoryForms = {
   },
   writeQuad: (decl, quad, values) => [`${quads(decl)}[${quad}] = (${vectors[decl.type]})(${values.join(', ')});`],
   atomic(op, decl, at, value) {
-    const cell = `${nearName(decl.name)}[${at}]`;
+    const cell = `${bufferName(decl)}[${at}]`;
     const pointer = `(volatile ${decl.kind === 'near' ? '__local' : '__global'} u32 *)&${cell}`;
     if (op === 'load') return `*${pointer}`;
     if (op === 'store') return `*${pointer} = ${value}`;
@@ -189,5 +189,5 @@ function openclArguments({ bindings, launch }: GridShape): string[] {
     rw: (name, type) => `__global ${type} *restrict ${name}`,
     atomic: (name) => `__global u32 *${name}`,
   };
-  return bindings.map(({ name, kind, type }) => forms[kind](nearName(name), type));
+  return bindings.map((binding) => forms[binding.kind](bufferName(binding), binding.type));
 }

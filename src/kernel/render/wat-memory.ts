@@ -1,6 +1,7 @@
 import type { Node, Place, Table } from '../ir.js';
 import type { Origin } from '../origin.js';
 import { bytesOf } from '../types.js';
+import { bufferName, lengthName } from './names.js';
 import { arg, insideText, laneAddresses, offset, type Reach, uniformAddress } from './wat-address.js';
 import { transposed } from './wat-quads.js';
 import { wasmType, watLiteral } from './wat-scalar.js';
@@ -68,15 +69,14 @@ export class WatMemory implements Effects {
   }
 
   #reach(place: Place, width: number): Reach {
-    const name = bufferName(place.buffer.name);
     return {
       type: place.buffer.type,
-      start: get(name),
+      start: get(`$${bufferName(place.buffer)}`),
       offset: 0,
       index: this.#named(this.#body.operand(place.index)),
       base: place.base && this.#named(this.#body.operand(place.base)),
       width,
-      length: this.#checked ? get(this.#body.local(`${name}_length`, 'i64')) : '',
+      length: this.#checked ? get(this.#body.local(`$${lengthName(place.buffer)}`, 'i64')) : '',
     };
   }
 
@@ -278,8 +278,6 @@ export class WatMemory implements Effects {
     return this.sites.push(origin) - 1;
   }
 }
-
-export const bufferName = (name: string): string => `$b_${name.replaceAll('-', '_')}`;
 
 function atomicCall(op: string, address: string, value: string | undefined): string {
   switch (op) {

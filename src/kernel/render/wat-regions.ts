@@ -1,7 +1,7 @@
 import { type Node, type Statement, SUM_PARTIALS } from '../ir.js';
 import { bytesOf } from '../types.js';
+import { bufferName } from './names.js';
 import { shapeOf } from './wat-gang.js';
-import { bufferName } from './wat-memory.js';
 import { wasmType } from './wat-scalar.js';
 import { get, type WatBody } from './wat-style.js';
 
@@ -28,7 +28,7 @@ export function printRegion(body: WatBody, statement: Region): void {
       return;
     case 'scan': {
       const [total = ''] = body.define(statement.result);
-      body.set(total, `(call $scan ${get(bufferName(statement.near.name))} (i32.const ${statement.length}))`);
+      body.set(total, `(call $scan ${get(`$${bufferName(statement.near)}`)} (i32.const ${statement.length}))`);
     }
   }
 }

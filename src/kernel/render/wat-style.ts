@@ -3,6 +3,7 @@ import type { Origin } from '../origin.js';
 import type { Gang } from '../passes/gang.js';
 import type { Scalar, Value } from '../types.js';
 import { usedOnceInTheirBlock } from './cstyle.js';
+import { parameterName } from './names.js';
 import { calledIn } from './wat-helpers.js';
 import { printRegion } from './wat-regions.js';
 import { wasmType, watLiteral } from './wat-scalar.js';
@@ -161,7 +162,7 @@ export class WatBody implements Surroundings {
     const [text = ''] = texts;
     if (node.op === 'const') return splatConstant(node.type, node.detail.value as Value);
     if (node.op !== 'param') return splatText(node.type, text);
-    const name = `$p_${node.detail.name}.all`;
+    const name = `$${parameterName(node)}.all`;
     this.spreadParams.set(this.local(name, 'v128'), { type: node.type, text });
     return get(name);
   }
@@ -176,7 +177,7 @@ export class WatBody implements Surroundings {
   #leaf(node: Node): Operand {
     const varying = this.isVarying(node);
     if (node.op === 'param') {
-      const name = `$p_${node.detail.name}`;
+      const name = `$${parameterName(node)}`;
       this.params.set(name, node);
       return { node, varying, texts: [get(name)], atom: true };
     }

@@ -3,8 +3,9 @@ import { type Hoisted, SUM_PARTIALS } from '../ir.js';
 import type { Origin } from '../origin.js';
 import type { Gang } from '../passes/gang.js';
 import { bytesOf, type Scalar } from '../types.js';
+import { bufferName, lengthName } from './names.js';
 import { calledIn, helperText } from './wat-helpers.js';
-import { bufferName, WatMemory } from './wat-memory.js';
+import { WatMemory } from './wat-memory.js';
 import { laneLoop, PARTIALS } from './wat-regions.js';
 import { wasmType } from './wat-scalar.js';
 import { get, WatBody } from './wat-style.js';
@@ -102,10 +103,11 @@ function prologue(body: WatBody, program: Hoisted, checked: boolean): string[] {
   set('$control', 'i32', word(1));
   set('$epoch', 'i32', word(2));
   if (body.locals.has('$constants')) set('$constants', 'i32', '(global.get $constants)');
-  for (const { name, slot, type } of program.buffers) {
-    set(bufferName(name), 'i32', word(3 + 2 * slot));
+  for (const decl of program.buffers) {
+    const { slot, type } = decl;
+    set(`$${bufferName(decl)}`, 'i32', word(3 + 2 * slot));
     if (checked)
-      set(`${bufferName(name)}_length`, 'i64', `(i64.div_u ${word(4 + 2 * slot, 'i64')} (i64.const ${bytesOf[type]}))`);
+      set(`$${lengthName(decl)}`, 'i64', `(i64.div_u ${word(4 + 2 * slot, 'i64')} (i64.const ${bytesOf[type]}))`);
   }
   const params = [...body.params].sort(([, a], [, b]) => (a.detail.word ?? 0) - (b.detail.word ?? 0));
   for (const [name, { type, detail }] of params) set(name, wasmType(type), paramText(type, detail.word ?? 0));
@@ -121,9 +123,10 @@ function nearArrays(body: WatBody, program: Hoisted, checked: boolean): { bytes:
     lines.push(`(local.set ${body.local(name, 'i32')} (i32.add (global.get $near) (i32.const ${bytes})))`);
     bytes += Math.ceil(size / 64) * 64;
   };
-  for (const { name, type, length = 0 } of program.near) {
-    place(bufferName(name), length * bytesOf[type]);
-    if (checked) lines.push(`(local.set ${body.local(`${bufferName(name)}_length`, 'i64')} (i64.const ${length}))`);
+  for (const decl of program.near) {
+    const { type, length = 0 } = decl;
+    place(`$${bufferName(decl)}`, length * bytesOf[type]);
+    if (checked) lines.push(`(local.set ${body.local(`$${lengthName(decl)}`, 'i64')} (i64.const ${length}))`);
   }
   if (body.locals.has(PARTIALS)) place(PARTIALS, SUM_PARTIALS * 8);
   return { bytes, lines };

@@ -6,7 +6,8 @@ import { cLiteral } from './c.js';
 import type { Syntax } from './cstyle.js';
 import { type Helper, helperBody } from './gpu-forms.js';
 import type { EntryForms, GpuLanguage, MemoryForms } from './gpu-language.js';
-import { everyStatement, type GpuLayout, nearName } from './gpu-layout.js';
+import { everyStatement, type GpuLayout } from './gpu-layout.js';
+import { bufferName } from './names.js';
 import { wgslTable } from './wgsl-forms.js';
 
 /** WGSL. What the program does with its memory decides how it is declared. */
@@ -25,9 +26,9 @@ export function wgslLanguage(program: Hoisted, checked: boolean): GpuLanguage {
 }
 
 interface Uses {
-  /** Near arrays with atomic updates: then every access is atomic. */
+  /** Names in the text of near arrays with atomic updates: every access to them is atomic. */
   readonly atomicNear: ReadonlySet<string>;
-  /** Buffers that are only reached by quads: 16 bytes at a time. */
+  /** Names in the text of buffers that are only reached by quads: 16 bytes at a time. */
   readonly quadOnly: ReadonlySet<string>;
   /** Constants without a literal: infinities and NaN. */
   readonly oddFloats: boolean;
@@ -35,14 +36,14 @@ interface Uses {
 
 function usesOf({ body, buffers }: Hoisted, checked: boolean): Uses {
   const atomicNear = new Set<string>();
-  const single = new Set<string>(checked ? buffers.map(({ name }) => name) : []);
+  const single = new Set<string>(checked ? buffers.map(bufferName) : []);
   const quad = new Set<string>();
   everyStatement(body, (statement) => {
     if (statement.kind === 'atomic' && statement.place.buffer.kind === 'near')
-      atomicNear.add(nearName(statement.place.buffer.name));
+      atomicNear.add(bufferName(statement.place.buffer));
     if (statement.kind !== 'load' && statement.kind !== 'store') return;
     const width = statement.kind === 'load' ? statement.results.length : statement.values.length;
-    (width === 4 ? quad : single).add(statement.place.buffer.name);
+    (width === 4 ? quad : single).add(bufferName(statement.place.buffer));
   });
   const isOdd = ({ op, type, detail }: Node) =>
     op === 'const' && type === 'f32' && !Number.isFinite(Number(detail.value));
@@ -93,31 +94,31 @@ const calls = {
 } as const;
 
 function memoryForms({ atomicNear, quadOnly }: Uses, checked: boolean): MemoryForms {
-  const isAtomic = (decl: BufferDecl) => atomicNear.has(nearName(decl.name));
+  const isAtomic = (decl: BufferDecl) => atomicNear.has(bufferName(decl));
   return {
     address: 'u32',
     read(decl, at) {
-      const name = nearName(decl.name);
+      const name = bufferName(decl);
       if (isAtomic(decl)) return `atomicLoad(&${name}[${at}])`;
-      return quadOnly.has(decl.name) ? `${name}[(${at}) / 4u][(${at}) % 4u]` : `${name}[${at}]`;
+      return quadOnly.has(name) ? `${name}[(${at}) / 4u][(${at}) % 4u]` : `${name}[${at}]`;
     },
     write(decl, at, value) {
-      const name = nearName(decl.name);
+      const name = bufferName(decl);
       return isAtomic(decl) ? `atomicStore(&${name}[${at}], ${value});` : `${name}[${at}] = ${value};`;
     },
     readQuad(decl, quad, names) {
-      if (!quadOnly.has(decl.name)) return undefined;
+      if (!quadOnly.has(bufferName(decl))) return undefined;
       const whole = `${names[0]}_q`;
       return [
-        `let ${whole} = ${nearName(decl.name)}[${quad}];`,
+        `let ${whole} = ${bufferName(decl)}[${quad}];`,
         ...names.map((name, k) => `let ${name} = ${whole}.${'xyzw'[k]};`),
       ];
     },
     writeQuad(decl, quad, values) {
-      if (!quadOnly.has(decl.name)) return undefined;
-      return [`${nearName(decl.name)}[${quad}] = vec4<${decl.type}>(${values.join(', ')});`];
+      if (!quadOnly.has(bufferName(decl))) return undefined;
+      return [`${bufferName(decl)}[${quad}] = vec4<${decl.type}>(${values.join(', ')});`];
     },
-    atomic: (op, decl, at, value) => `${calls[op]}(&${nearName(decl.name)}[${at}]${op === 'load' ? '' : `, ${value}`})`,
+    atomic: (op, decl, at, value) => `${calls[op]}(&${bufferName(decl)}[${at}]${op === 'load' ? '' : `, ${value}`})`,
     prefetch: () => [],
     barrier: ({ near, global }) => [...(global ? ['storageBarrier();'] : []), ...(near ? ['workgroupBarrier();'] : [])],
     sameForAll: (place) => `workgroupUniformLoad(&${place})`,
@@ -150,8 +151,10 @@ const checks = [
 
 function globals({ shape, near }: GpuLayout, { atomicNear, quadOnly, oddFloats }: Uses): string[] {
   const { launch } = shape;
-  const elements = ({ name, type }: GridBinding) =>
-    quadOnly.has(name) ? `${nearName(name)}: array<vec4<${type}>>` : `${nearName(name)}: array<${type}>`;
+  const elements = (binding: GridBinding): string => {
+    const name = bufferName(binding);
+    return quadOnly.has(name) ? `${name}: array<vec4<${binding.type}>>` : `${name}: array<${binding.type}>`;
+  };
   const forms: Readonly<Record<Exclude<GridBindingKind, 'counted'>, (binding: GridBinding) => string>> = {
     launch: () =>
       launch.byValue ? `<uniform> launch: array<vec4<u32>, ${launch.words / 4}>` : '<storage, read> launch: array<u32>',
@@ -160,7 +163,7 @@ function globals({ shape, near }: GpuLayout, { atomicNear, quadOnly, oddFloats }
     tables: () => '<storage, read> tables: array<u32>',
     read: (binding) => `<storage, read> ${elements(binding)}`,
     rw: (binding) => `<storage, read_write> ${elements(binding)}`,
-    atomic: ({ name }) => `<storage, read_write> ${nearName(name)}: array<atomic<u32>>`,
+    atomic: (binding) => `<storage, read_write> ${bufferName(binding)}: array<atomic<u32>>`,
   };
   return [
     ...shape.bindings.map((binding, i) => {
