@@ -248,6 +248,66 @@ describe('Ctrl-C', () => {
   }
 });
 
+describe('`kernel show` and `kernel stats` of a file', () => {
+  const SEVERAL = `import { items, rw, u32, when } from 'millrace';
+const stored = items('stored', { buffers: { x: rw(u32) } }, ({ item, buffers }) => buffers.x.set(item, item.mul(7)));
+export const above = items('over', { job: { least: u32 }, hit: { n: u32 } }, ({ job, item, emit }) => {
+  when(item.gt(job.least), () => emit({ n: item }));
+});
+export const times = ({ by = 3 }: { by?: number }) =>
+  items('times', { buffers: { x: rw(u32) } }, ({ item, buffers }) => buffers.x.set(item, item.mul(by)));
+export { stored };
+`;
+  const show = (...args: string[]) => millrace('kernel', 'show', ...args);
+
+  it('is the kernel that `run` takes, for every target', () => {
+    write('marked-too.ts', MARKED);
+    const said: Record<string, RegExp> = {
+      c: /kernel marked, .*uint64_t millrace_run/s,
+      wat: /kernel marked, .*\(func \(export "run"\)/s,
+      cuda: /kernel marked, .*__global__/s,
+      opencl: /kernel marked, .*__kernel/s,
+      wgsl: /kernel marked, .*@compute/s,
+      ir: /^kernel marked\n.*rem %/s,
+    };
+    for (const [target, text] of Object.entries(said)) {
+      const { status, stdout, stderr } = show('marked-too.ts', '--target', target);
+      expect([status, stderr]).toEqual([0, '']);
+      expect(stdout).toMatch(text);
+    }
+    const { status, stdout } = millrace('kernel', 'stats', join(folder, 'marked-too.ts'), '--json');
+    expect(status).toBe(0);
+    expect(events(stdout).at(-1)).toMatchObject({ event: 'done', always: { divisions: 1 } });
+  });
+
+  it('is one of several by its name, and a function is called with parameters', () => {
+    write('several.ts', SEVERAL);
+    expect(show('several.ts#stored', '--target', 'ir').stdout).toMatch(/^kernel stored\n/);
+    expect(show('./several.ts#above', '--target', 'ir').stdout).toMatch(/^kernel over\n/);
+    expect(show('several.ts#over', '--target', 'ir').stdout).toMatch(/^kernel over\n/);
+    expect(show('several.ts#times', '--target', 'ir', '--param', 'by=11').stdout).toMatch(/mul item, 11$/m);
+    const unnamed = show('several.ts');
+    expect(unnamed.status).toBe(74);
+    expect(unnamed.stderr).toContain('it exports several kernels');
+    for (const choice of ['several.ts#above (over)', 'several.ts#stored,', 'several.ts#times (a function)'])
+      expect(unnamed.stderr).toContain(choice);
+    expect(show('several.ts#none').stderr).toContain('it exports no kernel called "none"');
+    expect(show('several.ts#times', '--param', 'bye=1').stderr).toContain('there is no parameter called bye');
+  });
+
+  it('what is wrong is told with its line, or with what there is', () => {
+    write('faulty.ts', MARKED.replace('job.every', 'job.evry'));
+    const { status, stderr } = millrace('kernel', 'stats', 'faulty.ts');
+    expect(status).toBe(74);
+    expect(stderr).toMatch(/faulty\.ts:3:/);
+    expect(show('absent.ts').stderr).toContain('absent.ts: there is no such file');
+    expect(show('absent').stderr).toContain('kernels are: block');
+    expect(show('block', '--param', 'a=1').status).toBe(64);
+    write('nothing.mjs', 'export const number = 7;');
+    expect(show('nothing.mjs').stderr).toContain('it exports no kernel');
+  });
+});
+
 function write(name: string, text: string): void {
   writeFileSync(join(folder, name), text);
 }

@@ -10,6 +10,8 @@ import { thisCpu } from '../device/native/cpu.js';
 import { MillraceError } from '../kernel/error.js';
 import { type Kernel, type KernelStats, kernelStats, kernelText, type OperationClass } from '../kernel/index.js';
 import { kernels } from '../workload/index.js';
+import { kernelFile, loadKernel } from './run/kernels.js';
+import { paramsOf } from './run/values.js';
 
 /** `millrace kernel …` */
 export function kernelCommand(): Command {
@@ -19,20 +21,34 @@ export function kernelCommand(): Command {
   const showing = kernel
     .command('show')
     .description("a kernel's generated text; that of a CPU for the one of this machine")
-    .argument('<name>', 'a name from `millrace kernel list`')
+    .argument('<name>', NAME)
     .addOption(valued('--target <target>', 'the language to show').choices(targets).default('c'))
     .addOption(valued('--lanes <n>', 'lanes of a gang').argParser(wholeNumber(1, 64)))
     .addOption(flag('--no-hoist', 'keep job and chunk values in the kernel'))
+    .addOption(param())
     .action(action(show));
-  withExamples(showing, ['millrace kernel show block --target cuda'], ['millrace kernel show block --target ir']);
+  withExamples(
+    showing,
+    ['millrace kernel show block --target cuda'],
+    ['millrace kernel show kernel.ts --target wgsl', 'of your own file, the kernel that `millrace run` takes'],
+    ['millrace kernel show kernels.ts#scan', 'one of several, by the name of its export or its own'],
+  );
   const counting = kernel
     .command('stats')
     .description("a kernel's operations, statements and parameters")
-    .argument('<name>', 'a name from `millrace kernel list`')
+    .argument('<name>', NAME)
+    .addOption(param())
     .action(action(stats));
-  withExamples(counting, ['millrace kernel stats block']);
+  withExamples(counting, ['millrace kernel stats block'], ['millrace kernel stats kernel.ts']);
   return kernel;
 }
+
+const NAME = 'a name from `millrace kernel list`, or a file of your own: FILE or FILE#NAME';
+
+const param = () =>
+  valued('--param <name=value>', 'for a file that exports a function of its parameters').argParser(
+    (text, before: readonly string[] = []) => [...before, text],
+  );
 
 async function list({ output }: Call<object>): Promise<Ending> {
   const names = Object.keys(kernels);
@@ -42,7 +58,11 @@ async function list({ output }: Call<object>): Promise<Ending> {
 
 const targets = ['c', 'wat', 'cuda', 'opencl', 'wgsl', 'ir'] as const;
 
-interface ShowOptions {
+interface GivenOptions {
+  readonly param?: readonly string[];
+}
+
+interface ShowOptions extends GivenOptions {
   readonly target: (typeof targets)[number];
   readonly lanes?: number;
   readonly hoist: boolean;
@@ -50,17 +70,17 @@ interface ShowOptions {
 
 async function show({
   output,
-  options: { target, lanes, hoist },
+  options: { target, lanes, hoist, param: params },
   args: [name = ''],
 }: Call<ShowOptions>): Promise<Ending> {
   const options = { target, hoist, cpu: thisCpu(), ...(lanes === undefined ? {} : { lanes }) };
-  const text = kernelText(kernelNamed(name), options);
+  const text = kernelText(await kernelNamed(name, params), options);
   output.line(text.trimEnd());
   return { exit: Exit.ok, answer: { kernel: name, target, text } };
 }
 
-async function stats({ output, args: [name = ''] }: Call<object>): Promise<Ending> {
-  const kernel = kernelNamed(name);
+async function stats({ output, options: { param: params }, args: [name = ''] }: Call<GivenOptions>): Promise<Ending> {
+  const kernel = await kernelNamed(name, params);
   const cpu = thisCpu();
   const common = { hoist: true, checked: false, nativeBodies: true, cpu } as const;
   const counted = kernelStats(kernel, [
@@ -109,13 +129,22 @@ function statsLines({ name, always, underTests, words, host, targets: all }: Ker
   ];
 }
 
-function kernelNamed(name: string): Kernel {
+async function kernelNamed(name: string, given: readonly string[] = []): Promise<Kernel> {
   const make = Object.hasOwn(kernels, name) ? kernels[name] : undefined;
+  const file = make ? undefined : kernelFile(name);
+  if (file) return loadKernel(file, paramsOf(given));
+  if (make && given.length > 0)
+    throw new MillraceError({
+      code: 'usage',
+      message: `kernel ${name} has no parameters`,
+      asked: given.map((text) => `--param ${text}`).join(' '),
+      advice: '--param is for files of your own',
+    });
   if (make) return make();
   throw new MillraceError({
     code: 'usage',
     message: `there is no kernel called ${JSON.stringify(name)}`,
     asked: `kernel ${name}`,
-    advice: `kernels are: ${Object.keys(kernels).join(', ')}`,
+    advice: `kernels are: ${Object.keys(kernels).join(', ')}; of a file of your own, give its path: ./kernel.ts`,
   });
 }

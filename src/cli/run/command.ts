@@ -27,7 +27,7 @@ import { identityOf } from './identity.js';
 import { inFile } from './module.js';
 import { spaceGiven } from './space.js';
 import { loadTask, type Task } from './task.js';
-import { addParam, type Params } from './values.js';
+import { paramsOf } from './values.js';
 
 /** `millrace run` */
 export function runCommand(): Command {
@@ -76,8 +76,7 @@ async function run(call: Call<RunOptions>): Promise<Ending> {
     args: [file = ''],
   } = call;
   const path = resolve(file);
-  const params = (given.param ?? []).reduce<Params>((before, text) => addParam(text, before), new Map());
-  const task = await loadTask(path, params);
+  const task = await loadTask(path, paramsOf(given.param));
   const space = spaceOf(given, task, file);
   const booked = { command: 'run', name: `run ${file}`, space, ...identityOf(task, space) };
   const booking = await openBooking<Hit>(call, booked);

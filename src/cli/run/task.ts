@@ -46,14 +46,14 @@ const KEYS: readonly string[] = ['kernel', 'job', 'space', 'mode', 'chance', ...
 export async function loadTask(path: string, params: Params): Promise<Task> {
   const exported = await importFile(path);
   if (!('default' in exported)) throw noDefault(path, Object.keys(exported));
-  const { made, asked } = await make(path, exported.default, params);
-  const described = isKernel(made) ? { kernel: made } : made;
+  const { made: given, asked } = await made(path, exported.default, params);
+  const described = isKernel(given) ? { kernel: given } : given;
   const { kernel, job = {}, space, mode, chance, ...rest } = check(path, described);
   const program = traced(path, kernel);
   if (program.hit.length === 0) throw noHits(path, kernel);
   if (program.chunk.some(({ name }) => !name.startsWith('.')) && !rest.chunk) throw noChunk(path, kernel);
   // What a factory has made something of is not also a job value, unless nobody else gives that.
-  const filling = new Map([...params].filter(([name]) => !(asked.has(name) && name in job)));
+  const filling = new Map([...params].filter(([name]) => !(asked.has(name) && Object.hasOwn(job, name))));
   checkNames(program.job, filling, asked);
   const values = { ...job, ...jobValues(program.job, filling) };
   checkMissing(path, program.job, values);
@@ -61,8 +61,8 @@ export async function loadTask(path: string, params: Params): Promise<Task> {
   return { kernel, program, job: values, space, mode, chance, rest: { ...rest, ...(verify && { verify }) } };
 }
 
-/** A factory is called with the parameters; which of them it looks at is remembered. */
-async function make(
+/** An export's value. A function is called with the parameters; `asked` holds the names that it looked at. */
+export async function made(
   path: string,
   given: unknown,
   params: Params,
@@ -99,7 +99,7 @@ interface Described extends TaskOptions {
   readonly chance?: number;
 }
 
-const isKernel = (value: unknown): value is Kernel =>
+export const isKernel = (value: unknown): value is Kernel =>
   typeof value === 'object' && value !== null && 'trace' in value && 'signature' in value;
 
 function check(path: string, described: unknown): Described {
@@ -117,7 +117,7 @@ function check(path: string, described: unknown): Described {
 }
 
 /** Traced before any device is opened: a mistake in it is a mistake everywhere. */
-function traced(path: string, kernel: Kernel): Program {
+export function traced(path: string, kernel: Kernel): Program {
   try {
     return kernel.trace();
   } catch (error) {
@@ -125,7 +125,7 @@ function traced(path: string, kernel: Kernel): Program {
   }
 }
 
-function checkNames(fields: readonly Field[], params: Params, asked: ReadonlySet<string>): void {
+export function checkNames(fields: readonly Field[], params: Params, asked: ReadonlySet<string>): void {
   const names = new Set([...fields.map(({ name }) => name), ...asked]);
   const unknown = [...params.keys()].filter((name) => !names.has(name));
   if (unknown.length === 0) return;
@@ -144,7 +144,7 @@ function checkNames(fields: readonly Field[], params: Params, asked: ReadonlySet
 const SILENT = new Set(['then']);
 
 function checkMissing(path: string, fields: readonly Field[], values: Values): void {
-  const missing = fields.filter(({ name }) => values[name] === undefined);
+  const missing = fields.filter(({ name }) => !Object.hasOwn(values, name) || values[name] === undefined);
   if (missing.length === 0) return;
   const forms = missing.map(({ name, array }) => `--param ${name}=${array ? '1,2,…' : '1'}`).join(' ');
   throw new MillraceError({

@@ -17,6 +17,10 @@ export function addParam(text: string, before: Params = new Map()): Params {
   return new Map([...before, [name, text.slice(at + 1).trim()]]);
 }
 
+/** All values of `--param`. */
+export const paramsOf = (texts: readonly string[] = []): Params =>
+  texts.reduce<Params>((before, text) => addParam(text, before), new Map());
+
 /** What a text means where nothing is declared: a number, a list of them, true or false, or itself. */
 export function loosely(text: string): Loose {
   if (text.includes(',')) return text.split(',').map((part) => loosely(part.trim()));

@@ -1,0 +1,77 @@
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { MillraceError } from '../../kernel/error.js';
+import type { Kernel } from '../../kernel/index.js';
+import { importFile } from './module.js';
+import { checkNames, isKernel, made, traced } from './task.js';
+import type { Params } from './values.js';
+
+/** A user's file, and the name of one of its kernels where `FILE#NAME` has one. */
+export interface KernelFile {
+  readonly path: string;
+  readonly name?: string;
+}
+
+/** Reads `FILE` or `FILE#NAME`; undefined if the text looks like neither. A file's own name may have a `#`. */
+export function kernelFile(text: string): KernelFile | undefined {
+  if (existsSync(text)) return { path: resolve(text) };
+  const at = text.lastIndexOf('#');
+  if (at > 0) return { path: resolve(text.slice(0, at)), name: text.slice(at + 1) };
+  return /[./\\]/.test(text) ? { path: resolve(text) } : undefined;
+}
+
+/**
+ * A kernel of a user's file, traced once so that mistakes are told with their line. Without a name it is the one that
+ * `millrace run` takes, the default export, or else the only one. Names are those of exports, or of kernels.
+ */
+export async function loadKernel({ path, name }: KernelFile, params: Params): Promise<Kernel> {
+  const exported = await importFile(path);
+  const value = name === undefined ? unnamed(path, exported) : named(path, exported, name);
+  const { made: given, asked } = await made(path, value, params);
+  const kernel = kernelOf(given);
+  if (!kernel) throw refused(path, `the export ${name ?? 'default'} is not a kernel`, exported);
+  checkNames(traced(path, kernel).job, params, asked);
+  return kernel;
+}
+
+type Exports = Readonly<Record<string, unknown>>;
+
+/** An export may be a kernel, or an object for `millrace run` that has one. */
+function kernelOf(value: unknown): Kernel | undefined {
+  if (isKernel(value)) return value;
+  const { kernel } = (typeof value === 'object' && value !== null ? value : {}) as { readonly kernel?: unknown };
+  return isKernel(kernel) ? kernel : undefined;
+}
+
+function unnamed(path: string, exported: Exports): unknown {
+  if (Object.hasOwn(exported, 'default')) return exported.default;
+  const kernels = new Set(Object.values(exported).flatMap((value) => kernelOf(value) ?? []));
+  const [only] = kernels;
+  if (kernels.size === 1) return only;
+  throw refused(path, kernels.size === 0 ? 'it exports no kernel' : 'it exports several kernels', exported);
+}
+
+function named(path: string, exported: Exports, name: string): unknown {
+  if (Object.hasOwn(exported, name)) return exported[name];
+  const found = Object.values(exported).find((value) => kernelOf(value)?.name === name);
+  if (found !== undefined) return found;
+  throw refused(path, `it exports no kernel called ${JSON.stringify(name)}`, exported);
+}
+
+/** Names what could have been asked for; a function may give a kernel, and is not called to find out. */
+function refused(path: string, message: string, exported: Exports): MillraceError {
+  const choices = Object.entries(exported).flatMap(([name, value]) => {
+    const kernel = kernelOf(value);
+    if (kernel) return kernel.name === name ? `#${name}` : `#${name} (${kernel.name})`;
+    return typeof value === 'function' ? `#${name} (a function)` : [];
+  });
+  return new MillraceError({
+    code: 'input-format',
+    message: `${path}: ${message}`,
+    asked: `a kernel of ${path}`,
+    advice:
+      choices.length === 0
+        ? 'export a kernel: export default items(…)'
+        : `name one after the file: ${choices.map((choice) => `${path}${choice}`).join(', ')}`,
+  });
+}
