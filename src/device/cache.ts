@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { chmod, lstat, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -30,7 +30,7 @@ export class DiskCache {
     const refused = await makePrivate(directory);
     if (refused === undefined) return new DiskCache(directory);
     const { fault, advice } = refused;
-    const worse = await distrustOf(join(tmpdir(), 'millrace-cache'));
+    const worse = await distrustOf(join(tmpdir(), randomUUID()));
     if (worse) throw noPlace(directory, fault, worse);
     const warning = `${directory} is not used as a cache: ${fault}. Programs are compiled again in each run; to keep them, ${advice}`;
     if (!warned.has(warning)) process.emitWarning(warning, 'MillraceWarning');
