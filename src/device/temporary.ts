@@ -91,7 +91,7 @@ const MOST_NAME = 50;
 /** A folder with a temporary name. */
 export interface TemporaryFolder {
   readonly path: string;
-  /** The folder got another name, or is to stay: it is no longer this one's. */
+  /** Lets go of the folder, which got another name. */
   release(): void;
   remove(): void;
 }
@@ -102,7 +102,8 @@ export function temporaryFolder(parent: string, prefix: string): TemporaryFolder
   for (;;) {
     const path = join(parent, `${prefix}${randomName()}`);
     mkdirSync(path, { mode: 0o700 });
-    const held = openSync(path, constants.O_RDONLY);
+    const held = openIfThere(path);
+    if (held === undefined) continue;
     if (!isOurs(path, held)) {
       closeSync(held);
       continue;
@@ -122,6 +123,16 @@ export function temporaryFolder(parent: string, prefix: string): TemporaryFolder
         release();
       },
     };
+  }
+}
+
+/** Undefined if another process took the folder for abandoned and removed it. */
+function openIfThere(path: string): number | undefined {
+  try {
+    return openSync(path, constants.O_RDONLY);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
   }
 }
 
