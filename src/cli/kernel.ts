@@ -75,7 +75,7 @@ async function show({
 }: Call<ShowOptions>): Promise<Ending> {
   const options = { target, hoist, cpu: thisCpu(), ...(lanes === undefined ? {} : { lanes }) };
   const text = kernelText(await kernelNamed(name, params), options);
-  output.line(text.trimEnd());
+  output.data(text.trimEnd());
   return { exit: Exit.ok, answer: { kernel: name, target, text } };
 }
 

@@ -2,10 +2,10 @@ import { CommanderError } from 'commander';
 import { startOf } from '../console/action.js';
 import { loadProgramWith } from '../console/config.js';
 import { everyCommand } from '../console/conventions.js';
-import { Exit } from '../console/exit.js';
+import { Exit, exitOf } from '../console/exit.js';
 import { type Host, withHost } from '../console/host.js';
 import { options } from '../console/options.js';
-import { openOutput } from '../console/output.js';
+import { openOutput, tellError } from '../console/output.js';
 import { keepSecretsOf } from '../console/redact.js';
 import { routed } from './bench/route.js';
 import { program } from './program.js';
@@ -35,12 +35,17 @@ async function parse(host: Host): Promise<void> {
   try {
     await root.parseAsync(args.length === 0 ? ['--help'] : routed(args), { from: 'user' });
   } catch (error) {
-    if (!(error instanceof CommanderError)) throw error;
-    if (error.exitCode === 0) return;
-    host.exitCode = Exit.usage;
+    if (error instanceof CommanderError && error.exitCode === 0) return;
     keepSecretsOf(args, process.env);
     const output = openOutput({ json: args.includes('--json') || options.json().envVar !== undefined });
     output.event('start', startOf(''));
+    if (!(error instanceof CommanderError)) {
+      host.exitCode = exitOf(error);
+      tellError(output, error, exitOf(error));
+      output.event('done', { exit: exitOf(error) });
+      return;
+    }
+    host.exitCode = Exit.usage;
     if (complaint !== '') output.fail(`${complaint}\n  advice: millrace --help`);
     output.event('error', { code: 'usage', message: complaint || 'a command is missing' });
     output.event('done', { exit: Exit.usage });

@@ -18,6 +18,6 @@ export function schemaCommand(): Command {
 async function schema({ output }: Call<object>): Promise<Ending> {
   const path = createRequire(import.meta.url).resolve('millrace/events.schema.json');
   const text = readFileSync(path, 'utf8');
-  output.line(text.trimEnd());
+  output.data(text.trimEnd());
   return { exit: Exit.ok, answer: { schema: JSON.parse(text) as unknown } };
 }

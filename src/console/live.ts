@@ -1,3 +1,4 @@
+import { legible } from './legible.js';
 import { cut, width } from './table.js';
 
 /**
@@ -21,7 +22,9 @@ export function openLive(stream: LiveStream, isWanted = true): Live {
   if (stream.isTTY !== true || !isWanted) {
     return { isThere: false, columns: 80, show: () => {}, clear: () => {}, above: (write) => write() };
   }
+  /** As they are on the screen, and as they were given. */
   let shown: readonly string[] = [];
+  let given: readonly string[] = [];
   let hidden: readonly string[] = [];
   let timer: NodeJS.Timeout | undefined;
   const columns = (): number => Math.max(2, stream.columns || 80) - 1;
@@ -41,9 +44,10 @@ export function openLive(stream: LiveStream, isWanted = true): Live {
     show: (lines) => {
       // Cut to the window: a line that wraps, or one that scrolls away, cannot be written over.
       const room = Math.max(1, (stream.rows || 24) - 1);
-      const fitting = lines.slice(0, room).map((line) => cut(line, columns()));
+      const fitting = lines.slice(0, room).map((line) => cut(legible(line), columns()));
       stream.write(`${back()}${fitting.map((line) => `${line}\u001b[K\n`).join('')}\u001b[J`);
       shown = fitting;
+      given = lines;
       hidden = [];
     },
     clear: () => {
@@ -51,7 +55,7 @@ export function openLive(stream: LiveStream, isWanted = true): Live {
       hidden = [];
     },
     above: (write) => {
-      if (shown.length > 0) hidden = shown;
+      if (shown.length > 0) hidden = given;
       erase();
       write();
       if (hidden.length === 0 || timer !== undefined) return;

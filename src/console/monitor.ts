@@ -190,7 +190,9 @@ class JobMonitor implements Monitor {
   #pressed(key: string): void {
     switch (key) {
       case 's':
-        this.#output.say(`${statusLines(this.#status(), this.#output.aside, this.#output.live.columns).join('\n')}\n`);
+        for (const line of statusLines(this.#status(), this.#output.aside, this.#output.live.columns))
+          this.#output.say(line);
+        this.#output.say('');
         break;
       case 'p':
         this.pause(true);

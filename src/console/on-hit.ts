@@ -50,7 +50,9 @@ export class HitProgram {
         shell: false,
       });
       for (const stream of [child.stdout, child.stderr]) {
-        stream.setEncoding('utf8').on('data', (text: string) => this.#output.say(text.trimEnd()));
+        stream.setEncoding('utf8').on('data', (text: string) => {
+          for (const line of text.trimEnd().split('\n')) this.#output.say(line);
+        });
       }
       child.once('error', (error) => done(error.message));
       child.once('close', (code, signal) =>

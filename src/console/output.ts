@@ -2,6 +2,7 @@ import { MillraceError } from '../kernel/error.js';
 import { Exit, type ExitCode, exitOf } from './exit.js';
 import { openLines } from './files.js';
 import { host } from './host.js';
+import { escapedJson, legible, legibleInFile, MESSAGE_LIMITS } from './legible.js';
 import { isTold, type Level } from './level.js';
 import { type Live, type LiveStream, openLive } from './live.js';
 import { HIDDEN, isSecretName, redact } from './redact.js';
@@ -10,7 +11,8 @@ import { type Style, styleFor } from './style.js';
 /**
  * Where a command's words go: data on stdout, words for people on stderr. With `--json`, stdout carries one JSON object
  * a line and nothing else, from `start` to `done`, and stderr stays silent; where stdout carries bytes of data, events go
- * to stderr. `--events` has them in a file, whatever else is told. Credentials are taken out of all of it but data.
+ * to stderr. `--events` has them in a file, whatever else is told. Credentials are taken out of all of it but data, and
+ * what people read has no control characters but our own (`legible.ts`).
  */
 export interface Output {
   readonly json: boolean;
@@ -23,6 +25,8 @@ export interface Output {
   readonly live: Live;
   /** A line of the command's result, for people. */
   line(text?: string): void;
+  /** Lines for other programs: a script, a document, the text of a kernel. They are written as they are. */
+  data(text: string): void;
   /** A line about the work. */
   say(text: string): void;
   /** Something that may be wrong; with `--json` an event. */
@@ -58,14 +62,19 @@ export function openOutput(options: OutputOptions = {}, streams: Streams = host(
   const diagnostics = options.extraVerbose === undefined ? undefined : openLines(options.extraVerbose, 'diagnostics');
   const diagnose = (text: string): void => {
     const seconds = ((performance.now() - start) / 1000).toFixed(6).padStart(13);
-    diagnostics?.write(`${seconds}  ${redact(text)}`);
+    diagnostics?.write(`${seconds}  ${legibleInFile(redact(text))}`);
   };
   const file = options.events === undefined ? undefined : openLines(options.events, 'events');
   const told = json ? (isData ? stderr : stdout) : undefined;
   const tell = (level: Level, text: string): void => {
     diagnose(text);
     if (json || !isTold(level, log)) return;
-    live.above(() => stderr.write(`${redact(text)}\n`));
+    const shown = legible(redact(text), level === 'info' ? undefined : MESSAGE_LIMITS);
+    live.above(() => stderr.write(`${shown}\n`));
+  };
+  const put = (text: string): void => {
+    if (json && !isData) return;
+    live.above(() => stdout.write(`${text}\n`));
   };
   const event: Output['event'] = (name, fields = {}) => {
     if (told === undefined && file === undefined) return;
@@ -79,10 +88,8 @@ export function openOutput(options: OutputOptions = {}, streams: Streams = host(
     style: styleFor(stdout),
     aside,
     live,
-    line: (text = '') => {
-      if (json && !isData) return;
-      live.above(() => stdout.write(`${text}\n`));
-    },
+    line: (text = '') => put(legible(text)),
+    data: put,
     say: (text) => tell('info', text),
     warn: (text) => {
       event('warning', { message: text });
@@ -148,11 +155,12 @@ export function tellError(output: Output, error: unknown, exit: ExitCode): void 
 
 /** JSON has no bigint: it becomes a number where that is exact, else a decimal string. Credentials do not leave. */
 export function jsonLine(value: unknown): string {
-  return JSON.stringify(value, (key, field: unknown) => {
+  const json = JSON.stringify(value, (key, field: unknown) => {
     if (typeof field === 'string') return isSecretName(key) ? HIDDEN : redact(field);
     if (typeof field !== 'bigint') return field;
     return field <= Number.MAX_SAFE_INTEGER && field >= Number.MIN_SAFE_INTEGER ? Number(field) : field.toString();
   });
+  return escapedJson(json);
 }
 
 /** A reader that has seen enough (`| head`) is no failure: the process ends at once, with status 0. A full disk is one. */

@@ -1,4 +1,5 @@
 import { host } from './host.js';
+import { legible } from './legible.js';
 import { type LiveStream, openLive } from './live.js';
 
 /** Lines of data that are written over each time on a terminal; elsewhere they are appended. */
@@ -13,7 +14,7 @@ export function openScreen(stream: LiveStream = host().stdout): Screen {
     redraws: live.isThere,
     show: (lines) => {
       if (live.isThere) live.show(lines);
-      else stream.write(lines.map((line) => `${line}\n`).join(''));
+      else stream.write(lines.map((line) => `${legible(line)}\n`).join(''));
     },
   };
 }

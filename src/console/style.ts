@@ -1,4 +1,6 @@
-/** Text with emphasis. Off, every function returns its text unchanged. */
+import { randomInt } from 'node:crypto';
+
+/** Text with emphasis. Off, every function returns its text unchanged. On, `legible` makes a terminal's codes of it. */
 export interface Style {
   bold(text: string): string;
   dim(text: string): string;
@@ -16,5 +18,11 @@ export function styleFor(stream: { readonly isTTY?: boolean }, env: NodeJS.Proce
 const same = (text: string): string => text;
 const plain: Style = { bold: same, dim: same, good: same, bad: same, warn: same };
 
-const sgr = (open: number, close: number) => (text: string) => `\u001b[${open}m${text}\u001b[${close}m`;
+/**
+ * What a style begins with until it is written. The number is another one in each process: text from outside that holds
+ * codes of a terminal cannot pass for a style.
+ */
+export const STYLE_MARK = `\u001b[${randomInt(2 ** 47)};`;
+
+const sgr = (open: number, close: number) => (text: string) => `${STYLE_MARK}${open}m${text}${STYLE_MARK}${close}m`;
 const coloured: Style = { bold: sgr(1, 22), dim: sgr(2, 22), good: sgr(32, 39), bad: sgr(31, 39), warn: sgr(33, 39) };

@@ -1,6 +1,9 @@
+import { legibleCell } from './legible.js';
+
 /** Rows with aligned columns. Numbers stand right, text left; the last column is not padded. */
-export function table(rows: readonly (readonly string[])[], options: TableOptions = {}): string[] {
+export function table(cells: readonly (readonly string[])[], options: TableOptions = {}): string[] {
   const { indent = 0, right = [], gap = 2 } = options;
+  const rows = cells.map((row) => row.map(legibleCell));
   const widths: number[] = [];
   for (const row of rows) {
     for (const [column, cell] of row.entries()) widths[column] = Math.max(widths[column] ?? 0, width(cell));

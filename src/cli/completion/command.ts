@@ -24,7 +24,7 @@ export function completionCommand(): Command {
 
 async function completion({ output, args: [shell = ''] }: Call<object>, command: Command): Promise<Ending> {
   const script = scripts[shell]?.(wordsOf(command.parent ?? command)) ?? '';
-  output.line(script.trimEnd());
+  output.data(script.trimEnd());
   return { exit: Exit.ok, answer: { shell, script } };
 }
 

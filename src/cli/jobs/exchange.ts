@@ -16,7 +16,7 @@ export async function exportTo({ output, options, args, store }: StoreCall<Expor
   const exported = await store.export(job.id);
   const json = `${stringified(exported, job.id)}\n`;
   if (options.output === undefined) {
-    output.line(json.trimEnd());
+    output.data(json.trimEnd());
     return { exit: Exit.ok, answer: { exported } };
   }
   await attempt(`to write ${options.output}`, () => writeFile(options.output ?? '', json));

@@ -1,0 +1,84 @@
+import { STYLE_MARK } from './style.js';
+
+/**
+ * Text for people. Files, servers, arguments and drivers choose parts of it, and those must not reach the terminal as they
+ * are: control characters move the cursor, change colours or set the title, marks of writing direction show text in another
+ * order than it has, and line ends begin lines that look like our own. So every such character is escaped, except
+ *
+ * - the styles of `style.ts`, which no other text can contain,
+ * - line ends before two spaces, with which our own messages continue (`  asked:`, `  advice:`, frames of a stack),
+ *   and those around the whole text.
+ *
+ * Everything that is written for people goes through here once, where it is written.
+ */
+export function legible(text: string, limits: Limits = RESULT_LIMITS): string {
+  return between(text, '\u001b[', (part) => lines(part, limits));
+}
+
+/** A cell of a table, on one line; styles stay marked, so that the line it is part of can be written. */
+export const legibleCell = (text: string): string => between(text, STYLE_MARK, escaped);
+
+/** The same for a file: without styles, and not cut. */
+export function legibleInFile(text: string): string {
+  const [first = '', ...styled] = text.split(STYLE_MARK);
+  return lines(first + styled.map((part) => part.slice(part.indexOf('m') + 1)).join(''), NO_LIMITS);
+}
+
+/** Lengths in characters, after which the middle of something is left out. */
+export interface Limits {
+  readonly word: number;
+  readonly line: number;
+  readonly lines: number;
+}
+
+/** For errors, warnings and the log: they say what is wrong with a text from outside, and do not repeat all of it. */
+export const MESSAGE_LIMITS: Limits = { word: 200, line: 400, lines: 100 };
+/** For results, which may be numbers of hundreds of digits. */
+export const RESULT_LIMITS: Limits = { word: 4096, line: 4096, lines: 4096 };
+const NO_LIMITS: Limits = {
+  word: Number.POSITIVE_INFINITY,
+  line: Number.POSITIVE_INFINITY,
+  lines: Number.POSITIVE_INFINITY,
+};
+
+/** Control and format characters, and separators of lines and paragraphs. */
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+
+export const escaped = (text: string): string => text.replace(UNSEEN, escapeOf);
+
+/** For a line of JSON: such characters are parts of texts there, and a reader gets them back. */
+export const escapedJson = (json: string): string =>
+  json.replace(UNSEEN, (one) => Array.from({ length: one.length }, (_, at) => unicode(one.charCodeAt(at))).join(''));
+
+const escapeOf = (one: string): string => {
+  const code = one.codePointAt(0) ?? 0;
+  return SHORT[one] ?? (code > 0xffff ? `\\u{${code.toString(16)}}` : unicode(code));
+};
+const unicode = (code: number): string => `\\u${code.toString(16).padStart(4, '0')}`;
+const SHORT: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
+
+/** Changes what stands between the styles of a text. */
+const between = (text: string, style: string, change: (part: string) => string): string =>
+  text.split(STYLE_MARK).map(change).join(style);
+
+function lines(text: string, limits: Limits): string {
+  let [from, to] = [0, text.length];
+  while (text[from] === '\n') from += 1;
+  while (to > from && text[to - 1] === '\n') to -= 1;
+  const all = text.slice(from, to).split(/\n(?= {2})/);
+  const kept = all.slice(0, limits.lines).map((line) => shortened(line, limits));
+  if (all.length > kept.length) kept.push(`  … ${all.length - kept.length} more lines`);
+  return text.slice(0, from) + kept.join('\n') + text.slice(to);
+}
+
+/** Cut before it is looked at, and once more when it is escaped. */
+function shortened(line: string, { word, line: most }: Limits): string {
+  const words = escaped(withoutMiddle(line, most)).split(' ');
+  return withoutMiddle(words.map((one) => withoutMiddle(one, word)).join(' '), most);
+}
+
+function withoutMiddle(text: string, most: number): string {
+  if (text.length <= most) return text;
+  const half = (most - 1) / 2;
+  return `${text.slice(0, Math.ceil(half))}…${text.slice(text.length - Math.floor(half))}`;
+}

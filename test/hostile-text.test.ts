@@ -1,0 +1,144 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { commandHere, interrupted, millrace } from './command-line.js';
+import { PoolServer } from './network/pool-server.js';
+import { zerosFile } from './zeros.js';
+
+/** Text that files, names, arguments and servers bring to messages: it is seen, and has no effect on a terminal. */
+
+/** Colour, title and clearing of a terminal, both kinds of control characters, marks of direction, separators. */
+const HOSTILE = '\u001b[31m\u001b]0;t\u0007\u009b2J\u007f\b\r\u202e\u2066\u2028\u200b';
+/** A line of its own that looks like ours. */
+const FORGED = 'x\nerror: forged';
+const LONG = 'abc '.repeat(5000) + 'y'.repeat(20_000);
+
+let folder = '';
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'millrace-hostile-'));
+  writeFileSync(join(folder, 'job.mjs'), zerosFile(16));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** What a terminal would do something with: all but line ends. */
+const ACTIVE = /(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
+
+function file(name: string, content: string | Uint8Array): string {
+  writeFileSync(join(folder, name), content);
+  return name;
+}
+
+/** A file of NumPy's with a header of any text. */
+function npy(header: string): Uint8Array {
+  const text = Buffer.from(header, 'latin1');
+  const length = Buffer.alloc(4);
+  length.writeUInt32LE(text.length);
+  return Buffer.concat([Buffer.from('\x93NUMPY\x02\x00', 'latin1'), length, text]);
+}
+
+const run = (...args: string[]): string[] => ['run', ...args, '--device', 'wasm', '--threads', '1', '--no-ledger'];
+
+/** By what a text comes from; each makes an argument list. */
+const ways: readonly [what: string, args: (text: string) => readonly string[]][] = [
+  ['an option', (text) => ['devices', `--${text}`]],
+  ['a command', (text) => [text]],
+  ['a device', (text) => ['selftest', '--device', text]],
+  ['the value of an option', (text) => run('job.mjs', '--space', text)],
+  ['a parameter', (text) => run('job.mjs', '--param', `none=${text}`)],
+  ['the name of a kernel', (text) => ['kernel', 'show', text]],
+  ['the name of a job', (text) => ['jobs', 'show', text]],
+  ['the name of a file: run', (text) => run(`none-${text}`.slice(0, 240))],
+  ['the name of a file: block', (text) => ['block', 'verify', `none-${text}`]],
+  ['the name of a file: encode', (text) => ['encode', `none-${text}.npy`, '-o', 'x.npy', '--device', 'wasm']],
+  ['the name of a file: words', (text) => ['words', '--mask-file', `none-${text}.hcmask`]],
+  ['a mask', (text) => ['words', `?9${text}`]],
+  ['an address', (text) => ['block', 'mine', '--stratum', `stratum+tcp://${text}`, '--user', 'a']],
+  ['a payout', (text) => ['block', 'mine', '--rpc', 'http://127.0.0.1:1', '--payout', text]],
+  ['a block', (text) => ['block', 'verify', file('a.in', `1\n${text}\n${text}\n${text}\n`)]],
+  ['a file of masks', (text) => ['words', '--mask-file', file('a.hcmask', `?9${text}\n`)]],
+  ['a header of .npy', (text) => ['encode', file('a.npy', npy(`{'descr': '${text}', 'x': 1}`)), '-o', 'x.npy']],
+  ['a file that throws', (text) => run(file('bad.mjs', `throw new Error(${JSON.stringify(text)});`))],
+  ['a config file', (text) => ['devices', '--config', file('a.json', JSON.stringify({ [text]: 1 }))]],
+  ['jobs', (text) => ['jobs', 'import', file('a.jobs', `{"name": ${JSON.stringify(text)}}`), '--data-dir', folder]],
+];
+
+describe.each(ways)('%s', (_, made) => {
+  test('control characters are escaped', async () => {
+    const { status, stdout, stderr } = await commandHere(made(HOSTILE), { cwd: folder });
+    expect(status).not.toBe(0);
+    expect(stderr).not.toBe('');
+    expect(stdout + stderr).not.toMatch(ACTIVE);
+  });
+  test('no line is forged', async () => {
+    const { stdout, stderr } = await commandHere(made(FORGED), { cwd: folder });
+    expect(stderr).not.toBe('');
+    expect(`${stdout}${stderr}`).not.toMatch(/^error: forged/m);
+  });
+  test('what is long is cut', async () => {
+    const { status, stdout, stderr } = await commandHere(made(LONG), { cwd: folder });
+    expect(status).not.toBe(0);
+    expect(stdout + stderr).not.toContain('y'.repeat(201));
+    expect(stderr.length).toBeLessThan(2000);
+  });
+});
+
+test('escaped text shows what was there', async () => {
+  const { stderr } = await commandHere(['selftest', '--device', '\u001b[31mred\u202e'], { cwd: folder });
+  expect(stderr).toContain('\\u001b[31mred\\u202e');
+});
+
+test('events are not cut, and a reader gets every character back', async () => {
+  for (const text of [HOSTILE, FORGED, LONG]) {
+    const name = `none-${text}.npy`;
+    const { stdout, events } = await commandHere(['encode', name, '-o', 'x', '--device', 'wasm', '--json'], {
+      cwd: folder,
+    });
+    expect(stdout).not.toMatch(ACTIVE);
+    expect(events.find(({ event }) => event === 'error')?.message).toContain(name);
+  }
+});
+
+test('data is left as it is', () => {
+  const { stdout } = millrace(['words', '\u001b[31m?d', '--device', 'wasm', '--threads', '1'], {
+    cwd: folder,
+  });
+  expect(stdout.split('\n').slice(0, 2)).toEqual(['\u001b[31m0', '\u001b[31m1']);
+});
+
+test('what the ledger keeps: the call of a job', async () => {
+  const home = join(folder, 'home');
+  mkdirSync(home);
+  const name = file(`${HOSTILE}.mjs`, zerosFile(16));
+  const kept = ['--data-dir', home];
+  await commandHere(['run', name, '--device', 'wasm', '--threads', '1', '--space', '2^12', ...kept], { cwd: folder });
+  const { events } = await commandHere(['jobs', 'list', '--json', ...kept]);
+  const job = events.find(({ event }) => event === 'job')!;
+  const { stdout } = await commandHere(['jobs', 'show', String(job.id), ...kept]);
+  expect(stdout).toContain('\\u001b[31m');
+  expect(stdout).not.toMatch(ACTIVE);
+});
+
+test('a pool: its messages, reasons and jobs', async () => {
+  const server = await new PoolServer().listen();
+  onTestFinished(() => server.close());
+  server.difficulty = '0.00001';
+  server.misdeed = ({ id, method }, client) => {
+    if (method === 'mining.authorize') {
+      client.send({ method: 'client.show_message', params: [`hello ${HOSTILE}`] });
+      client.send({ method: 'client.show_message', params: [`${FORGED} ${LONG}`] });
+      server.job(true, { id: HOSTILE });
+    }
+    if (method === 'mining.submit') client.send({ id, result: false, error: [20, `no ${HOSTILE}`, null] });
+    return method === 'mining.submit';
+  };
+  const args = ['block', 'mine', '--stratum', server.url, '--user', 'a', '--device', 'wasm', '--threads', '1'];
+  const ended = await interrupted([...args, '--log', 'debug'], {
+    when: /share rejected/,
+    act: (pid) => process.kill(pid, 'SIGINT'),
+  });
+  expect(ended.stderr).toContain('says: hello');
+  expect(ended.stdout + ended.stderr).not.toMatch(ACTIVE);
+  expect(ended.stderr).not.toMatch(/^error: forged/m);
+  expect(Math.max(...ended.stderr.split('\n').map((line) => line.length))).toBeLessThan(500);
+});
