@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { commandHere, interrupted, millrace } from './command-line.js';
+import { interrupted, millrace, millraceProcess } from './command-line.js';
 import { PoolServer } from './network/pool-server.js';
 import { zerosFile } from './zeros.js';
 
@@ -65,18 +65,18 @@ const ways: readonly [what: string, args: (text: string) => readonly string[]][]
 
 describe.each(ways)('%s', (_, made) => {
   test('control characters are escaped', async () => {
-    const { status, stdout, stderr } = await commandHere(made(HOSTILE), { cwd: folder });
+    const { status, stdout, stderr } = await millrace(made(HOSTILE), { cwd: folder });
     expect(status).not.toBe(0);
     expect(stderr).not.toBe('');
     expect(stdout + stderr).not.toMatch(ACTIVE);
   });
   test('no line is forged', async () => {
-    const { stdout, stderr } = await commandHere(made(FORGED), { cwd: folder });
+    const { stdout, stderr } = await millrace(made(FORGED), { cwd: folder });
     expect(stderr).not.toBe('');
     expect(`${stdout}${stderr}`).not.toMatch(/^error: forged/m);
   });
   test('what is long is cut', async () => {
-    const { status, stdout, stderr } = await commandHere(made(LONG), { cwd: folder });
+    const { status, stdout, stderr } = await millrace(made(LONG), { cwd: folder });
     expect(status).not.toBe(0);
     expect(stdout + stderr).not.toContain('y'.repeat(201));
     expect(stderr.length).toBeLessThan(2000);
@@ -84,14 +84,14 @@ describe.each(ways)('%s', (_, made) => {
 });
 
 test('escaped text shows what was there', async () => {
-  const { stderr } = await commandHere(['selftest', '--device', '\u001b[31mred\u202e'], { cwd: folder });
+  const { stderr } = await millrace(['selftest', '--device', '\u001b[31mred\u202e'], { cwd: folder });
   expect(stderr).toContain('\\u001b[31mred\\u202e');
 });
 
 test('events are not cut, and a reader gets every character back', async () => {
   for (const text of [HOSTILE, FORGED, LONG]) {
     const name = `none-${text}.npy`;
-    const { stdout, events } = await commandHere(['encode', name, '-o', 'x', '--device', 'wasm', '--json'], {
+    const { stdout, events } = await millrace(['encode', name, '-o', 'x', '--device', 'wasm', '--json'], {
       cwd: folder,
     });
     expect(stdout).not.toMatch(ACTIVE);
@@ -100,7 +100,7 @@ test('events are not cut, and a reader gets every character back', async () => {
 });
 
 test('data is left as it is', () => {
-  const { stdout } = millrace(['words', '\u001b[31m?d', '--device', 'wasm', '--threads', '1'], {
+  const { stdout } = millraceProcess(['words', '\u001b[31m?d', '--device', 'wasm', '--threads', '1'], {
     cwd: folder,
   });
   expect(stdout.split('\n').slice(0, 2)).toEqual(['\u001b[31m0', '\u001b[31m1']);
@@ -111,10 +111,10 @@ test('what the ledger keeps: the call of a job', async () => {
   mkdirSync(home);
   const name = file(`${HOSTILE}.mjs`, zerosFile(16));
   const kept = ['--data-dir', home];
-  await commandHere(['run', name, '--device', 'wasm', '--threads', '1', '--space', '2^12', ...kept], { cwd: folder });
-  const { events } = await commandHere(['jobs', 'list', '--json', ...kept]);
+  await millrace(['run', name, '--device', 'wasm', '--threads', '1', '--space', '2^12', ...kept], { cwd: folder });
+  const { events } = await millrace(['jobs', 'list', '--json', ...kept]);
   const job = events.find(({ event }) => event === 'job')!;
-  const { stdout } = await commandHere(['jobs', 'show', String(job.id), ...kept]);
+  const { stdout } = await millrace(['jobs', 'show', String(job.id), ...kept]);
   expect(stdout).toContain('\\u001b[31m');
   expect(stdout).not.toMatch(ACTIVE);
 });
