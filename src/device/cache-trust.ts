@@ -22,7 +22,7 @@ export async function distrustOf(directory: string): Promise<Distrust | undefine
     const state = await lstat(at).catch(() => undefined);
     if (state === undefined) return undefined; // it will be made by this process, below what was looked at
     const isLast = names.length === 0;
-    if (state.uid !== me && (isLast || state.uid !== 0)) return ownedByOther(directory, at, state.uid, me);
+    if (state.uid !== me && (isLast || state.uid !== 0)) return ownedByOther(at, isLast, state.uid, me);
     if (state.isSymbolicLink() && !isLast) {
       if (++links > MAX_LINKS) return elsewhere(`${at} is part of a loop of links`);
       const target = await readlink(at);
@@ -32,7 +32,7 @@ export async function distrustOf(directory: string): Promise<Distrust | undefine
       if (!state.isDirectory()) return elsewhere(isLast ? 'it is not a directory' : `${at} is not a directory`);
       // In a sticky directory only owners rename what is theirs. Programs themselves must not lie in such a directory.
       if ((state.mode & 0o022) !== 0 && (isLast || (state.mode & STICKY) === 0))
-        return writableByOthers(directory, at, state.mode);
+        return writableByOthers(at, isLast, state.mode);
       if (isLast) return undefined;
     }
     const [next = '', ...rest] = names;
@@ -51,16 +51,15 @@ const SET = 'set MILLRACE_CACHE_DIR to a directory that only you can write to';
 
 const elsewhere = (fault: string): Distrust => ({ fault, advice: SET });
 
-function ownedByOther(directory: string, at: string, owner: number, me: number): Distrust {
-  const which = resolve(directory) === at ? 'it' : `${at}, above it,`;
+function ownedByOther(at: string, isLast: boolean, owner: number, me: number): Distrust {
+  const which = isLast ? 'it' : `${at}, above it,`;
   return elsewhere(`${which} belongs to user ${owner}, not to ${me}`);
 }
 
-function writableByOthers(directory: string, at: string, mode: number): Distrust {
+function writableByOthers(at: string, isLast: boolean, mode: number): Distrust {
   const octal = (mode & 0o777).toString(8);
-  const isSelf = resolve(directory) === at;
   return {
-    fault: isSelf ? `others may write to it (mode ${octal})` : `others may write to ${at}, above it (mode ${octal})`,
-    advice: `run \`chmod ${isSelf ? '700' : 'go-w'} ${at}\`, or ${SET}`,
+    fault: isLast ? `others may write to it (mode ${octal})` : `others may write to ${at}, above it (mode ${octal})`,
+    advice: `run \`chmod ${isLast ? '700' : 'go-w'} ${at}\`, or ${SET}`,
   };
 }

@@ -94,6 +94,9 @@ test('links above it are followed: what they lead to counts, and where they lie'
   await chmod(join(folder, 'shared'), 0o755);
   await chmod(join(folder, 'own'), 0o777);
   expect((await open('own/link/cache')).warning).toContain(`others may write to ${join(folder, 'own')}, above it`);
+  await chmod(join(folder, 'own'), 0o755);
+  await chmod(join(folder, 'shared', 'real', 'cache'), 0o777);
+  expect((await open('own/link/cache')).warning).toContain('others may write to it (mode 777)');
   await symlink('loop', join(folder, 'loop'));
   expect((await open('loop/cache')).warning).toContain('a loop of links');
 });
