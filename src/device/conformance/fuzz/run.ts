@@ -38,7 +38,39 @@ export type FuzzTotals = Totals & { readonly firstFailure?: string };
 /** Random kernels on a device against the interpreter. */
 export function fuzzDevice(device: Device, options: FuzzOptions): Promise<FuzzTotals> {
   const { patienceMs = PATIENCE_MS } = options;
-  return repeat({ atOnce: 2, ...options }, (seed, kind) => deviceTrial(device, seed, kind, patienceMs));
+  const turns = new Turns();
+  return repeat({ atOnce: 2, ...options }, (seed, kind) => {
+    const trial = () => deviceTrial(device, seed, kind, patienceMs);
+    return isHeld(device, seed, kind) ? turns.alone(trial) : turns.beside(trial);
+  });
+}
+
+/**
+ * True if a trial has a launch that only `cancel()` ends. While it runs, nothing else may use the device: CUDA loads and
+ * frees other programs when running kernels have ended, and its thread, which waits for that, could not send the cancel.
+ */
+function isHeld(device: Device, seed: number, kind: Kind): boolean {
+  const { steps } = generate(new Random(seed), kind, paletteOf(device));
+  return seesCancel(device) && hasStep(steps, 'hold');
+}
+
+/** Work that may run beside other work, and work that must run alone, in the order in which it was given. */
+class Turns {
+  #alone: Promise<unknown> = Promise.resolve();
+  #beside: Promise<unknown>[] = [];
+
+  beside<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#alone.then(work);
+    this.#beside.push(done.catch(() => undefined));
+    return done;
+  }
+
+  alone<T>(work: () => Promise<T>): Promise<T> {
+    const done = Promise.all([this.#alone, ...this.#beside]).then(work);
+    this.#alone = done.catch(() => undefined);
+    this.#beside = [];
+    return done;
+  }
 }
 
 /** Random kernels through the passes, interpreted before and after. Needs no device. */
