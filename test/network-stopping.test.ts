@@ -1,4 +1,7 @@
+import { rmSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { HTTP_SCHEMES, parseEndpoint } from '../src/network/endpoint.js';
 import { type Clock, realClock } from '../src/network/failover.js';
@@ -191,6 +194,36 @@ describe('commands', () => {
     const args = [coin, 'mine', '--rpc', node.url, ...account, '--payout', PAYOUT, ...plan, ...here];
     const { child, ended } = start(args);
     await reached;
+    const from = performance.now();
+    child.kill('SIGTERM');
+    expect((await ended).status).toBe(2);
+    expect(performance.now() - from).toBeLessThan(LIMIT_MS);
+  });
+
+  test('a pool that sends what takes long to read: it is mined for, and a signal is heard', async () => {
+    const server = await pool();
+    server.difficulty = '0.0001';
+    const said = ['token', '--token-', 'password: ', 'a://b'].map((part) => ({
+      method: 'client.show_message',
+      params: [part.repeat(1_000_000 / part.length)],
+    }));
+    const wrong = [
+      { id: 'x', method: 5 },
+      { id: [], result: 7 },
+      { method: 'mining.what', params: 3 },
+      { error: [[]] },
+    ];
+    const flood = Array.from({ length: 1000 }, (_, at) => wrong[at % wrong.length]);
+    const lines = [...said, ...flood].map((message) => `${JSON.stringify(message)}\n`).join('');
+    server.misdeed = ({ method }, client) => {
+      if (method === 'mining.submit') client.socket.write(lines);
+      return false;
+    };
+    const log = ['-e', join(tmpdir(), `millrace-flood-${process.pid}`)];
+    onTestFinished(() => rmSync(log[1]!, { force: true }));
+    const { child, ended } = start(['block', 'mine', '--stratum', server.url, '--user', 'a', ...here, ...log]);
+    onTestFinished(() => void child.kill('SIGKILL'));
+    await server.until(() => server.accepted.length >= 5);
     const from = performance.now();
     child.kill('SIGTERM');
     expect((await ended).status).toBe(2);

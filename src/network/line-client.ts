@@ -43,6 +43,12 @@ export async function connectLines(endpoint: Endpoint, options: LineOptions): Pr
 const CONNECT_MS = 10_000;
 /** Pools send a job at least every minute or two. */
 const SILENCE_MS = 300_000;
+/**
+ * A server that floods us gets a quarter of this thread's time: after lines that took long nothing is read for three times as
+ * long, and the network holds the server back. Ordinary jobs take less than a millisecond.
+ */
+const LONG_MS = 2;
+const REST = 3;
 /** Bytes that may wait to be sent: a server that does not read is not there. */
 const MOST_WAITING = 1 << 20;
 
@@ -90,6 +96,7 @@ class SocketLines implements LineClient {
   readonly #abort = (): void => this.close('stopped');
   #end: (why: string) => void = () => undefined;
   #isOver = false;
+  #rest: NodeJS.Timeout | undefined;
 
   constructor(socket: Socket, { onLine, silenceMs = SILENCE_MS, longestLine, signal }: LineOptions) {
     this.#socket = socket;
@@ -101,7 +108,7 @@ class SocketLines implements LineClient {
     });
     socket.setNoDelay(true).setKeepAlive(true, 60_000);
     socket.setTimeout(silenceMs, () => this.close(`nothing was heard for ${silenceMs / 1000} s`));
-    socket.on('data', (piece: Buffer) => this.#hear(piece));
+    socket.on('data', (piece: Buffer) => this.#read(piece));
     socket.on('error', (error: NodeJS.ErrnoException) => this.close(reasonOf(error)));
     socket.on('close', () => this.close('the server closed the connection'));
     signal?.addEventListener('abort', this.#abort, { once: true });
@@ -121,9 +128,19 @@ class SocketLines implements LineClient {
   close(why = 'closed'): void {
     if (this.#isOver) return;
     this.#isOver = true;
+    clearTimeout(this.#rest);
     this.#signal?.removeEventListener('abort', this.#abort);
     this.#socket.destroy();
     this.#end(why);
+  }
+
+  #read(piece: Buffer): void {
+    const from = performance.now();
+    this.#hear(piece);
+    const ms = performance.now() - from;
+    if (ms < LONG_MS || this.#isOver) return;
+    this.#socket.pause();
+    this.#rest = setTimeout(() => this.#socket.resume(), REST * ms);
   }
 
   #hear(piece: Buffer): void {

@@ -5,6 +5,7 @@ import type { Engine } from '../../engine/index.js';
 import type { Miner, MinerOptions } from './miner.js';
 import type { Mined, MinedWork, Told, Verdict, WorkSource } from './source.js';
 import type { Tally } from './tally.js';
+import { Throttle } from './throttle.js';
 
 /** In which words a coin's mining is told. */
 export interface Terms<Share extends Mined> {
@@ -42,6 +43,8 @@ export class Reporter<Share extends Mined> {
   readonly #startedMs = performance.now();
   #server = '';
   #messages = 0;
+  readonly #difficulties = new Throttle();
+  readonly #refusals = new Throttle();
 
   constructor(output: Output, source: WorkSource<Share>, engine: Engine, terms: Terms<Share>) {
     this.#terms = terms;
@@ -115,6 +118,8 @@ export class Reporter<Share extends Mined> {
       this.#messages += 1;
       if (this.#messages > MOST_MESSAGES) return;
     }
+    // Each work has its own in its event.
+    if (state === 'difficulty' && this.#difficulties.pass() === undefined) return;
     output.event('pool', { server, state, message });
     if (state === 'connected') this.#server = server;
     if (state === 'lost') this.#server = '';
@@ -147,13 +152,20 @@ export class Reporter<Share extends Mined> {
     output.event('mined', { state, reason, block: isBlock, work: id, height, hash, ...fields });
     output.diagnose?.(`share of ${id}: ${state}${reason === undefined ? '' : ` (${reason})`} ${figures}`);
     const what = isBlock ? `block${height === undefined ? '' : ` ${height}`}` : 'share';
-    if (state !== 'accepted') output.warn(`${what} ${state}: ${reason ?? 'no reason given'}`);
+    if (state !== 'accepted') this.#refused(`${what} ${state}: ${reason ?? 'no reason given'}`, isBlock);
     else if (isBlock) output.line(`${what}  ${hash}  ${output.style.good('accepted')}`);
     else output.explain(`share accepted: difficulty ${shown(difficulty)}`);
   }
+
+  /** Every block is shown. Of shares, which may be refused by the thousand, some are; `mined` events have them all. */
+  #refused(text: string, isBlock: boolean): void {
+    const dropped = isBlock ? 0 : this.#refusals.pass();
+    if (dropped === undefined) return;
+    this.#output.warn(dropped === 0 ? text : `${text} (and ${plural(dropped, 'more share')} before)`);
+  }
 }
 
-/** A server's own words that are shown in one run; one that talks without end is not listened to. */
+/** A server's own messages that are shown in one run; later ones are dropped. */
 const MOST_MESSAGES = 100;
 
 /** `12 accepted, 1 rejected (low difficulty 1), 0 stale, 0 hardware errors` */

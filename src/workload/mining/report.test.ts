@@ -1,0 +1,36 @@
+import { describe, expect, it } from 'vitest';
+import { openOutput } from '../../console/output.js';
+import { BLOCK_TERMS } from '../block/mining/terms.js';
+import { Reporter } from './report.js';
+import { Throttle } from './throttle.js';
+
+describe('a throttle', () => {
+  it('lets a burst pass, then one a second, and counts the others', () => {
+    let now = 0;
+    const throttle = new Throttle(() => now);
+    const passed = Array.from({ length: 100 }, () => throttle.pass());
+    expect(passed.filter((one) => one !== undefined)).toEqual(Array(20).fill(0));
+    now += 1000;
+    expect([throttle.pass(), throttle.pass()]).toEqual([80, undefined]);
+    now += 3600_000;
+    expect(Array.from({ length: 100 }, () => throttle.pass()).filter((one) => one !== undefined)).toHaveLength(20);
+  });
+});
+
+describe('a server that causes messages without end', () => {
+  const lines: string[] = [];
+  const sink = { write: (text: string) => void lines.push(text) };
+  const reporter = (): Reporter<never> => {
+    lines.length = 0;
+    const output = openOutput({ log: 'debug' }, { stdout: sink, stderr: sink });
+    // Neither a source nor an engine is asked when something is told.
+    return new Reporter(output, undefined as never, undefined as never, BLOCK_TERMS as never);
+  };
+
+  it.each(['message', 'difficulty'] as const)('%s: the first of them are shown', (state) => {
+    const { onTold } = reporter().hooks;
+    for (let n = 0; n < 10_000; n++) onTold?.({ state, server: 'pool', message: String(n) });
+    expect(lines.length).toBeGreaterThan(10);
+    expect(lines.length).toBeLessThanOrEqual(150);
+  });
+});
