@@ -24,3 +24,22 @@ export async function processSize() {
       .filter((line) => !line.includes('/pocl/kcache/')).length,
   };
 }
+
+/**
+ * Whether the process has grown by little only, said line by line.
+ * @param {Awaited<ReturnType<typeof processSize>>} before
+ * @param {Awaited<ReturnType<typeof processSize>>} after
+ */
+export function isFlat(before, after) {
+  console.log('before', before, 'after', after);
+  const bounds = /** @type {const} */ ({ memory: 40, files: 4, mappings: 120 });
+  const names = { memory: 'MB of memory', files: 'open files', mappings: 'mappings' };
+  return /** @type {(keyof typeof bounds)[]} */ (Object.keys(bounds))
+    .map((what) => {
+      const grown = after[what] - before[what];
+      const isBelow = grown <= bounds[what];
+      console.log(`${isBelow ? 'flat' : 'NOT FLAT'}: ${grown} more ${names[what]}, up to ${bounds[what]} are accepted`);
+      return isBelow;
+    })
+    .every(Boolean);
+}

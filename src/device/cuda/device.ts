@@ -120,7 +120,7 @@ async function startWorker(ordinal: number, options: OpenOptions): Promise<Link>
   const signal = options.completion === 'callback' ? await signalLibrary() : undefined;
   const own: CudaStart = { ordinal, ...(signal ? { signal } : {}) };
   const worker = workerBeside(import.meta.url);
-  return openLink({ device: `cuda:${ordinal}`, worker, own, options, crew: new CrewThreads() });
+  return openLink({ device: `cuda:${ordinal}`, worker, own, options, crew: new CrewThreads(), isKept: true });
 }
 
 /** The GPU of that number and what compiles for it. Throws where there is none of either. */

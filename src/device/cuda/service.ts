@@ -6,7 +6,8 @@ import type { Answers, Question } from './service-worker.js';
 const service = new Service<Question, Answers>({
   // NVRTC compiles in several threads at once; more than this many gain nothing while the GPU runs.
   most: Math.max(1, Math.min(4, availableParallelism() - 1)),
-  idleMs: 10_000, // a loaded NVRTC holds some 100 MB
+  idleMs: 10_000,
+  kept: 1,
   start: startServant,
   failure: {
     message: 'the thread that asks the CUDA driver failed',

@@ -26,7 +26,8 @@ export class CrewThreads {
     const file = workerBeside(import.meta.url, 'crew-worker.js');
     for (let at = 0; at < this.#helpers; at++) {
       // Where one cannot start the others do its part.
-      const thread = startThread({ file, name: 'millrace copies', data: this.memory, died: () => undefined });
+      const start = { file, name: 'millrace copies', data: this.memory, isKept: true, died: () => undefined };
+      const thread = startThread(start);
       thread.ready.catch(() => undefined);
       thread.keepAlive(false);
       this.#threads.push(thread);

@@ -20,6 +20,8 @@ export interface Opening<Own> {
   readonly joinMs?: number;
   /** Helps the driver to copy plain memory of the host. */
   readonly crew?: CrewThreads;
+  /** See `ThreadStart.isKept`: for drivers that load koffi. */
+  readonly isKept?: boolean;
 }
 
 /** What the link tells its owner. */
@@ -74,7 +76,7 @@ export class Link {
   #alive = true;
   #stopping = false;
 
-  constructor({ device, worker, own, options, joinMs = JOIN_MS, crew }: Opening<unknown>) {
+  constructor({ device, worker, own, options, joinMs = JOIN_MS, crew, isKept = false }: Opening<unknown>) {
     this.#device = device;
     this.#joinMs = joinMs;
     this.options = options;
@@ -86,6 +88,7 @@ export class Link {
       file: worker,
       name: `millrace ${device}`,
       data,
+      isKept,
       heard: (message) => this.#heard(message as Message),
       died: (cause) => this.#died(cause),
     });

@@ -15,6 +15,8 @@ export interface ServiceOptions {
   /** Servants at a time, and how long an idle one stays. */
   readonly most: number;
   readonly idleMs: number;
+  /** So many stay for good: of threads that load koffi one, since a new one would map memory that nothing unmaps. */
+  readonly kept?: number;
   /** Starts one. It replies once to each question; `gone` says why there will be no more. */
   start(replied: (reply: Reply) => void, gone: (reason: string) => void): Servant;
   /** What failed, and what to do about it. */
@@ -53,7 +55,11 @@ export class Service<Question extends { readonly kind: string }, Answers extends
   #serve(): void {
     for (const post of this.#posts) if (!post.busy) this.#give(post);
     while (this.#queue.length > 0 && this.#posts.size < this.#options.most) {
-      const post = new Post(this.#options, { free: () => this.#serve(), gone: () => this.#posts.delete(post) });
+      const post = new Post(this.#options, {
+        free: () => this.#serve(),
+        gone: () => this.#posts.delete(post),
+        isSpare: () => this.#posts.size > (this.#options.kept ?? 0),
+      });
       this.#posts.add(post);
       this.#give(post);
     }
@@ -71,13 +77,15 @@ class Post {
   readonly #servant: Servant;
   readonly #free: () => void;
   readonly #gone: () => void;
+  readonly #isSpare: () => boolean;
   #at: Waiting | undefined;
   #idle: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(options: ServiceOptions, { free, gone }: { free(): void; gone(): void }) {
+  constructor(options: ServiceOptions, owner: { free(): void; gone(): void; isSpare(): boolean }) {
     this.#options = options;
-    this.#free = free;
-    this.#gone = gone;
+    this.#free = owner.free;
+    this.#gone = owner.gone;
+    this.#isSpare = owner.isSpare;
     this.#servant = options.start(
       (reply) => this.#replied(reply),
       (reason) => this.#lost(reason),
@@ -104,6 +112,7 @@ class Post {
     this.#at = undefined;
     this.#servant.keepAlive(false);
     this.#idle = setTimeout(() => {
+      if (!this.#isSpare()) return;
       this.#gone();
       this.end();
     }, this.#options.idleMs);

@@ -89,7 +89,8 @@ export async function start(
 ): Promise<OpenClDevice> {
   const worker = workerBeside(import.meta.url);
   const crew = stages ? new CrewThreads() : undefined;
-  const link = await openLink({ device: `opencl:${own.number}`, worker, own, options, ...(crew && { crew }) });
+  const device = `opencl:${own.number}`;
+  const link = await openLink({ device, worker, own, options, isKept: true, ...(crew && { crew }) });
   return new OpenClDevice(link, nearBytes);
 }
 

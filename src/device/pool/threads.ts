@@ -1,3 +1,4 @@
+import { collectGarbage } from './collect.js';
 import { arrive, depart, newStay, waitForThreads } from './stay.js';
 
 /**
@@ -20,6 +21,11 @@ export interface ThreadStart {
   readonly name: string;
   /** Handed to the thread: shared memory and plain data. */
   readonly data: unknown;
+  /**
+   * A thread whose work has ended waits for the next start of the same file and name (Node). For threads that load koffi:
+   * it maps some MiB for each of them and never unmaps them.
+   */
+  readonly isKept?: boolean;
   /** It ended by itself, by an error or otherwise. */
   died(cause: unknown): void;
   /** What it posted. */
@@ -52,11 +58,18 @@ export function inThread<T>(work: (data: T, ready: () => void, port: ThreadPort)
   const threads = process_()?.getBuiltinModule?.('node:worker_threads');
   if (threads) {
     const port = nodePort(threads);
-    const { data, stay } = threads.workerData as NodeStart<T>;
+    const begin = ({ data, stay, isKept }: NodeStart<T>): void => {
+      arrive(stay);
+      const working = work(data, () => port.post('ready'), port);
+      // What work leaves behind (a runtime's handles) may keep an event loop turning for ever.
+      if (working) void working.then(() => process_()?.exit());
+      else if (isKept) rest(port);
+    };
     atExit(depart);
-    arrive(stay);
-    // What work leaves behind (a runtime's handles) may keep an event loop turning for ever.
-    void work(data, () => port.post('ready'), port)?.then(() => process_()?.exit());
+    const first = threads.workerData as NodeStart<T>;
+    begin(first);
+    // From here on the event loop turns. What comes first may be for the work that has ended.
+    if (first.isKept) port.listen((message) => isStart<T>(message) && begin(message));
     return;
   }
   const self = globalThis as unknown as PageThreadScope;
@@ -72,6 +85,18 @@ export function inThread<T>(work: (data: T, ready: () => void, port: ThreadPort)
     self.close();
   };
 }
+
+/** The thread waits for its next start. What it was given is garbage, and goes: a board is shared memory. */
+function rest(port: ThreadPort): void {
+  depart();
+  collectGarbage();
+  port.post(RESTS);
+}
+
+const RESTS = 'rests';
+
+const isStart = <T>(message: unknown): message is NodeStart<T> =>
+  typeof message === 'object' && message !== null && 'stay' in message && 'isKept' in message;
 
 function nodePort({ parentPort, receiveMessageOnPort }: typeof import('node:worker_threads')): ThreadPort {
   if (!parentPort) throw new TypeError('this is the main thread');
@@ -97,36 +122,96 @@ export function workerBeside(module: string, name = 'worker.js'): URL {
 interface NodeStart<T> {
   readonly data: T;
   readonly stay: SharedArrayBuffer;
+  readonly isKept: boolean;
 }
 
+type NodeWorker = import('node:worker_threads').Worker;
+
+/** Threads that wait for their next start, with what is called when one goes. */
+type Waiting = Map<NodeWorker, () => void>;
+
+/** By file and name. */
+const resting = new Map<string, Waiting>();
+
 function startInNode(threads: typeof import('node:worker_threads'), start: ThreadStart): Thread {
+  const { file, name, isKept = false } = start;
   const stay = newStay();
-  const workerData: NodeStart<unknown> = { data: start.data, stay: stay.memory };
-  const worker = new threads.Worker(start.file, {
-    workerData,
-    name: start.name,
-    env: threads.SHARE_ENV,
-    execArgv: [], // flags that this process was started with (loaders, inspectors) are not for the workers
+  const given: NodeStart<unknown> = { data: start.data, stay: stay.memory, isKept };
+  const waiting = waitingFor(file, name);
+  const worker = takeFrom(waiting, given) ?? newWorker(threads, start, given);
+  let end: () => void = () => undefined;
+  const ended = new Promise<void>((resolve) => {
+    end = resolve;
   });
   const ready = new Promise<void>((resolve, reject) => {
     const died = (cause: unknown): void => {
       reject(cause);
       start.died(cause);
     };
-    worker.on('message', (message) => (message === 'ready' ? resolve() : start.heard?.(message)));
-    worker.once('error', died);
-    worker.once('exit', (code) => {
+    /** The thread has gone, or rests. After an error its exit is still to come. */
+    const over = (cause: unknown): void => {
+      worker.off('message', hear).off('error', died).off('exit', exit);
       stay.over();
-      died(new Error(`a worker thread ended with code ${code}`));
-    });
+      end();
+      died(cause);
+    };
+    const exit = (code: number): void => over(new Error(`a worker thread ended with code ${code}`));
+    const hear = (message: unknown): void => {
+      if (message === 'ready') resolve();
+      else if (message !== RESTS) start.heard?.(message);
+      else {
+        leaveIn(waiting, worker);
+        over(new Error('the work of a thread has ended'));
+      }
+    };
+    worker.on('message', hear).on('error', died).on('exit', exit);
   });
   return {
     ready,
-    ended: new Promise((resolve) => worker.once('exit', () => resolve())),
+    ended,
     keepAlive: (needed) => (needed ? worker.ref() : worker.unref()),
     terminate: () => void worker.terminate(),
     post: (message) => worker.postMessage(message),
   };
+}
+
+function newWorker(
+  threads: typeof import('node:worker_threads'),
+  { file, name }: ThreadStart,
+  workerData: NodeStart<unknown>,
+): NodeWorker {
+  return new threads.Worker(file, {
+    workerData,
+    name,
+    env: threads.SHARE_ENV,
+    execArgv: [], // flags that this process was started with (loaders, inspectors) are not for the workers
+  });
+}
+
+function waitingFor(file: URL, name: string): Waiting {
+  const key = `${file.href} ${name}`;
+  const known: Waiting = resting.get(key) ?? new Map();
+  resting.set(key, known);
+  return known;
+}
+
+function takeFrom(waiting: Waiting, given: NodeStart<unknown>): NodeWorker | undefined {
+  const [found] = waiting;
+  if (found === undefined) return undefined;
+  const [worker, gone] = found;
+  waiting.delete(worker);
+  worker.off('exit', gone).off('error', gone);
+  worker.ref();
+  worker.postMessage(given);
+  return worker;
+}
+
+/** It does not keep the process alive. */
+function leaveIn(waiting: Waiting, worker: NodeWorker): void {
+  const gone = (): void => void waiting.delete(worker);
+  waiting.set(worker, gone);
+  worker.on('exit', gone).on('error', gone);
+  worker.unref();
 }
 
 function startInPage(start: ThreadStart): Thread {

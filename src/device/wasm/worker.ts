@@ -1,11 +1,11 @@
 import { type Board, boardOver, Command, Copy, Fill, Launch, Line, lineWord } from '../pool/board.js';
+import { collectGarbage } from '../pool/collect.js';
 import type { Task } from '../pool/schedule.js';
 import { inThread } from '../pool/threads.js';
 import { type Executor, work } from '../pool/work.js';
 import { BEYOND_MEMORY } from '../traps.js';
 import { api, type Memory } from './api.js';
 import { CLOSED_WORDS, ClosedPrograms } from './closed-programs.js';
-import { collector } from './collect.js';
 import { BOARD_AT } from './memory.js';
 import { RECORD_WORDS, type WorkerStart } from './start.js';
 
@@ -23,7 +23,6 @@ class WasmExecutor implements Executor {
   readonly #closed: ClosedPrograms;
   /** Programs dropped since garbage was last collected. */
   #dropped = 0;
-  #collect: (() => void) | undefined;
 
   constructor({ memory, index, closedAt }: WorkerStart, board: Board) {
     this.#memory = memory;
@@ -45,8 +44,7 @@ class WasmExecutor implements Executor {
     this.#dropped += this.#closed.dropFrom(this.#programs);
     if (this.#dropped < COLLECT_FROM) return;
     this.#dropped = 0;
-    this.#collect ??= collector();
-    this.#collect?.();
+    collectGarbage();
   }
 
   perform(task: Task): number {

@@ -137,29 +137,59 @@ async function choices({ create }: Runtime): Promise<AdapterChoice[]> {
 }
 
 /** Dawn warns on the process's stderr when there is no driver at all; better not to ask it then. */
-function whyNoVulkan({ env, getBuiltinModule }: NodeJS.Process): string | undefined {
+function whyNoVulkan(node: NodeJS.Process): string | undefined {
+  if (driverFiles(node).length > 0) return undefined;
+  return "no Vulkan driver is installed: there is none in /usr/share/vulkan/icd.d or /etc/vulkan/icd.d, and VK_ICD_FILENAMES names none; install the GPU's driver with its Vulkan part";
+}
+
+/** The files that tell Vulkan's loader which drivers there are: those that the environment names, or all in its folders. */
+function driverFiles({ env, getBuiltinModule }: NodeJS.Process): string[] {
   const { existsSync, readdirSync } = getBuiltinModule('node:fs');
   const { homedir } = getBuiltinModule('node:os');
-  const named = [env.VK_DRIVER_FILES, env.VK_ICD_FILENAMES, env.VK_ADD_DRIVER_FILES].flatMap(
-    (list) => list?.split(':') ?? [],
-  );
-  if (named.some((file) => file !== '' && existsSync(file))) return undefined;
+  const named = [env.VK_DRIVER_FILES, env.VK_ICD_FILENAMES, env.VK_ADD_DRIVER_FILES]
+    .flatMap((list) => list?.split(':') ?? [])
+    .filter((file) => file !== '' && existsSync(file));
+  if (named.length > 0) return named;
   const roots = [
     env.XDG_CONFIG_HOME ?? `${homedir()}/.config`,
     env.XDG_DATA_HOME ?? `${homedir()}/.local/share`,
     ...(env.XDG_DATA_DIRS ?? '/usr/local/share:/usr/share').split(':'),
     ...['/etc', '/usr/local/etc', '/etc/xdg', '/usr/share'],
   ];
-  const has = (root: string): boolean => {
+  return [...new Set(roots)].flatMap((root) => {
     try {
-      return readdirSync(`${root}/vulkan/icd.d`).some((file) => file.endsWith('.json'));
+      const files = readdirSync(`${root}/vulkan/icd.d`).filter((file) => file.endsWith('.json'));
+      return files.map((file) => `${root}/vulkan/icd.d/${file}`);
     } catch {
-      return false;
+      return [];
     }
-  };
-  if (roots.some(has)) return undefined;
-  return "no Vulkan driver is installed: there is none in /usr/share/vulkan/icd.d or /etc/vulkan/icd.d, and VK_ICD_FILENAMES names none; install the GPU's driver with its Vulkan part";
+  });
 }
+
+/**
+ * Keeps the Vulkan drivers that are loaded now loaded until the process ends (Linux). Dawn's devices load and unload them,
+ * and SwiftShader leaves an open file behind each time.
+ */
+export function keepDrivers(): void {
+  const node = inNode();
+  if (node?.platform !== 'linux') return;
+  const { readFileSync } = node.getBuiltinModule('node:fs');
+  const { dirname, resolve } = node.getBuiltinModule('node:path');
+  for (const file of driverFiles(node)) {
+    try {
+      const { ICD } = JSON.parse(readFileSync(file, 'utf8')) as { ICD?: { library_path?: string } };
+      const library = ICD?.library_path ?? '';
+      const path = library.includes('/') ? resolve(dirname(file), library) : library;
+      // Always throws, since a driver is not an addon of Node; what NODELETE asks for holds all the same.
+      node.dlopen({ exports: {} }, path, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
+    } catch {
+      // Also where the file is not what it should be, or its driver is not in use: then there is nothing to keep.
+    }
+  }
+}
+const RTLD_NOW = 2;
+const RTLD_NOLOAD = 4;
+const RTLD_NODELETE = 0x1000;
 
 /** Node's `process`; undefined in a page. */
 export function inNode(): NodeJS.Process | undefined {

@@ -4,7 +4,7 @@ import { serve } from '../gpu/serve.js';
 import { WebGpuDriver } from './driver.js';
 import { describe, deviceWishes } from './info.js';
 import { leaveInTime } from './leave.js';
-import { type AdapterChoice, findAdapter, promisesSpin } from './library.js';
+import { type AdapterChoice, findAdapter, keepDrivers, promisesSpin } from './library.js';
 import { timed } from './timed.js';
 
 /** What the device's thread is started with. */
@@ -22,6 +22,7 @@ serve<WebGpuStart>('asynchronous', (own, host) => {
 async function open({ number, choice }: WebGpuStart, host: DriverHost): Promise<WebGpuDriver> {
   const found = await findAdapter(choice);
   if (!found) throw absent(`webgpu:${number}`, 'its adapter is not there any more');
+  keepDrivers();
   const { adapter, gpu } = found;
   const { info } = describe(found, number);
   const wishes = deviceWishes(adapter);
