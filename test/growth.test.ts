@@ -43,5 +43,5 @@ test.for([
   const before = await run(2);
   const after = await run(cycles);
   expect(after.files - before.files).toBeLessThanOrEqual(2);
-  expect(after.mappings - before.mappings).toBeLessThan(120);
+  expect(after.mappings - before.mappings).toBeLessThan(60);
 });

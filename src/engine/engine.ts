@@ -1,10 +1,10 @@
 import type { CompileOptions, Device, DeviceInfo, DeviceProgram } from '../device/device.js';
 import { MillraceError } from '../kernel/error.js';
 import type { Kernel } from '../kernel/index.js';
-import { programOf } from './flow.js';
 import type { Job } from './job.js';
 import { Machine } from './machine.js';
 import { Pipeline, type Tuning } from './pipeline.js';
+import { leaseProgram } from './programs.js';
 import { type ChunkRecord, Recorder } from './record.js';
 import { Run } from './run.js';
 import { SLOTS_PER_STREAM, STREAMS } from './slots.js';
@@ -140,8 +140,12 @@ export class Engine {
     await Promise.all(
       used.map(async ({ device }) => {
         const own = 'on' in kernel ? await kernel.on(device) : { kernel };
-        const program = await programOf(device, own.kernel, own.compile);
-        onReady?.(device.info, program);
+        const { program, release } = await leaseProgram(device, own.kernel, own.compile);
+        try {
+          onReady?.(device.info, program);
+        } finally {
+          release();
+        }
       }),
     );
   }

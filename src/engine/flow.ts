@@ -13,6 +13,7 @@ import type {
 import type { Kernel } from '../kernel/index.js';
 import type { ChunkShape } from './chunk.js';
 import { openSlot } from './flow-slot.js';
+import { leasePrograms } from './programs.js';
 import { MOST_ITEMS, type Piece } from './space.js';
 
 /**
@@ -151,39 +152,52 @@ export function flow<Result, const Name extends string = string>(spec: FlowSpec<
     name: spec.name,
     async open(device, options = {}) {
       const kernels = Object.entries(spec.kernels) as [Name, Kernel][];
-      const compiled = await Promise.all(
-        kernels.map(async ([name, kernel]) => [name, await programOf(device, kernel, spec.compile)]),
-      );
-      const programs = Object.fromEntries(compiled) as Record<Name, DeviceProgram>;
-      const bind = (job?: JobValues<Name>): Bound<Name> =>
-        Object.fromEntries(
-          kernels.map(([name]) => [name, programs[name].bind(job?.[name] ?? spec.job?.[name] ?? {})]),
-        ) as Bound<Name>;
-      const jobs = [bind(), ...(spec.others ?? []).map((values) => bind(values))];
-      const shared = await writeShared(device, spec.shared ?? {});
-      const free = (): void => {
-        for (const buffer of Object.values(shared)) buffer.free();
-      };
-      const common = { device, spec, programs, jobs, shared };
-      const resident = await openResident(common, options).catch((error) => {
-        free();
+      const { programs, release } = await leasePrograms(device, kernels, spec.compile);
+      try {
+        const ready = await readyFlow(spec, device, programs, options);
+        const [first] = Object.values<DeviceProgram>(programs);
+        return {
+          device,
+          shape: shapeOf(ready),
+          lanes: first?.lanes,
+          occupancy: first?.occupancy,
+          isResident: ready.resident !== undefined,
+          slot: (stream) => openSlot(ready, stream),
+          close: () => {
+            ready.resident?.close();
+            for (const buffer of Object.values(ready.shared)) buffer.free();
+            release();
+          },
+        };
+      } catch (error) {
+        release();
         throw error;
-      });
-      const ready: ReadyFlow<Result, Name> = { ...common, resident };
-      return {
-        device,
-        shape: shapeOf(ready),
-        lanes: Object.values<DeviceProgram>(programs)[0]?.lanes,
-        occupancy: Object.values<DeviceProgram>(programs)[0]?.occupancy,
-        isResident: resident !== undefined,
-        slot: (stream) => openSlot(ready, stream),
-        close: () => {
-          resident?.close();
-          free();
-        },
-      };
+      }
     },
   };
+}
+
+/** Binds the jobs, writes what all slots share, and opens the resident grid where there can be one. */
+async function readyFlow<Result, Name extends string>(
+  spec: FlowSpec<Result, Name>,
+  device: Device,
+  programs: Readonly<Record<Name, DeviceProgram>>,
+  options: FlowOptions,
+): Promise<ReadyFlow<Result, Name>> {
+  const names = Object.keys(programs) as Name[];
+  const bind = (job?: JobValues<Name>): Bound<Name> =>
+    Object.fromEntries(
+      names.map((name) => [name, programs[name].bind(job?.[name] ?? spec.job?.[name] ?? {})]),
+    ) as Bound<Name>;
+  const jobs = [bind(), ...(spec.others ?? []).map((values) => bind(values))];
+  const shared = await writeShared(device, spec.shared ?? {});
+  const common = { device, spec, programs, jobs, shared };
+  try {
+    return { ...common, resident: await openResident(common, options) };
+  } catch (error) {
+    for (const buffer of Object.values(shared)) buffer.free();
+    throw error;
+  }
 }
 
 /** What all slots of a flow on a device have in common. */
@@ -212,21 +226,6 @@ function shapeOf<Result, Name extends string>({ device, spec, programs }: ReadyF
   const { granularity = 1, least = 1, most = MOST_ITEMS } = spec;
   const stride = spec.stride?.(device, programs) ?? passOf(device, programs);
   return { granularity, least, most, stride: Math.max(stride, granularity), batch: spec.batch };
-}
-
-/** Programs last as long as their device, so that jobs with the same kernel share one. */
-const programs = new WeakMap<Device, WeakMap<Kernel, Map<string, Promise<DeviceProgram>>>>();
-
-export function programOf(device: Device, kernel: Kernel, options: CompileOptions = {}): Promise<DeviceProgram> {
-  const ofDevice = programs.get(device) ?? new WeakMap<Kernel, Map<string, Promise<DeviceProgram>>>();
-  programs.set(device, ofDevice);
-  const known = ofDevice.get(kernel) ?? new Map<string, Promise<DeviceProgram>>();
-  ofDevice.set(kernel, known);
-  const key = JSON.stringify(options);
-  const compiling = known.get(key) ?? device.compile(kernel, options);
-  known.set(key, compiling);
-  compiling.catch(() => known.delete(key));
-  return compiling;
 }
 
 async function openResident<Result, Name extends string>(

@@ -1,5 +1,5 @@
 import type { Device, DeviceBuffer } from '../device/device.js';
-import { programOf } from '../engine/flow.js';
+import { programOf } from '../engine/programs.js';
 import type { Kernel } from '../kernel/index.js';
 import { EASY } from './block/genesis.js';
 import { openScan } from './block/tune.js';

@@ -94,15 +94,24 @@ export function bind<T extends Readonly<Record<string, readonly [string, ...stri
   path: string,
   table: T,
 ): Bound<T> {
-  return whole(() => {
-    const library = koffi.load(path);
-    const entries = Object.entries(table).map(([name, [symbol, ...types]]) => [
-      name,
-      library.func(symbol, 'int', types),
-    ]);
-    return Object.fromEntries(entries) as Bound<T>;
-  });
+  const ofTable = bound.get(table) ?? new Map<string, unknown>();
+  bound.set(table, ofTable);
+  const api =
+    ofTable.get(path) ??
+    whole(() => {
+      const library = koffi.load(path);
+      const entries = Object.entries(table).map(([name, [symbol, ...types]]) => [
+        name,
+        library.func(symbol, 'int', types),
+      ]);
+      return Object.fromEntries(entries);
+    });
+  ofTable.set(path, api);
+  return api as Bound<T>;
 }
+
+/** Once for each thread, which opens devices one after the other: koffi keeps what it has bound. */
+const bound = new WeakMap<object, Map<string, unknown>>();
 
 /** Where functions write what they give back: four 8-byte cells at an address that never moves. */
 export class Out {

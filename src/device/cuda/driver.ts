@@ -216,11 +216,13 @@ export class CudaDriver
     return this.#sensors?.nvml.read(this.#sensors.device);
   }
 
-  close(): void {
-    if (this.undo.length === 0) return;
-    if (this.#quiet()) this.releaseAll();
+  close(): boolean {
+    if (this.undo.length === 0) return true;
+    const isQuiet = this.#quiet();
+    if (isQuiet) this.releaseAll();
     else this.#host.log(`launches did not end within ${CLOSE_MS} ms: their memory goes with the process`);
     if (this.#sensors !== 'unknown') this.#sensors?.nvml.close();
+    return isQuiet;
   }
 
   /** How marks are signalled: by a native function on the driver's thread, or by a write of the GPU itself. */

@@ -79,9 +79,18 @@ export interface Board {
   readonly ring: Uint32Array;
 }
 
+/** All of it zero. */
 export function newBoard(): Board {
-  return boardOver(new SharedArrayBuffer(BOARD_BYTES));
+  const board = boardOver(spare.pop() ?? new SharedArrayBuffer(BOARD_BYTES));
+  board.words.fill(0);
+  return board;
 }
+
+/** Nothing uses the board any more. It is used again: V8 does not know that it is large, and collects it late. */
+export function giveBoard({ memory }: Board): void {
+  spare.push(memory);
+}
+const spare: SharedArrayBuffer[] = [];
 
 export function boardOver(memory: SharedArrayBuffer): Board {
   return {

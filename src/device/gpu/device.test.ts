@@ -222,7 +222,6 @@ test("memory of the runtime's own is shown where none can be locked, and let go 
     host.bytes.set([1, 2, 3, 4]);
     stream.write(buffer, host.bytes.subarray(0, 4));
     stream.read(buffer, host.bytes.subarray(8, 12));
-    host.free();
     await stream.mark().done;
     return [...host.bytes.subarray(8, 12)];
   };
@@ -234,6 +233,27 @@ test("memory of the runtime's own is shown where none can be locked, and let go 
     await pause(10);
   }
   expect(lines.at(-1)).toBe('unmap true');
+});
+
+test("memory of the runtime's own is freed after the transfers that use it, and its views are empty at once", async () => {
+  const lines: string[] = [];
+  const device = await open({ script: { borrow: true }, log: (line) => lines.push(line) });
+  const stream = device.stream();
+  const buffer = await device.alloc(64);
+  const host = await device.host(64);
+  const view = host.bytes.subarray(0, 4);
+  view.set([1, 2, 3, 4]);
+  stream.write(buffer, view);
+  const written = stream.mark();
+  host.free();
+  host.free();
+  expect([host.bytes.length, view.length]).toEqual([0, 0]);
+  await written.done;
+  const into = new Uint8Array(4);
+  stream.read(buffer, into);
+  await stream.mark().done;
+  expect([...into]).toEqual([1, 2, 3, 4]);
+  await expect.poll(() => lines.filter((line) => line.startsWith('unmap'))).toEqual(['unmap true']);
 });
 
 describe('options', () => {

@@ -91,8 +91,8 @@ export interface Driver<Memory = unknown, Program = unknown, Line = unknown, Mar
   readonly grids?: GridDriver<Memory, Program>;
 
   sensors?(): Sensors | undefined | Promise<Sensors | undefined>;
-  /** Abandons what is in flight and frees everything. */
-  close(): void | Promise<void>;
+  /** Abandons what is in flight and frees everything. False where something still runs and its memory must stay. */
+  close(): void | boolean | Promise<void>;
 }
 
 /** What a runtime does for resident grids (`resident-grids.ts`). Nothing here blocks. */

@@ -3,7 +3,7 @@ import type { DeviceInfo } from '../device.js';
 import type { OpenOptions } from '../kinds.js';
 import { atExit, startThread, type Thread } from '../pool/threads.js';
 import { Watch } from '../pool/watch.js';
-import { type Board, halt, LINES, newBoard, Word, wakeWorker } from './board.js';
+import { type Board, giveBoard, halt, LINES, newBoard, Word, wakeWorker } from './board.js';
 import type { CrewThreads } from './crew-threads.js';
 import { errorFrom, type Message, type RequestKind, type Requests, type WorkerStart } from './messages.js';
 
@@ -167,10 +167,11 @@ export class Link {
     this.#refuseCalls(error ?? new Error('the worker has ended'));
     this.#thread.keepAlive(true);
     const late = setTimeout(() => this.#thread.terminate(), this.#joinMs);
-    await this.#thread.ended;
+    const isResting = await this.#thread.ended;
     clearTimeout(late);
     await this.#crew?.stop();
-    boards.delete(this.board);
+    // A thread that does not rest may have left the runtime something that looks at the board.
+    if (boards.delete(this.board) && isResting) giveBoard(this.board);
   }
 
   /** Leaves the worker where it is, for the process's end: it is asked for nothing any more, and sleeps. */

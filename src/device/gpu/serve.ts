@@ -81,7 +81,7 @@ function synchronous({ words, port, open, started, ended }: Life): void {
   } catch (error) {
     ended(driver ? 'fatal' : 'refused', error);
   }
-  void driver?.close();
+  if (driver?.close() === false) process.exit(); // this thread is not to be used again
 }
 
 /** Until somebody bumps `work`, and no longer than so many milliseconds. */

@@ -61,7 +61,9 @@ export type OpenClCall = keyof OpenClApi;
 
 /** The functions of the library at `path`, which `loadForever` has pinned. Throws koffi's words where one is missing. */
 export function openclApi(path: string): OpenClApi {
-  return whole(() => {
+  const known = bound.get(path);
+  if (known) return known;
+  const api = whole(() => {
     const library = koffi.load(path);
     const entries = Object.entries(symbols).map(([name, [result, ...types]]) => [
       name,
@@ -69,7 +71,12 @@ export function openclApi(path: string): OpenClApi {
     ]);
     return Object.fromEntries(entries) as OpenClApi;
   });
+  bound.set(path, api);
+  return api;
 }
+
+/** Once for each thread, which opens devices one after the other: koffi keeps what it has bound. */
+const bound = new Map<string, OpenClApi>();
 
 /** Where functions write what they give back, and are given lists: eight 8-byte cells at an address that never moves. */
 export class Out {

@@ -8,8 +8,8 @@ import { arrive, depart, newStay, waitForThreads } from './stay.js';
 export interface Thread {
   /** Resolves when the thread has started; rejects where it cannot. */
   readonly ready: Promise<void>;
-  /** Resolves when it has ended, in whatever way. */
-  readonly ended: Promise<void>;
+  /** Resolves when its work has ended, in whatever way: true where the thread waits for its next start. */
+  readonly ended: Promise<boolean>;
   /** Whether the process stays alive for this thread's sake. */
   keepAlive(needed: boolean): void;
   terminate(): void;
@@ -139,8 +139,10 @@ function startInNode(threads: typeof import('node:worker_threads'), start: Threa
   const given: NodeStart<unknown> = { data: start.data, stay: stay.memory, isKept };
   const waiting = waitingFor(file, name);
   const worker = takeFrom(waiting, given) ?? newWorker(threads, start, given);
-  let end: () => void = () => undefined;
-  const ended = new Promise<void>((resolve) => {
+  /** Its work has ended: if it rests, it is or will be somebody else's. */
+  let isOver = false;
+  let end: (isResting: boolean) => void = () => undefined;
+  const ended = new Promise<boolean>((resolve) => {
     end = resolve;
   });
   const ready = new Promise<void>((resolve, reject) => {
@@ -149,10 +151,11 @@ function startInNode(threads: typeof import('node:worker_threads'), start: Threa
       start.died(cause);
     };
     /** The thread has gone, or rests. After an error its exit is still to come. */
-    const over = (cause: unknown): void => {
+    const over = (cause: unknown, isResting = false): void => {
+      isOver = true;
       worker.off('message', hear).off('error', died).off('exit', exit);
       stay.over();
-      end();
+      end(isResting);
       died(cause);
     };
     const exit = (code: number): void => over(new Error(`a worker thread ended with code ${code}`));
@@ -161,7 +164,7 @@ function startInNode(threads: typeof import('node:worker_threads'), start: Threa
       else if (message !== RESTS) start.heard?.(message);
       else {
         leaveIn(waiting, worker);
-        over(new Error('the work of a thread has ended'));
+        over(new Error('the work of a thread has ended'), true);
       }
     };
     worker.on('message', hear).on('error', died).on('exit', exit);
@@ -169,9 +172,13 @@ function startInNode(threads: typeof import('node:worker_threads'), start: Threa
   return {
     ready,
     ended,
-    keepAlive: (needed) => (needed ? worker.ref() : worker.unref()),
-    terminate: () => void worker.terminate(),
-    post: (message) => worker.postMessage(message),
+    keepAlive: (needed) => {
+      if (isOver) return;
+      if (needed) worker.ref();
+      else worker.unref();
+    },
+    terminate: () => void (isOver || worker.terminate()),
+    post: (message) => void (isOver || worker.postMessage(message)),
   };
 }
 
@@ -218,8 +225,8 @@ function startInPage(start: ThreadStart): Thread {
   const { Worker } = globalThis as unknown as { Worker: new (file: URL, options: object) => PageThread };
   const worker = new Worker(start.file, { type: 'module', name: start.name });
   let end: () => void = () => undefined;
-  const ended = new Promise<void>((resolve) => {
-    end = resolve;
+  const ended = new Promise<boolean>((resolve) => {
+    end = () => resolve(false);
   });
   const ready = new Promise<void>((resolve, reject) => {
     worker.onmessage = ({ data }) => {

@@ -1,6 +1,6 @@
 import type { Device, DeviceInfo } from '../../device/device.js';
-import { programOf } from '../../engine/flow.js';
 import { between, Engine, search } from '../../engine/index.js';
+import { programOf } from '../../engine/programs.js';
 import { type Axis, nameOf, type Trial, type Tunable } from '../../engine/tune.js';
 import { MillraceError } from '../../kernel/error.js';
 import { EASY, GENESIS_NONCES, genesis, genesisWindow } from './genesis.js';

@@ -1,7 +1,7 @@
 import type { BoundJob, Completion, Device, DeviceBuffer, HostMemory, Stream } from '../../device/device.js';
 import { openStreams } from '../../device/streams.js';
-import { programOf } from '../../engine/flow.js';
 import type { Span } from '../../engine/overlap.js';
+import { programOf } from '../../engine/programs.js';
 import { type Encoding, lengthOf, type Precision, type QubitOrder, type StateShape } from './encoding.js';
 import { EncodeError } from './errors.js';
 import { Gatherer, type GatherOptions } from './gather.js';

@@ -1,5 +1,5 @@
 import type { BoundJob, Completion, Device, DeviceBuffer, Stream } from '../../device/device.js';
-import { programOf } from '../../engine/flow.js';
+import { programOf } from '../../engine/programs.js';
 import { type Expr, type Float, type Kernel, lit, read, rw, select, tiles } from '../../kernel/index.js';
 import type { Precision, StateShape } from './encoding.js';
 import { EncodeError } from './errors.js';

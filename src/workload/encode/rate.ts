@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Candidate, Run } from '../../bench/measure.js';
 import type { Device, DeviceBuffer, Stream } from '../../device/device.js';
-import { programOf } from '../../engine/flow.js';
 import { lengthRatio, type Overlap, overlapOf } from '../../engine/overlap.js';
+import { programOf } from '../../engine/programs.js';
 import { MillraceError } from '../../kernel/error.js';
 import { type BatchTimes, type Encoder, type EncoderOptions, openEncoder } from './encoder.js';
 import { lengthOf, type Precision, type StateShape } from './encoding.js';

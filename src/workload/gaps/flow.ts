@@ -1,9 +1,10 @@
 import type { Device } from '../../device/device.js';
 import type { HostViews } from '../../engine/flow.js';
 import { type Flow, flow, hitsIn, Overflow, type Piece, type Step } from '../../engine/index.js';
+import { Recent } from '../../engine/recent.js';
 import type { Kernel } from '../../kernel/index.js';
 import { chains, limbsOf, type NumberShape } from './chain-kernel.js';
-import { type Plan, type PlanOptions, planFor } from './plan.js';
+import { type Plan, type PlanOptions, planFor, SHAPES } from './plan.js';
 import { withPlanted } from './planted.js';
 import { bitsOf } from './reference.js';
 import type { PlantedGaps } from './rulings.js';
@@ -178,14 +179,10 @@ function traceSteps(base: bigint[], room: number, host: HostViews): Step<'trace'
 }
 
 /** One kernel for each shape, so that its program is compiled once. */
-const known = new Map<string, Kernel>();
+const known = new Recent<Kernel>(SHAPES);
 
 function kernelsFor(shape: NumberShape, isTraced: boolean): Readonly<Record<string, Kernel>> {
-  const kernel = (name: string, make: (shape: NumberShape) => unknown): Kernel => {
-    const key = `${name} ${shape.limb} ${shape.bits}`;
-    const made = known.get(key) ?? (make(shape) as Kernel);
-    known.set(key, made);
-    return made;
-  };
+  const kernel = (name: string, make: (shape: NumberShape) => unknown): Kernel =>
+    known.get(`${name} ${shape.limb} ${shape.bits}`, () => make(shape) as Kernel);
   return { chains: kernel('chains', chains), ...(isTraced && { trace: kernel('trace', traces) }) };
 }

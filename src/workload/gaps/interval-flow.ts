@@ -1,11 +1,12 @@
 import type { Device } from '../../device/device.js';
 import { type Flow, flow, hitsIn, type Piece } from '../../engine/index.js';
+import { Recent } from '../../engine/recent.js';
 import type { Kernel } from '../../kernel/index.js';
 import { limbsOf, type NumberShape } from './chain-kernel.js';
 import { type ChineseSet, type Intervals, struckOut } from './chinese-set.js';
 import type { FoundGap, PieceWork } from './flow.js';
 import { intervalSieve, intervalTests } from './interval-kernels.js';
-import { type PlanOptions, planFor } from './plan.js';
+import { type PlanOptions, planFor, SHAPES } from './plan.js';
 import { withPlanted } from './planted.js';
 import { firstPrimes } from './prime-table.js';
 import { bitsOf } from './reference.js';
@@ -131,17 +132,12 @@ function wordsOf(bits: Uint8Array): Uint32Array {
 }
 
 /** One kernel for each shape, so that its program is compiled once. */
-const known = new Map<string, Readonly<Record<'place' | 'sieve' | 'tests', Kernel>>>();
+type Kernels = Readonly<Record<'place' | 'sieve' | 'tests', Kernel>>;
+const known = new Recent<Kernels>(SHAPES);
 
-function kernelsFor(shape: NumberShape, words: number, placeLimbs: number) {
-  const key = `${shape.limb} ${shape.bits} ${words}`;
-  const kernels =
-    known.get(key) ??
-    ({
-      place: place(placeLimbs),
-      sieve: intervalSieve(words),
-      tests: intervalTests(shape, words),
-    } as unknown as Readonly<Record<'place' | 'sieve' | 'tests', Kernel>>);
-  known.set(key, kernels);
-  return kernels;
+function kernelsFor(shape: NumberShape, words: number, placeLimbs: number): Kernels {
+  return known.get(`${shape.limb} ${shape.bits} ${words}`, () => {
+    const made = { place: place(placeLimbs), sieve: intervalSieve(words), tests: intervalTests(shape, words) };
+    return made as unknown as Kernels;
+  });
 }

@@ -22,6 +22,9 @@ export interface Plan {
 
 export type PlanOptions = Partial<Plan>;
 
+/** Shapes of numbers whose kernels are kept: a process that searches sizes of all kinds does not gather them. */
+export const SHAPES = 32;
+
 export const DEFAULT_PRIMES = 900_000;
 export const DEFAULT_DEPTH = 4;
 /** Places are 31 bits. */

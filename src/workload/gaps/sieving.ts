@@ -1,9 +1,10 @@
 import type { HostViews, Step } from '../../engine/flow.js';
 import type { Piece } from '../../engine/index.js';
+import { Recent } from '../../engine/recent.js';
 import { MillraceError } from '../../kernel/error.js';
 import type { Kernel } from '../../kernel/index.js';
 import { limbsOf } from './chain-kernel.js';
-import { firstWindows, type Plan, type PrimeTable, primeTable, windowsAtOnce } from './plan.js';
+import { firstWindows, type Plan, type PrimeTable, primeTable, SHAPES, windowsAtOnce } from './plan.js';
 import { bitsOf } from './reference.js';
 import { type BitmapLayout, count, far, list, place, rank, sieve, TALLY_WORDS, Tally } from './sieve-kernels.js';
 
@@ -307,11 +308,9 @@ export const countsIn = (tally: Uint32Array, windows: number): number[] =>
   );
 
 /** One kernel for each shape, so that its program is compiled once. */
-const known = new Map<string, Sieving['kernels']>();
+const known = new Recent<Sieving['kernels']>(SHAPES);
 
 /** `make` gives kernels whatever their signatures are: a flow calls them by the names of its buffers and values. */
 function kernelsFor(key: string, make: () => Readonly<Partial<Record<SieveKernel, unknown>>>): Sieving['kernels'] {
-  const kernels = known.get(key) ?? (make() as Sieving['kernels']);
-  known.set(key, kernels);
-  return kernels;
+  return known.get(key, () => make() as Sieving['kernels']);
 }

@@ -1,5 +1,7 @@
 import type { BoundJob, Device, DeviceProgram } from '../../device/device.js';
 import type { Flow, OpenFlow } from '../../engine/index.js';
+import { programOf } from '../../engine/programs.js';
+import { Recent } from '../../engine/recent.js';
 import type { Kernel } from '../../kernel/index.js';
 import { fill } from './fill.js';
 import { digests, judge, mix, seeds, tell, tellAll, type Variant } from './kernel.js';
@@ -100,7 +102,10 @@ async function open(
   const lanes = plan.lanes === undefined ? {} : { lanes: plan.lanes };
   const shape = JSON.stringify([variant, plan.lanes]);
   const last = { first: tell, all: tellAll, digests }[wanted] as unknown as Kernel;
-  const compile = (key: string, make: () => unknown, asked = {}) => programOf(device, key, make, asked);
+  const compile = (key: string, make: () => unknown, asked = {}) => {
+    const kernel = kernels.get(key, () => make() as Kernel);
+    return programOf(device, kernel, asked);
+  };
   const [filling, mixing, judging, telling] = await Promise.all([
     compile(`fill ${shape}`, () => fill(variant), tile ? { lanes: tile.chains } : lanes),
     compile(`mix ${shape}`, () => mix(variant), lanes),
@@ -133,22 +138,8 @@ async function open(
   };
 }
 
-/** Programs last as long as their device; kernels of one key are the same. */
-const compiled = new WeakMap<Device, Map<string, Promise<DeviceProgram>>>();
-
-function programOf(
-  device: Device,
-  key: string,
-  make: () => unknown,
-  options: { readonly lanes?: number },
-): Promise<DeviceProgram> {
-  const known = compiled.get(device) ?? new Map<string, Promise<DeviceProgram>>();
-  compiled.set(device, known);
-  const program = known.get(key) ?? device.compile(make() as Kernel, options);
-  known.set(key, program);
-  program.catch(() => known.delete(key));
-  return program;
-}
+/** Kernels of one key are the same: one for each of the keys used last, so that its program is compiled once. */
+const kernels = new Recent<Kernel>(64);
 
 /** Little-endian words, the last one filled up; at least one, since a kernel's field has at least one. */
 function wordsOf(bytes: Uint8Array): Uint32Array {

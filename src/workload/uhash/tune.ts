@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Device, DeviceInfo } from '../../device/device.js';
 import { Engine, search } from '../../engine/index.js';
+import { Recent } from '../../engine/recent.js';
 import { type Axis, nameOf, type Setting, type Trial, type Tunable } from '../../engine/tune.js';
 import { MillraceError } from '../../kernel/error.js';
 import type { Kernel } from '../../kernel/index.js';
@@ -30,15 +31,12 @@ export const uhashTunable: Tunable<UhashSetting> = {
   open,
 };
 
-const usual = new Map<string, readonly Kernel[]>();
+const usual = new Recent<readonly Kernel[]>(16);
 
 function kernels(info: DeviceInfo): readonly Kernel[] {
   const { chainsPerItem, copies, tables, rolled = false, early = false, pads, tile = false } = planFor(info);
   const variant = { chainsPerItem, copies, tables, rolled, early, pads, tile };
-  const key = JSON.stringify(variant);
-  const known = usual.get(key) ?? ([mix(variant), fill(variant)] as unknown as readonly Kernel[]);
-  usual.set(key, known);
-  return known;
+  return usual.get(JSON.stringify(variant), () => [mix(variant), fill(variant)] as unknown as readonly Kernel[]);
 }
 
 function axes(info: DeviceInfo): readonly Axis<UhashSetting>[] {

@@ -1,5 +1,5 @@
 import type { BoundJob, Completion, Device, DeviceBuffer, HostMemory, Stream } from '../../device/device.js';
-import { programOf } from '../../engine/flow.js';
+import { programOf } from '../../engine/programs.js';
 import { extentOf, kernelOn } from './flow.js';
 import { type Layout, separatorOf } from './layout.js';
 import type { Plan } from './plan.js';
