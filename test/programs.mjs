@@ -1,12 +1,12 @@
 // Makes and drops different kernels on one device: memory, open files and mappings must not grow with their number.
 //   npm run build && node test/programs.mjs DEVICE [COUNT] [close|drop]
-// The first 100 kernels are not counted: pools and heaps of drivers grow with them. Then come COUNT (300). Exits with 1 where it has grown
+// The first 200 kernels are not counted: pools and heaps of drivers grow with them. Then come COUNT (300). Exits with 1 where it has grown
 // by more than a fraction of what they took when nothing was unloaded. Linux only.
 import { openDevice } from '../dist/device/registry.js';
 import { items, rw, u32 } from '../dist/kernel/index.js';
 import { isFlat, processSize } from './process-size.mjs';
 
-const WARM = 100;
+const WARM = 200;
 
 const [name = 'native', count = '300', way = 'close'] = process.argv.slice(2);
 const device = await openDevice(name);

@@ -726,6 +726,8 @@ CUresult cuModuleUnload(Address handle) {
     for (Op *op = s->head; op; op = op->next) if (op->module == m) misuse("a module is unloaded with launches queued");
   }
   for (Module **p = &modules; m && *p; p = &(*p)->next) if (*p == m) { *p = m->next; break; }
+  if (m && m->library) dlclose(m->library);
+  free(m);
   return leave(code);
 }
 CUresult cuModuleGetFunction(Address *out, Address module, const char *name) {
