@@ -46,6 +46,8 @@ export async function tellScaling(
 /** Virtual devices are this much slower than the one behind them together, so that it does not hold them up. */
 const SHARE = 1 / 16;
 const VIRTUAL = 4;
+/** Of one of them: far above the milliseconds that any job begins and ends with. */
+const VIRTUAL_SECONDS = 1.5;
 
 interface Rated extends Required<Pick<Sized, 'unit' | 'most' | 'perItem'>> {
   readonly perSecond: number;
@@ -61,7 +63,7 @@ async function tellDevices(
   const isVirtual = devices.length === 1;
   const nature = { speed: (perSecond * SHARE) / perItem };
   const several = isVirtual ? virtualDevices(first, Array(VIRTUAL).fill(nature)) : devices;
-  const work = isVirtual ? Math.max(1, Math.round(most * SHARE)) : most;
+  const work = isVirtual ? Math.max(1, Math.round(perSecond * SHARE * VIRTUAL_SECONDS)) : most;
   const found = await devicesScaling(several, (some) => sized(some, work));
   const what = isVirtual
     ? `virtual devices made of ${first.info.id}, each held to ${rate(perSecond * SHARE, unit)}`
