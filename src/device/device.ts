@@ -75,7 +75,7 @@ export interface HostMemory {
   readonly bytes: Uint8Array;
   /** Page-locked, so that transfers run at the speed of the bus and beside everything else. */
   readonly locked: boolean;
-  /** After the last transfer that uses it. */
+  /** After the last transfer that uses it. From then on `bytes` and other views may be empty. */
   free(): void;
 }
 
