@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { byTier } from './tier.js';
 
-/** `npm run bench:gate` beside a program that keeps a processor busy. */
+/** `node scripts/bench-gate.mjs`, which is `npm run bench:gate`, beside a program that keeps a processor busy. */
 const script = fileURLToPath(new URL('../scripts/bench-gate.mjs', import.meta.url));
-const isLong = process.env.MILLRACE_LONG === '1';
-const workloads = isLong ? ['block', 'words', 'uhash', 'encode', 'gaps'] : ['words', 'gaps'];
+const workloads = byTier(['gaps'], ['words', 'gaps'], ['block', 'words', 'uhash', 'encode', 'gaps']);
 
 let busy: ChildProcess;
 beforeAll(() => {

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, test } from 'vitest';
 import { conformanceCases, runCase } from '../src/device/conformance/index.js';
 import type { Device } from '../src/device/device.js';
 import { listDevices, openDevice } from '../src/device/registry.js';
+import { isLong, isShort } from './tier.js';
 
 /** Every device that there is to be. One that is not on this machine is skipped with its reason. */
 const names = ['interpreter', 'native', 'wasm', 'cuda', 'opencl', 'webgpu'];
@@ -28,7 +29,6 @@ async function inTurn<R>(work: () => Promise<R>): Promise<R> {
  * a gang on wasm, and on one lane here; PoCL takes half a minute for it and SwiftShader nine seconds, and both have it in
  * test/block-devices.test.ts.
  */
-const isLong = process.env.MILLRACE_LONG === '1';
 const compiled = ['native', 'opencl', 'webgpu'];
 const leftOut = [
   /^operations\/(i32|u64|f32|bool)\/(from memory, one lane|.*multiply-adds, one lane|one operand|.*hoist off)/,
@@ -41,6 +41,10 @@ const leftOutOn: Readonly<Record<string, RegExp>> = {
   opencl: /^operations.*one lane$|^std\/sha256: /,
   webgpu: /^operations.*one lane$|^std\/sha256: /,
 };
+
+/** A short run has one form of each operation: in a gang, from memory. */
+const leftOutShort =
+  /^operations\/.*(one lane|multiply-adds|one operand|hoist off)|^operations\/(i32|f32|bool)\/of the job/;
 
 describe.each(names)('%s', (name) => {
   const missing = absent.find(({ id }) => id === name);
@@ -56,6 +60,8 @@ describe.each(names)('%s', (name) => {
       const isLeftOut = [...leftOut, leftOutOn[name]].some((pattern) => pattern?.test(one.name));
       if (!isLong && compiled.includes(name) && isLeftOut)
         return skip('as for other types or in another test: npm run test:long');
+      if (isShort && compiled.includes(name) && leftOutShort.test(one.name))
+        return skip('another form of the same operations: npm run test:all');
       const result = await inTurn(() => runCase(one, device!));
       if (result.status === 'skipped') skip(result.reason ?? '');
       if (result.status === 'failed') throw new Error(result.reason);

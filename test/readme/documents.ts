@@ -27,13 +27,14 @@ export const documents: Examples = {
     "'--space', '3e3', '--param', 'bits=6', ...feeding, '--json']",
     "millrace('run', 'kernel.mjs', ...args)",
   ),
+  'millrace kernel list': by('test/cli.test.ts', "millrace('kernel', 'list')"),
   'millrace devices --json': by('test/cli.test.ts', "millrace('devices', '--json')"),
 
-  'millrace tune': tuned('const first = tune();'),
-  'millrace tune words --device cuda,cpu': tuned('const first = tune();'),
-  'millrace tune --show': tuned("const shown = tune('--show');"),
-  'millrace tune words --retune': tuned("tune('--retune').events"),
-  'millrace tune --reset': tuned("expect(tune('--reset').status).toBe(0);"),
+  'millrace tune': tuned('const first = await tune();'),
+  'millrace tune words --device cuda,cpu': tuned('const first = await tune();'),
+  'millrace tune --show': tuned("const shown = await tune('--show');"),
+  'millrace tune words --retune': tuned("(await tune('--retune')).events"),
+  'millrace tune --reset': tuned("expect((await tune('--reset')).status).toBe(0);"),
 
   'millrace block solve blocks.in nonces.out --trace trace.json': by(
     'test/telemetry.test.ts',

@@ -32,10 +32,12 @@ export const examples: Examples = {
   // These run the tests: of one small file here, whose own count they tell.
   'npm test': { long: { more: ['--', 'src/network/endpoint.test.ts'], check: passed } },
   'npm run test:long': { long: { more: ['--', 'src/network/endpoint.test.ts'], check: passed } },
-  'npm run bench:gate': {
-    // What a ratio is depends on who else is at work here; that it is told does not.
-    long: { status: 'any', check: says(/^(kept|LOST) {2}wasm against .*: \d/m, /records of every chunk against none/) },
-  },
+  'npm run bench:gate': { long: { check: says(/^kept {2}block on (native|wasm): \d/m) } },
+  'node scripts/bench-gate.mjs --slowed': by(
+    'test/bench-gate.test.ts',
+    '`node scripts/bench-gate.mjs`',
+    "gate('--slowed')",
+  ),
   'npx millrace': by('test/package.test.ts', "run(folder, 'npx', ['--no-install', 'millrace', 'devices', '--json'])"),
   'node scripts/performance.mjs': { short: { more: ['--check'], check: ({ stdout }) => expect(stdout).toBe('') } },
   'node test/cuda/block.mjs': {
