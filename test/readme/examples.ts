@@ -33,11 +33,7 @@ export const examples: Examples = {
   'npm test': { long: { more: ['--', 'src/network/endpoint.test.ts'], check: passed } },
   'npm run test:long': { long: { more: ['--', 'src/network/endpoint.test.ts'], check: passed } },
   'npm run bench:gate': { long: { check: says(/^kept {2}block on (native|wasm): \d/m) } },
-  'node scripts/bench-gate.mjs --slowed': by(
-    'test/bench-gate.test.ts',
-    '`node scripts/bench-gate.mjs`',
-    "gate('--slowed')",
-  ),
+  'node scripts/bench-gate.mjs --slowed': { long: { more: ['gaps'], status: 1, check: says(/^LOST {2}gaps on/m) } },
   'npx millrace': by('test/package.test.ts', "run(folder, 'npx', ['--no-install', 'millrace', 'devices', '--json'])"),
   'node scripts/performance.mjs': { short: { more: ['--check'], check: ({ stdout }) => expect(stdout).toBe('') } },
   'node test/cuda/block.mjs': {
