@@ -9,6 +9,7 @@ import {
   type HostBytes,
   type MarkResult,
 } from '../gpu/driver.js';
+import { collectGarbage } from '../pool/collect.js';
 import type { Device, Gpu, Limits } from './api.js';
 import { Blocks } from './blocks.js';
 import { Builder } from './build.js';
@@ -37,6 +38,8 @@ export interface DriverParts {
 /** Workgroups that the largest GPU holds at a time; few on a CPU, where each copies its tables. */
 const RESIDENT_GROUPS = 2048;
 const CPU_GROUPS = 1024;
+/** So many unloaded programs are worth a collection of garbage. */
+const COLLECT_FROM = 32;
 /** How long the news of a loss may take, after what was in flight has failed by it. */
 const LOSS_MS = 100;
 
@@ -55,6 +58,7 @@ export class WebGpuDriver implements Driver<Memory, WebGpuProgram, WebGpuLine, I
   readonly #slots: StatusSlots;
   readonly #transfers: Transfers;
   readonly #launches: Launches;
+  #unloaded = 0;
   #fatal: FatalError | undefined;
   #closing: Promise<void> | undefined;
 
@@ -103,10 +107,11 @@ export class WebGpuDriver implements Driver<Memory, WebGpuProgram, WebGpuLine, I
     return new WebGpuProgram(this.#device, source, built, new Pace(FIRST_GROUPS[this.info.processor]));
   }
 
-  /** Pipelines have no `destroy`: they go when nothing refers to them any more. */
+  /** Pipelines have no `destroy`: they go when they are garbage. */
   unload(program: WebGpuProgram): void {
     program.unload();
     this.#builder.release(program.text);
+    if (++this.#unloaded % COLLECT_FROM === 0) collectGarbage();
   }
 
   openLine(): WebGpuLine {
