@@ -70,8 +70,8 @@ const offsets: Case = {
       other.free(); // twice is as good as once
       stream.write(x, host.bytes.subarray(0, 4)); // the other's end is not this one's
       await stream.mark().done;
-      host.free();
       await refused('buffer-range', 'a transfer past the buffer', () => stream.write(x, host.bytes, 4));
+      host.free();
     }),
 };
 
