@@ -70,7 +70,7 @@ describe('a suite', () => {
       { workload: 'steady', name: 'wrong', device: 'wasm', reason: 'it reported nonsense', isWrong: true },
     ]);
     const host = { cpu: 'a CPU', cores: 2, node: '20', platform: 'linux x64', devices: [] };
-    expect(markdownOf('2026-01-01', host, all)).toContain('- block on wasm, wrong: it reported nonsense');
+    expect(markdownOf('2026-01-01', host, all)).toContain('- steady on wasm, wrong: it reported nonsense');
   });
 });
 
