@@ -9,7 +9,7 @@ import { CLOSED_WORDS, ClosedPrograms } from './closed-programs.js';
 import { BOARD_AT } from './memory.js';
 import { RECORD_WORDS, type WorkerStart } from './start.js';
 
-/** So many dropped programs are worth a collection of garbage. */
+/** Dropped programs after which garbage is collected. */
 const COLLECT_FROM = 32;
 
 type Run = (launch: number, begin: bigint, end: bigint) => bigint;

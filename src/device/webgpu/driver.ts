@@ -38,7 +38,7 @@ export interface DriverParts {
 /** Workgroups that the largest GPU holds at a time; few on a CPU, where each copies its tables. */
 const RESIDENT_GROUPS = 2048;
 const CPU_GROUPS = 1024;
-/** So many unloaded programs are worth a collection of garbage. */
+/** Unloaded programs after which garbage is collected. */
 const COLLECT_FROM = 32;
 /** How long the news of a loss may take, after what was in flight has failed by it. */
 const LOSS_MS = 100;
