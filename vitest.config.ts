@@ -72,6 +72,7 @@ export default defineConfig({
         },
       },
     ],
+    expect: { poll: { timeout: 30_000 * slower, interval: 10 } },
     globalSetup: ['scripts/setup.mjs'],
     // The built command, which tests run in their own process: loaded by Node, not compiled again by vite.
     server: { deps: { external: [/\/dist\//] } },

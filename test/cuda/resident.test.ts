@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type CudaDevice, open as openCuda } from '../../src/device/cuda/device.js';
 import type { Device, DeviceProgram, Report, Resident } from '../../src/device/device.js';
+import type { ResidentQueue } from '../../src/device/gpu/resident.js';
 import { Engine, search } from '../../src/engine/index.js';
 import { cell, items, loop, read, u32, when } from '../../src/kernel/index.js';
 import { reset } from './driver-rig.js';
@@ -113,9 +114,9 @@ describe.skipIf(missing !== undefined)(`resident grids on the fake${missing ? `:
       expect(await first).toMatchObject({ complete: true });
       expect((await submit(0n, 4096, k)).count).toBe(wanted(0n, 4096, 97, k).count);
       expect(unloaded()).toBe(2 * k - 1);
-      resident.close();
-      await expect.poll(unloaded).toBe(2 * k);
+      await (resident as ResidentQueue).closed();
       expect((device as CudaDevice).residentGrids).toBe(0);
+      await expect.poll(unloaded).toBe(2 * k);
       await expect(device.resident?.(program.bind({ by: 3 }), { entries: 1, hits: 1 })).rejects.toThrow(/been closed/);
     }
   });
