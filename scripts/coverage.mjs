@@ -1,7 +1,7 @@
 // `npm run coverage [-- vitest's arguments]`: functions of src that no test reaches, by folder. V8 counts the calls in every
 // process and thread of a run, of src as vitest runs it and of dist as commands and worker threads do; a function is known by
-// its module, its name, and which of that name it is. Processes that are killed count nothing, so a function that only they
-// run is listed too.
+// its module, its name, and which of that name it is. Processes that are killed count nothing: a function that runs only in
+// them is listed too.
 
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -36,9 +36,7 @@ function unreached(from) {
   /** @type {Map<string, Map<string, number>>} */
   const calls = new Map();
   for (const name of readdirSync(from)) {
-    /** @type {{ result: { url: string, functions: { functionName: string, ranges: { startOffset: number, count: number }[] }[] }[] }} */
-    const { result } = JSON.parse(readFileSync(join(from, name), 'utf8'));
-    for (const { url, functions } of result) {
+    for (const { url, functions } of readCounts(join(from, name))) {
       const module = moduleOf(url);
       if (module === undefined) continue;
       const known = calls.get(module) ?? new Map();
@@ -56,6 +54,19 @@ function unreached(from) {
     }
   }
   return { calls };
+}
+
+/**
+ * @param {string} file
+ * @returns {{ url: string, functions: { functionName: string, ranges: { startOffset: number, count: number }[] }[] }[]}
+ */
+function readCounts(file) {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')).result;
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    return []; // its process was killed while it wrote
+  }
 }
 
 /**

@@ -181,6 +181,16 @@ describe('what goes wrong', () => {
 });
 
 describe('memory', () => {
+  test('of the host that was let go of just before the end is unlocked', async () => {
+    const rig = new Rig();
+    const number = rig.streams.nextNumber();
+    await rig.call('host', { number, bytes: 4096 });
+    rig.streams.freeHost(number);
+    expect(rig.driver.log).not.toContain('unlock 4096'); // the worker has not taken the command
+    rig.loop.end();
+    expect(rig.driver.log).toContain('unlock 4096');
+  });
+
   test('is freed when the commands that name it have passed, marked or not', async () => {
     const rig = new Rig();
     const [x, y, z] = [await rig.alloc(64), await rig.alloc(128), await rig.alloc(256)];

@@ -125,6 +125,15 @@ export class Loop {
     this.#answers.take(call);
   }
 
+  /**
+   * The device is about to close. Takes the commands that are still in the rings and frees what they let go of: a runtime
+   * keeps its context, with open files, for as long as it has lent memory.
+   */
+  end(): void {
+    this.#drain();
+    this.#tidy();
+  }
+
   telemetry(): DeviceTelemetry {
     const { polls, blockingWaits, blockedNs, lostCallbacks } = this.#settler;
     const launches = this.#intake.launches + (this.#grids?.launches ?? 0);

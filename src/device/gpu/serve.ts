@@ -78,6 +78,7 @@ function synchronous({ words, port, open, started, ended }: Life): void {
       const ms = loop.turn();
       if (ms > 0) sleep(words, seen, ms, loop.active);
     }
+    loop.end();
   } catch (error) {
     ended(driver ? 'fatal' : 'refused', error);
   }
@@ -112,6 +113,7 @@ async function asynchronous({ words, port, open, started, ended }: Life): Promis
       for (let call = calls.shift(); call; call = calls.shift()) loop.hear(call);
       await pause(words, seen, loop.turn());
     }
+    loop.end();
   } catch (error) {
     ended(driver ? 'fatal' : 'refused', error);
   }
