@@ -4,7 +4,8 @@ import { configured } from './config.js';
 import { type ExitCode, exitOf } from './exit.js';
 import { host } from './host.js';
 import { conclude, type Ending, type Output, type OutputOptions, openOutput, tellError } from './output.js';
-import { isSecretName, keepSecret, keepSecretsOf, redactArguments } from './redact.js';
+import { keepSecret, keepSecretsOf, redactArguments } from './redact.js';
+import { isSecretName } from './secret-forms.js';
 import { watchSignals } from './stopping.js';
 import { buildOf } from './version.js';
 

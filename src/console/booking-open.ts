@@ -7,7 +7,8 @@ import type { Booked, BookingOptions } from './booking.js';
 import { age, duration, percent, plural } from './format.js';
 import { host } from './host.js';
 import type { Output } from './output.js';
-import { isSecretName, redactArguments } from './redact.js';
+import { redactArguments } from './redact.js';
+import { isSecretName } from './secret-forms.js';
 
 /** A job of this command, taken from the ledger. */
 export interface Opened<T extends Indexed> {

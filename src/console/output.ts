@@ -5,7 +5,8 @@ import { host } from './host.js';
 import { escapedJson, legible, legibleInFile, MESSAGE_LIMITS } from './legible.js';
 import { isTold, type Level } from './level.js';
 import { type Live, type LiveStream, openLive } from './live.js';
-import { HIDDEN, isSecretName, redact } from './redact.js';
+import { redact } from './redact.js';
+import { HIDDEN, isSecretName } from './secret-forms.js';
 import { type Style, styleFor } from './style.js';
 
 /**
