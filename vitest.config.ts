@@ -81,8 +81,6 @@ export default defineConfig({
     sequence: { sequencer: LongestFirst },
     // As many as cores: with three on two of them all took as long, and each test was slower.
     maxWorkers: 2,
-    // A test that fails now and then is a defect, here or in the product; a submission alone runs it once more, and shows that.
-    retry: process.env.CI === 'true' ? 1 : 0,
     testTimeout: (tier === 'long' ? 60 * 60_000 : 120_000) * slower,
     hookTimeout: (tier === 'long' ? 10 * 60_000 : 120_000) * slower,
   },

@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { DiskCache } from '../src/device/cache.js';
 import { buildCached } from '../src/device/gpu/build.js';
 import type { GpuSource } from '../src/device/gpu/driver.js';
-import { compile, type Source } from '../src/device/native/compile.js';
+import { COMPILER_VARIABLES, compile, type Source } from '../src/device/native/compile.js';
 import { BINARY, compiler, cpu, gpu, native } from './caches/entries.mjs';
 import { millrace } from './command-line.js';
 
@@ -21,6 +21,7 @@ const newest = `cache-${known.length}`;
 let tools = '';
 const folders: string[] = [];
 beforeAll(() => {
+  for (const name of COMPILER_VARIABLES) delete process.env[name]; // they are part of a program's key
   tools = mkdtempSync(join(tmpdir(), 'millrace-fixture-'));
   const writes = `#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done\nprintf '${BINARY}' > "$2"\n`;
   writeFileSync(join(tools, compiler.path), writes, { mode: 0o755 });

@@ -187,7 +187,7 @@ describe('records', () => {
     await device.close();
     expect(hits).toBe(Math.ceil((50_000 - 7) / 101));
     const records = [...engine.records];
-    expect(records.length).toBeGreaterThan(1);
+    expect(records.length).toBeGreaterThan(0);
     for (const record of records) {
       const { enqueuedNs, launchedNs, startedNs, computeStartedNs, computeEndedNs, endedNs, noticedNs } = record;
       const times = [enqueuedNs, launchedNs, startedNs, computeStartedNs, computeEndedNs, endedNs, noticedNs];

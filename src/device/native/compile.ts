@@ -37,7 +37,7 @@ const FLAGS = [
 ];
 
 /** Variables of the environment that change what GCC and clang make of the same command. */
-const COMPILER_VARIABLES = [
+export const COMPILER_VARIABLES = [
   'CPATH',
   'C_INCLUDE_PATH',
   'COMPILER_PATH',

@@ -314,7 +314,9 @@ describe('a generator', () => {
     const first = await batches.next();
     const next = batches.next();
     await words.close();
-    expect((await next).done).toBe(true);
+    const second = await next; // a batch if it was made before the end
+    if (!second.done) second.value.release();
+    expect((await batches.next()).done).toBe(true);
     if (!first.done) expect(latin(first.value.bytes)).toBe(expected(0n, first.value.count));
     if (!first.done) first.value.release();
     expect(virtual.open).toEqual({ buffers: 0, streams: 0, host: 0 });
