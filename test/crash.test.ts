@@ -3,10 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { between } from '../src/engine/space.js';
-import { planted, SPACE, startRun, stateOf, writePlanted } from './store/planted.js';
+import { planted, runHere, startRun, stateOf, writePlanted } from './store/planted.js';
+import { byTier } from './tier.js';
 
 /** A real job on a real device, killed again and again by the one signal that nobody can answer. */
-const KILLS = process.env.MILLRACE_LONG === '1' ? 200 : 14;
+const KILLS = byTier(4, 14, 200);
+/** A third of a second for WebAssembly on one thread, minutes for the interpreter. */
+const SPACE = 20_000_000;
 
 let folder = '';
 beforeAll(() => {
@@ -21,13 +24,14 @@ it(`a job that is killed ${KILLS} times covers its space exactly once, with ever
   let kills = 0;
   let resumed = 0;
   for (let job = 0; kills < KILLS; job++) {
-    const every = 1_000_003 + 2 * job;
+    const every = 200_003 + 2 * job;
     const shown = new Set<string>();
     for (;;) {
-      const { exit, signal, events, hits } = await runOnce(every, kills < KILLS);
+      const { exit, signal, events, hits } =
+        kills < KILLS ? await killed(every, kills) : await runHere({ every, space: SPACE, folder });
       if (events.some(({ event, isResumed }) => event === 'job' && isResumed === true)) resumed++;
       for (const hit of hits) shown.add(hit);
-      const state = stateOf(folder, every);
+      const state = stateOf(folder, every, SPACE);
       expect(state.faults).toEqual([]);
       // What was shown was stored before.
       expect([...shown].filter((hit) => !state.hits.includes(hit))).toEqual([]);
@@ -36,22 +40,27 @@ it(`a job that is killed ${KILLS} times covers its space exactly once, with ever
         continue;
       }
       expect([exit, events.at(-1)]).toMatchObject([0, { event: 'done' }]);
-      expect(hits).toEqual(planted(every)); // in order, once each, those of earlier runs included
-      expect(state).toMatchObject({ done: [between(0n, BigInt(SPACE))], hits: planted(every), state: 'complete' });
+      expect(hits).toEqual(planted(every, SPACE)); // in order, once each, those of earlier runs included
+      expect(state).toMatchObject({
+        done: [between(0n, BigInt(SPACE))],
+        hits: planted(every, SPACE),
+        state: 'complete',
+      });
       break;
     }
   }
   expect(resumed).toBeGreaterThan(KILLS / 5); // it was not always killed before it had begun
 });
 
-/** Killed while it starts, or some time after: commits come once a second, and with each hit. */
-async function runOnce(every: number, isKilled: boolean) {
-  const { child, until, ended } = startRun({ every, folder });
-  if (isKilled && Math.random() < 0.25) setTimeout(() => child.kill('SIGKILL'), Math.random() * 1000);
-  else if (isKilled) {
+/** Killed while it starts, or some time after, if it is not done by then: commits come once a second, and with each hit. */
+async function killed(every: number, nth: number) {
+  const device = nth % 2 === 0 ? 'interpreter' : 'wasm';
+  const { child, until, ended } = startRun({ every, space: SPACE, folder, device });
+  if (nth % 4 === 3) setTimeout(() => child.kill('SIGKILL'), Math.random() * 1000);
+  else {
     await until(({ event }) => event === 'device').catch(() => undefined);
-    // Sooner rather than later: what a job has done by then is done once, and a start is most of what a kill costs.
-    setTimeout(() => child.kill('SIGKILL'), Math.random() ** 2 * 1800);
+    // Sooner rather than later: a start is most of what a kill costs.
+    setTimeout(() => child.kill('SIGKILL'), Math.random() ** 2 * byTier(600, 1800));
   }
   return ended;
 }

@@ -44,7 +44,8 @@ describe('a search whose reader has stopped', () => {
   const ring = 512;
   const MAX_KEPT = 150_000;
 
-  test('starts no more chunks: 10^7 indices that all hit, and few hits are made', async () => {
+  // Most of their time is waiting.
+  test.concurrent('starts no more chunks: 10^7 indices that all hit, and few hits are made', async () => {
     let made = 0;
     const verify = (): boolean => ++made > 0;
     const found: number[] = [];
@@ -57,7 +58,7 @@ describe('a search whose reader has stopped', () => {
     expect(found).toEqual(Array.from({ length: 100_000 }, (_, k) => k));
   });
 
-  test('starts no more chunks while hits wait for a canary, and sends it', async () => {
+  test.concurrent('starts no more chunks while hits wait for a canary, and sends it', async () => {
     let made = 0;
     const verify = (): boolean => ++made > 0;
     // Due after 500 times its items: 2 million hits.
@@ -70,7 +71,7 @@ describe('a search whose reader has stopped', () => {
     }
   });
 
-  test('starts no more chunks while earlier ones are being stored', async () => {
+  test.concurrent('starts no more chunks while earlier ones are being stored', async () => {
     let storing = 0;
     let stored = (): void => undefined;
     const disk = new Promise<void>((resolve) => {

@@ -4,7 +4,18 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { between } from '../src/engine/space.js';
 import { eventsOf } from './events.js';
-import { hitsIn, millrace, planted, SPACE, startRun, stateOf, writePlanted } from './store/planted.js';
+import {
+  hitsIn,
+  millrace,
+  planted,
+  resume,
+  runHere,
+  type SearchEnded,
+  SPACE,
+  startRun,
+  stateOf,
+  writePlanted,
+} from './store/planted.js';
 
 /** Jobs as people handle them: run again, looked at, paused, cancelled, resumed, carried elsewhere. */
 let folder = '';
@@ -15,15 +26,18 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const jobs = (...args: string[]) => millrace(folder, 'jobs', ...args);
-const listed = () => jobs('list', '--json').events.filter(({ event }) => event === 'job');
-const ofNow = (id: string) => listed().find((job) => job.id === id);
+const listed = async () => (await jobs('list', '--json')).events.filter(({ event }) => event === 'job');
+const ofNow = async (id: string) => (await listed()).find((job) => job.id === id);
 /** The id of the job of a run. */
 const idOf = async (run: ReturnType<typeof startRun>): Promise<string> =>
   String((await run.until(({ event }) => event === 'job')).id);
+const idIn = ({ events }: SearchEnded): string => String(events.find(({ event }) => event === 'job')?.id);
+/** Stops a run after its third hit. */
+const part = { device: 'interpreter', args: ['--limit', '3'] } as const;
 
 describe('a search that is run again', () => {
   const small = { space: 1_000_000, every: 50_021 };
-  const once = (...args: string[]) => startRun({ ...small, folder, args }).ended;
+  const once = (...args: string[]) => runHere({ ...small, folder, args });
 
   it('is known when it is complete, without a device, however it is asked for', async () => {
     const first = await once();
@@ -48,29 +62,30 @@ describe('a search that is run again', () => {
   });
 
   it('is another job with other values, another space or another kernel', async () => {
-    const before = new Set(listed().map(({ id }) => id));
-    await startRun({ ...small, every: 50_023, folder }).ended;
-    await startRun({ ...small, space: 900_000, folder }).ended;
+    const before = new Set((await listed()).map(({ id }) => id));
+    await runHere({ ...small, every: 50_023, folder });
+    await runHere({ ...small, space: 900_000, folder });
     const place = join(folder, 'other');
     mkdirSync(place);
+    writePlanted(place);
     const text = readFileSync(join(folder, 'planted.mjs'), 'utf8');
     writeFileSync(join(place, 'planted.mjs'), text.replace('rest.eq(7)', 'rest.eq(8)'));
-    const other = await startRun({ ...small, folder: place, args: ['--data-dir', join(folder, 'data')] }).ended;
+    const other = await runHere({ ...small, folder: place, args: ['--data-dir', join(folder, 'data')] });
     expect(other.events.at(-1)).toMatchObject({ tried: 1_000_000 });
-    expect(listed().filter(({ id }) => !before.has(id))).toHaveLength(3);
+    expect((await listed()).filter(({ id }) => !before.has(id))).toHaveLength(3);
   });
 
   it('has the first hit without the rest, and goes on from there', async () => {
-    const run = (...args: string[]) => startRun({ every: 3_000_017, folder, args }).ended;
+    const run = (...args: string[]) => runHere({ every: 50_017, folder, args });
     const first = await run('--mode', 'first');
     expect(first).toMatchObject({ exit: 0, hits: ['7 7'] });
-    expect(stateOf(folder, 3_000_017).state).toBe('answered');
+    expect(stateOf(folder, 50_017).state).toBe('answered');
     const again = await run('--mode', 'first');
     expect(again.hits).toEqual(['7 7']);
     expect(again.events.at(-1)).toMatchObject({ tried: 0 });
     const all = await run();
-    expect(all.hits).toEqual(planted(3_000_017));
-    expect(stateOf(folder, 3_000_017)).toMatchObject({
+    expect(all.hits).toEqual(planted(50_017));
+    expect(stateOf(folder, 50_017)).toMatchObject({
       faults: [],
       done: [between(0n, BigInt(SPACE))],
       state: 'complete',
@@ -80,46 +95,47 @@ describe('a search that is run again', () => {
 
 describe('a job', () => {
   it('is stopped by Ctrl-C, shown, and gone on with by its own command', async () => {
-    const run = startRun({ every: 1_000_011, folder });
+    const run = startRun({ every: 20_011, folder, device: 'interpreter' });
     const id = await idOf(run);
     await run.until(({ event }) => event === 'hit');
     run.child.kill('SIGINT');
     const { exit } = await run.ended;
     expect(exit).toBe(2);
-    const shown = jobs('show', id.slice(0, 6), '--ranges').stdout;
+    const shown = (await jobs('show', id.slice(0, 6), '--ranges')).stdout;
     expect(shown).toContain('run planted.mjs');
-    expect(shown).toContain('{"job":{"every":1000011}}');
+    expect(shown).toContain('{"job":{"every":20011}}');
     expect(shown).toMatch(/state +open: stopped/);
     expect(shown).toMatch(/^ {2}7 {2}{"n":7}$/m);
-    const resumed = jobs('resume', id);
+    const resumed = resume(folder, id);
     expect(resumed.status).toBe(0);
     // The job's own command has `--json`, and tells the hits of the run that was stopped, too.
-    expect(hitsIn(eventsOf(resumed.stdout))).toEqual(planted(1_000_011));
-    expect(stateOf(folder, 1_000_011)).toMatchObject({ faults: [], hits: planted(1_000_011), state: 'complete' });
+    expect(hitsIn(eventsOf(resumed.stdout))).toEqual(planted(20_011));
+    expect(stateOf(folder, 20_011)).toMatchObject({ faults: [], hits: planted(20_011), state: 'complete' });
   });
 
-  it('is paused, resumed and cancelled from another process', async () => {
+  // These two wait for what comes once a second, together.
+  it.concurrent('is paused, resumed and cancelled from another process', async () => {
     // Longer than the test takes.
     const long = { every: 1_000_000_007, space: 4_000_000_000 };
     const run = startRun({ ...long, folder });
     const id = await idOf(run);
     await run.until(({ event }) => event === 'hit');
-    expect(jobs('pause', id)).toMatchObject({ status: 0, stderr: `job ${id}: paused\n` });
+    expect(await jobs('pause', id)).toMatchObject({ status: 0, stderr: `job ${id}: paused\n` });
     await run.until(({ event, reason }) => event === 'paused' && reason === 'asked');
-    expect(ofNow(id)?.state).toBe('paused');
-    expect(jobs('resume', id)).toMatchObject({ status: 0, stderr: `job ${id}: goes on\n` });
-    expect(ofNow(id)?.state).toBe('running');
-    expect(jobs('cancel', id)).toMatchObject({ status: 0, stderr: `job ${id}: cancelled\n` });
+    expect((await ofNow(id))?.state).toBe('paused');
+    expect(await jobs('resume', id)).toMatchObject({ status: 0, stderr: `job ${id}: goes on\n` });
+    expect((await ofNow(id))?.state).toBe('running');
+    expect(await jobs('cancel', id)).toMatchObject({ status: 0, stderr: `job ${id}: cancelled\n` });
     expect((await run.ended).exit).toBe(2);
-    expect(ofNow(id)?.state).toBe('cancelled');
-    expect(jobs('pause', id)).toMatchObject({ status: 1, stderr: `job ${id}: nobody runs it\n` });
-    expect(jobs('remove', id).status).toBe(0);
-    expect(ofNow(id)).toBeUndefined();
-    expect(jobs('show', id)).toMatchObject({ status: 64 });
+    expect((await ofNow(id))?.state).toBe('cancelled');
+    expect(await jobs('pause', id)).toMatchObject({ status: 1, stderr: `job ${id}: nobody runs it\n` });
+    expect((await jobs('remove', id)).status).toBe(0);
+    expect(await ofNow(id)).toBeUndefined();
+    expect(await jobs('show', id)).toMatchObject({ status: 64 });
   });
 
   it('that was killed is shown as interrupted, and the most important is gone on with first', async () => {
-    const runs = [1_000_013, 1_000_015].map((every) => startRun({ every, folder }));
+    const runs = [20_013, 20_015].map((every) => startRun({ every, folder, device: 'interpreter' }));
     const ids = await Promise.all(runs.map(idOf));
     await Promise.all(
       runs.map(async (run) => {
@@ -128,22 +144,28 @@ describe('a job', () => {
         await run.ended;
       }),
     );
-    expect(ids.map((id) => ofNow(id)?.state)).toEqual(['interrupted', 'interrupted']);
-    expect(jobs('priority', ids[1]!, '5').status).toBe(0);
-    expect(listed().slice(0, 1)).toMatchObject([{ id: ids[1], priority: 5 }]);
-    const { status, stderr } = jobs('resume', '--all');
+    const now = await listed();
+    expect(ids.map((id) => now.find((job) => job.id === id)?.state)).toEqual(['interrupted', 'interrupted']);
+    expect((await jobs('priority', ids[1]!, '5')).status).toBe(0);
+    expect((await listed()).slice(0, 1)).toMatchObject([{ id: ids[1], priority: 5 }]);
+    const { status, stderr } = resume(folder, '--all');
     expect(status).toBe(0);
     const order = [...stderr.matchAll(/^job (\w+): millrace run/gm)].map((match) => match[1]);
     expect(order.indexOf(ids[1])).toBeGreaterThanOrEqual(0);
     expect(order.indexOf(ids[1])).toBeLessThan(order.indexOf(ids[0]));
-    for (const every of [1_000_013, 1_000_015]) expect(stateOf(folder, every).state).toBe('complete');
+    for (const every of [20_013, 20_015]) {
+      expect(stateOf(folder, every)).toMatchObject({ faults: [], state: 'complete' });
+    }
   });
 
-  it('pauses while a more important one has its device', async () => {
+  it.concurrent('pauses while a more important one has its device', async () => {
+    const place = join(folder, 'outranked');
+    mkdirSync(place);
+    writePlanted(place);
     const long = { every: 1_000_000_009, space: 4_000_000_000 };
-    const run = startRun({ ...long, folder });
+    const run = startRun({ ...long, folder: place });
     await run.until(({ event }) => event === 'hit');
-    const other = startRun({ ...long, every: 1_000_000_021, folder, args: ['--priority', '3'] });
+    const other = startRun({ ...long, every: 1_000_000_021, folder: place, args: ['--priority', '3'] });
     await run.until(({ event, reason }) => event === 'paused' && reason === 'outranked');
     other.child.kill('SIGINT');
     await run.until(({ event, reason }) => event === 'resumed' && reason === 'outranked');
@@ -156,14 +178,10 @@ describe('a job', () => {
     const place = join(folder, 'changing');
     mkdirSync(place);
     writePlanted(place);
-    const run = startRun({ every: 1_000_017, folder: place });
-    const id = await idOf(run);
-    await run.until(({ event }) => event === 'hit');
-    run.child.kill('SIGINT');
-    await run.ended;
+    const id = idIn(await runHere({ every: 20_017, folder: place, ...part }));
     const text = readFileSync(join(place, 'planted.mjs'), 'utf8');
     writeFileSync(join(place, 'planted.mjs'), text.replace('rest.eq(7)', 'rest.eq(8)'));
-    const { status, stdout } = millrace(place, 'jobs', 'resume', id);
+    const { status, stdout } = resume(place, id);
     expect(status).toBe(64);
     expect(stdout).toContain('describes another job now');
   });
@@ -174,23 +192,21 @@ describe('a job', () => {
       mkdirSync(place);
       writePlanted(place);
     }
-    const run = startRun({ every: 1_000_019, folder: here });
-    const id = await idOf(run);
-    await run.until(({ event }) => event === 'hit');
-    run.child.kill('SIGINT');
-    await run.ended;
-    expect(millrace(here, 'jobs', 'export', id, '-o', 'job.json').status).toBe(0);
-    expect(millrace(there, 'jobs', 'import', join(here, 'job.json')).status).toBe(0);
-    const done = await startRun({ every: 1_000_019, folder: there }).ended;
-    expect(done).toMatchObject({ exit: 0, hits: planted(1_000_019) });
+    const id = idIn(await runHere({ every: 20_019, folder: here, ...part }));
+    expect((await millrace(here, 'jobs', 'export', id, '-o', 'job.json')).status).toBe(0);
+    expect((await millrace(there, 'jobs', 'import', join(here, 'job.json'))).status).toBe(0);
+    const done = await runHere({ every: 20_019, folder: there });
+    expect(done).toMatchObject({ exit: 0, hits: planted(20_019) });
     expect(Number(done.events.at(-1)?.tried)).toBeLessThan(SPACE);
-    writeFileSync(join(there, 'back.json'), millrace(there, 'jobs', 'export', id).stdout);
-    expect(millrace(here, 'jobs', 'import', join(there, 'back.json')).stderr).toMatch(/ indices and \d+ hits are new/);
-    const known = await startRun({ every: 1_000_019, folder: here }).ended;
-    expect(known).toMatchObject({ exit: 0, hits: planted(1_000_019) });
+    writeFileSync(join(there, 'back.json'), (await millrace(there, 'jobs', 'export', id)).stdout);
+    expect((await millrace(here, 'jobs', 'import', join(there, 'back.json'))).stderr).toMatch(
+      / indices and \d+ hits are new/,
+    );
+    const known = await runHere({ every: 20_019, folder: here });
+    expect(known).toMatchObject({ exit: 0, hits: planted(20_019) });
     expect(known.events.at(-1)).toMatchObject({ tried: 0 });
     writeFileSync(join(here, 'broken.json'), '{"format":');
-    expect(millrace(here, 'jobs', 'import', 'broken.json').status).toBe(74);
+    expect((await millrace(here, 'jobs', 'import', 'broken.json')).status).toBe(74);
   });
 });
 
@@ -203,16 +219,16 @@ it('a ledger that is damaged is set aside, and people and programs are told wher
     const path = join(place, 'data', 'ledger.db');
     writeFileSync(path, readFileSync(path).fill(7, 0, 100));
   };
-  expect(millrace(place, 'jobs', 'list').status).toBe(0);
+  expect((await millrace(place, 'jobs', 'list')).status).toBe(0);
   damage();
-  expect(millrace(place, 'jobs', 'list')).toMatchObject({ status: 0, stderr: expect.stringMatching(aside) });
+  expect(await millrace(place, 'jobs', 'list')).toMatchObject({ status: 0, stderr: expect.stringMatching(aside) });
   damage();
-  const { exit, events, hits } = await startRun({ every: 50_021, space: 1_000_000, folder: place }).ended;
+  const { exit, events, hits } = await runHere({ every: 50_021, space: 1_000_000, folder: place });
   expect([exit, hits]).toEqual([0, planted(50_021, 1_000_000)]);
   expect(events.filter(({ event }) => event === 'warning')).toEqual([
     expect.objectContaining({ message: expect.stringMatching(aside) }),
   ]);
-  expect(millrace(place, 'jobs', 'list', '--json').events.map(({ event }) => event)).not.toContain('warning');
+  expect((await millrace(place, 'jobs', 'list', '--json')).events.map(({ event }) => event)).not.toContain('warning');
 });
 
 describe('--on-hit', () => {
@@ -228,7 +244,7 @@ describe('--on-hit', () => {
     const told = join(folder, 'told');
     const line = 'echo "$MILLRACE_HIT_INDEX $MILLRACE_HIT_N $MILLRACE_HIT_NTH $MILLRACE_HIT $MILLRACE_JOB"';
     const args = ['--on-hit', script('tell.sh', `${line} >> '${told}'`)];
-    const first = await startRun({ ...given, folder, args }).ended;
+    const first = await runHere({ ...given, folder, args });
     expect(first.exit).toBe(0);
     const id = first.events.find(({ event }) => event === 'job')?.id;
     const lines = readFileSync(told, 'utf8').trimEnd().split('\n');
@@ -240,7 +256,7 @@ describe('--on-hit', () => {
       return `${index} ${n} ${nth} {"index":${index},"n":${n}} ${id}`;
     });
     expect(lines).toEqual(wanted);
-    await startRun({ ...given, folder, args }).ended; // known now, and told before
+    await runHere({ ...given, folder, args }); // known now, and told before
     expect(readFileSync(told, 'utf8').trimEnd().split('\n')).toEqual(wanted);
   });
 
@@ -249,7 +265,7 @@ describe('--on-hit', () => {
     const events = join(folder, 'slow-events');
     const shown = `grep -c '"event":"hit"' '${events}' >> '${told}'`;
     const args = ['--on-hit', script('slow.sh', shown), '--events', events];
-    const { hits } = await startRun({ every: 100_007, space: 1_000_000, folder, args }).ended;
+    const { hits } = await runHere({ every: 100_007, space: 1_000_000, folder, args });
     const counts = readFileSync(told, 'utf8').trimEnd().split('\n').map(Number);
     expect(counts.length).toBe(hits.length);
     // The hit after this one is shown, and waits.
@@ -260,7 +276,7 @@ describe('--on-hit', () => {
     const told = join(folder, 'told-again');
     const search = { every: 100_005, space: 1_000_000 };
     const failing = script('fail.sh', 'exit 3');
-    const first = await startRun({ ...search, folder, args: ['--on-hit', failing] }).ended;
+    const first = await runHere({ ...search, folder, args: ['--on-hit', failing] });
     expect(first.exit).toBe(0);
     expect(
       first.events.filter(({ event, message }) => event === 'warning' && /status 3/.test(String(message))),

@@ -1,10 +1,11 @@
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { type Run, wrongEndings } from './ending.js';
+import { byTier } from './tier.js';
 
 /** The ledger's thread is in native code most of the time: a process that ends must not trip over it. */
 const child = fileURLToPath(new URL('store/ending-child.mjs', import.meta.url));
-const TIMES = process.env.MILLRACE_LONG === '1' ? 100 : 8;
+const TIMES = byTier(2, 8, 100);
 
 const ways = [
   { way: 'exit', want: { code: 0 } },

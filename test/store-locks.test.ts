@@ -8,11 +8,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { between } from '../src/engine/space.js';
 import { Ledger } from '../src/store/ledger.js';
 import { digestOf } from '../src/store/text.js';
+import { byTier } from './tier.js';
 
 /** Several processes at one ledger. */
 const child = (name: string): string => fileURLToPath(new URL(`store/${name}-child.mjs`, import.meta.url));
-const TIMES = process.env.MILLRACE_LONG === '1' ? 20_000 : 200;
-const ROUNDS = process.env.MILLRACE_LONG === '1' ? 50 : 2;
+const TIMES = byTier(60, 200, 20_000);
+const ROUNDS = byTier(1, 2, 50);
 
 let folder = '';
 let id = '';

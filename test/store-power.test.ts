@@ -10,13 +10,14 @@ import { Intervals } from '../src/engine/intervals.js';
 import { between } from '../src/engine/space.js';
 import { Ledger } from '../src/store/ledger.js';
 import { afterLoss, buildDisk, type Change, readLog } from './store/disk.js';
+import { byTier } from './tier.js';
 
 /**
  * The power goes: of what was written after the last fsync of a file, anything may be lost, torn or out of order. The
  * ledger must not claim what was not scanned, and must have what it acknowledged.
  */
 const writer = fileURLToPath(new URL('store/writer.mjs', import.meta.url));
-const LOSSES = process.env.MILLRACE_LONG === '1' ? 2000 : 60;
+const LOSSES = byTier(25, 60, 2000);
 
 let folder = '';
 let disk: ReturnType<typeof buildDisk> = { reason: '' };

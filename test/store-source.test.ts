@@ -7,6 +7,7 @@ import { type ChunkSource, Engine, Intervals, MemorySource, type Mode, search } 
 import { between } from '../src/engine/space.js';
 import { items, u32, when } from '../src/kernel/index.js';
 import { openStore } from '../src/store/index.js';
+import { byTier } from './tier.js';
 
 /** What a source knows from earlier, and what it is told before others are: by the engine, and by the ledger behind it. */
 const kernel = items('seventh', { hit: { n: u32 } }, ({ index, emit }) => {
@@ -104,12 +105,13 @@ describe('a source that knows something', () => {
 });
 
 describe('a ledger', () => {
+  const SPACE = byTier(6000, 20_000);
   const spec = {
     command: 'test',
     name: 'sevenths',
     params: {},
     kernel: 'sevenths',
-    space: between(0n, 20_000n),
+    space: between(0n, BigInt(SPACE)),
     call: { args: [], folder: '' },
   };
 
@@ -121,22 +123,22 @@ describe('a ledger', () => {
       const engine = new Engine([device]);
       const all: Found[] = [];
       const stop = new AbortController();
-      const hits = search(kernel, { engine, space: 20_000, source: job.source, most: 40, signal: stop.signal });
+      const hits = search(kernel, { engine, space: SPACE, source: job.source, most: 40, signal: stop.signal });
       try {
         for await (const found of hits) {
           all.push(found);
           if (all.length > 300 * (runs + 1)) stop.abort();
         }
         isComplete = true;
-        expect(all).toEqual(sevenths(0, 20_000));
+        expect(all).toEqual(sevenths(0, SPACE));
       } catch (error) {
         expect(stop.signal.aborted && (error as Error).name).toBe('AbortError');
-        expect(all).toEqual(sevenths(0, 20_000).slice(0, all.length));
+        expect(all).toEqual(sevenths(0, SPACE).slice(0, all.length));
       }
       await engine.close();
       await job.checkpoint();
       // It may have been stopped with everything done and not all of it told.
-      const isDone = (await store.find(job.id)).done === 20_000n;
+      const isDone = (await store.find(job.id)).done === BigInt(SPACE);
       if (!isDone) await expect(job.finish('complete')).rejects.toThrow('was taken for complete');
       await job.finish(isComplete ? 'complete' : 'open');
       await store.close();
@@ -146,8 +148,8 @@ describe('a ledger', () => {
     const [{ job, done, hits } = { job: undefined }] = await store.jobs();
     expect({ state: job?.state, done, hits }).toEqual({
       state: 'complete',
-      done: 20_000n,
-      hits: sevenths(0, 20_000).length,
+      done: BigInt(SPACE),
+      hits: sevenths(0, SPACE).length,
     });
     await store.close();
   });
@@ -156,7 +158,7 @@ describe('a ledger', () => {
     const store = await openStore(folder);
     const job = await store.open<Found>({ ...spec, command: 'written' });
     await job.record(between(0n, 500n), [hit(3)]);
-    await job.record(between(500n, 20_000n));
+    await job.record(between(500n, BigInt(SPACE)));
     await job.finish('complete');
     const key = { kernel: 'k', device: 'interpreter', driver: '', candidates: 'a,b' };
     await store.keepTuning(key, { a: 1.5, b: 2 });

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { byTier } from '../../test/tier.js';
 import type { Device } from '../device/device.js';
 import { listDevices, openDevice } from '../device/registry.js';
 import { items, read, rw, u32 } from '../kernel/index.js';
@@ -6,6 +7,7 @@ import { generate } from './generate.js';
 import { transform } from './transform.js';
 
 const { devices } = await listDevices();
+const ROWS = byTier(3000, 20_000);
 const squares = items('squares', { job: { plus: u32 }, buffers: { out: rw(u32) } }, ({ job, index, item, buffers }) => {
   buffers.out.set(item, index.lo.mul(index.lo).add(job.plus));
 });
@@ -24,14 +26,14 @@ describe.each(devices.filter(({ processor }) => processor === 'cpu').map(({ id }
   test('rows in order', async () => {
     let next = 0n;
     const all: number[] = [];
-    const options = { devices: device, space: 20_000, rowBytes: 4, batchBytes: 4096, job: { plus: 5 } };
+    const options = { devices: device, space: ROWS, rowBytes: 4, batchBytes: 4096, job: { plus: 5 } };
     for await (const batch of generate(squares, options)) {
       expect(batch.start).toBe(next);
       next += BigInt(batch.count);
       all.push(...new Uint32Array(batch.bytes.slice().buffer));
       batch.release();
     }
-    expect(all).toEqual(Array.from({ length: 20_000 }, (_, k) => (Math.imul(k, k) + 5) >>> 0));
+    expect(all).toEqual(Array.from({ length: ROWS }, (_, k) => (Math.imul(k, k) + 5) >>> 0));
   });
 
   test('rows from rows', async () => {

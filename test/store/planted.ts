@@ -1,15 +1,15 @@
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Intervals } from '../../src/engine/intervals.js';
 import { between, type Range } from '../../src/engine/space.js';
 import { Ledger } from '../../src/store/ledger.js';
-import { millraceProcess as run, type Started, start } from '../command-line.js';
+import { millrace as command, type Ended, millraceProcess, type Started, start } from '../command-line.js';
 import type { Event } from '../events.js';
 
-/** A search whose hits are known, run by the built command in a process of its own. */
+/** A search whose hits are known, run by the built command. */
 
-/** Some seconds for one thread, which is all it gets: no machine is done before a test has killed it. */
-export const SPACE = 120_000_000;
+/** 30 ms for WebAssembly on one thread, 20 s for the interpreter: a test stops a run there and completes it on WebAssembly. */
+export const SPACE = 2_000_000;
 
 /** Every index of one residue hits, and the odd ones among them twice. */
 const PLANTED = `import { items, u32, when } from 'millrace';
@@ -26,7 +26,14 @@ export const planted = (every: number, space = SPACE): string[] =>
     index % 2 === 1 ? [`${index} ${index}`, `${index} ${~index >>> 0}`] : [`${index} ${index}`],
   );
 
-export const writePlanted = (folder: string): void => writeFileSync(join(folder, 'planted.mjs'), PLANTED);
+export function writePlanted(folder: string): void {
+  writeFileSync(join(folder, 'planted.mjs'), PLANTED);
+  for (const device of ['wasm', 'interpreter']) {
+    const place = join(folder, device, 'millrace');
+    mkdirSync(place, { recursive: true });
+    writeFileSync(join(place, 'config.json'), JSON.stringify({ device, threads: 1 }));
+  }
+}
 
 export interface Given {
   readonly every: number;
@@ -34,6 +41,8 @@ export interface Given {
   readonly args?: readonly string[];
   readonly env?: NodeJS.ProcessEnv;
   readonly space?: number;
+  /** Default: `wasm`, on one thread. */
+  readonly device?: 'wasm' | 'interpreter';
   /** The data directory is `data` there. */
   readonly folder: string;
   readonly uid?: number;
@@ -52,28 +61,55 @@ export interface Searching extends Omit<Started, 'ended'> {
   readonly ended: Promise<SearchEnded>;
 }
 
-export function startRun({ every, args = [], env = {}, space = SPACE, folder, uid }: Given): Searching {
-  const device = ['--device', 'wasm', '--threads', '1', '--json'];
-  const own = ['run', 'planted.mjs', '--space', String(space), '--param', `every=${every}`, ...device];
-  const { child, ended, until } = start([...own, '--data-dir', join(folder, 'data'), ...args], {
-    cwd: folder,
-    env,
-    ...(uid !== undefined && { uid }),
-  });
+/** Starts it as a process. */
+export function startRun({ uid, ...given }: Given): Searching {
+  const { args, options } = callOf(given);
+  const { child, ended, until } = start(args, { ...options, ...(uid !== undefined && { uid }) });
+  return { child, until, ended: ended.then(endedOf) };
+}
+
+/** Runs it to its end within this process. */
+export async function runHere(given: Omit<Given, 'uid'>): Promise<SearchEnded> {
+  const { args, options } = callOf(given);
+  return endedOf({ ...(await command(args, options)), signal: null });
+}
+
+/** Neither arguments nor variables name the device: `jobs resume` repeats both, and may run on another. */
+function callOf({ every, args = [], env, space = SPACE, folder, device }: Given) {
+  const own = ['run', 'planted.mjs', '--space', String(space), '--param', `every=${every}`, '--json'];
   return {
-    child,
-    until,
-    ended: ended.then(({ status, ...rest }) => ({ exit: status, ...rest, hits: hitsIn(rest.events) })),
+    args: [...own, '--data-dir', join(folder, 'data'), ...args],
+    options: { cwd: folder, env: { ...on(folder, device), ...env } },
   };
 }
+
+/** The environment whose config file names the device. */
+const on = (folder: string, device: Given['device'] = 'wasm'): NodeJS.ProcessEnv => ({
+  XDG_CONFIG_HOME: join(folder, device),
+});
+
+const endedOf = ({ status, signal, events }: Omit<Ended, 'stdout' | 'stderr'>): SearchEnded => ({
+  exit: status,
+  signal,
+  events,
+  hits: hitsIn(events),
+});
 
 /** Hits that were told. */
 export const hitsIn = (events: readonly Event[]): string[] =>
   events.flatMap(({ event, index, hit }) => (event === 'hit' ? `${index} ${(hit as { n: number }).n}` : []));
 
 /** Another command on the same ledger. */
-export const millrace = (folder: string, ...args: readonly string[]) =>
-  run(args, { cwd: folder, env: { MILLRACE_DATA_DIR: join(folder, 'data') } });
+export const millrace = (folder: string, ...args: readonly string[]) => command(args, environmentOf(folder));
+
+/** `jobs resume`, which starts processes that write to its own streams, on a device that is done soon. */
+export const resume = (folder: string, ...args: readonly string[]) =>
+  millraceProcess(['jobs', 'resume', ...args], environmentOf(folder));
+
+const environmentOf = (folder: string) => ({
+  cwd: folder,
+  env: { ...on(folder), MILLRACE_DATA_DIR: join(folder, 'data') },
+});
 
 export interface JobState {
   readonly faults: readonly string[];

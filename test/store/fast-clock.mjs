@@ -1,0 +1,15 @@
+// Loaded before a command: while the file DISK_FULL names exists (`disk.c`), its clock runs ten times as fast.
+
+import { existsSync } from 'node:fs';
+
+const now = performance.now.bind(performance);
+let last = now();
+let gained = 0;
+Object.defineProperty(performance, 'now', {
+  value: () => {
+    const real = now();
+    if (existsSync(process.env.DISK_FULL ?? '')) gained += 9 * (real - last);
+    last = real;
+    return real + gained;
+  },
+});
