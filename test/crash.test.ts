@@ -31,7 +31,7 @@ it(`a job that is killed ${KILLS} times covers its space exactly once, with ever
         kills < KILLS ? await killed(every, kills) : await runHere({ every, space: SPACE, folder });
       if (events.some(({ event, isResumed }) => event === 'job' && isResumed === true)) resumed++;
       for (const hit of hits) shown.add(hit);
-      const state = stateOf(folder, every, SPACE);
+      const state = await stateOf(folder, every, SPACE);
       expect(state.faults).toEqual([]);
       // What was shown was stored before.
       expect([...shown].filter((hit) => !state.hits.includes(hit))).toEqual([]);

@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JobSummary } from '../src/store/index.js';
-import { Ledger } from '../src/store/ledger.js';
 import { extentOf } from '../src/workload/words/extent.js';
 import { requestOf } from '../src/workload/words/request.js';
 import { cleanEnvironment, main, millrace, millraceProcess, type Started, start } from './command-line.js';
+import { reading } from './store/planted.js';
 
 /**
  * The workloads' long commands: stopped, killed, gone on with. What was done is never done again. Tests that wait for
@@ -26,15 +26,11 @@ const placeOf = (name: string) => {
   rmSync(place, { recursive: true, force: true }); // a second try begins from nothing too
   mkdirSync(place);
   const options = { cwd: place, env: { MILLRACE_DATA_DIR: join(place, 'data') } };
-  const job = (): JobSummary | undefined => {
-    const ledger = new Ledger(join(place, 'data'));
-    try {
-      const [found, ...others] = ledger.jobs();
-      expect([ledger.notices(), others]).toEqual([[], []]);
-      return found;
-    } finally {
-      ledger.close();
-    }
+  const job = async (): Promise<JobSummary | undefined> => {
+    const notices: string[] = [];
+    const [found, ...others] = await reading(join(place, 'data'), notices, (store) => store.jobs());
+    expect([notices, others]).toEqual([[], []]);
+    return found;
   };
   /** The job in the ledger, once it is such a one. */
   const until = async ({ until: heard, ended }: Started, what: (job: JobSummary) => boolean): Promise<void> => {
@@ -43,9 +39,9 @@ const placeOf = (name: string) => {
     void ended.finally(() => {
       isOver = true;
     });
-    for (let now = job(); !(now && what(now)); now = job()) {
+    for (let now = await job(); !(now && what(now)); now = await job()) {
       if (isOver) throw new Error(`it has ended: ${JSON.stringify((await ended).events.slice(-3))}`);
-      await new Promise((resolve) => setTimeout(resolve, 20));
+      await new Promise((resolve) => setTimeout(resolve, 50));
     }
   };
   return { place, options, job, until };
@@ -72,17 +68,17 @@ describe('block solve', () => {
     first.child.kill('SIGINT');
     const stopped = await first.ended;
     expect(stopped).toMatchObject({ status: 2, signal: null });
-    expect(stopped.events.at(-1)).toMatchObject({ exit: 2, job: job()?.job.id, blocks: 2, solved: 1 });
-    expect(job()?.job).toMatchObject({ state: 'open', reason: 'stopped' });
+    expect(stopped.events.at(-1)).toMatchObject({ exit: 2, job: (await job())?.job.id, blocks: 2, solved: 1 });
+    expect((await job())?.job).toMatchObject({ state: 'open', reason: 'stopped' });
     expect(() => statSync(join(place, 'two.out'))).toThrow('ENOENT');
 
-    const after = sum(job());
+    const after = sum(await job());
     expect(after).toBeGreaterThan(0n);
     const second = slowly();
     await until(second, ({ done }) => done > after);
     second.child.kill('SIGKILL');
     await second.ended;
-    const before = sum(job());
+    const before = sum(await job());
     expect(before).toBeGreaterThan(after);
 
     const { status, events } = await millrace([...args, 'wasm'], options);
@@ -92,8 +88,8 @@ describe('block solve', () => {
     expect(told.find(({ block }) => block === 1)).toMatchObject({ tried: 0 });
     expect(events.find(({ event }) => event === 'job')).toMatchObject({ isResumed: true, done: Number(before) });
     // The ledger refuses what is done twice, so that all that was tried is new.
-    expect(sum(job())).toBe(before + BigInt(Number(events.at(-1)?.tried)));
-    expect(job()?.job.state).toBe('answered');
+    expect(sum(await job())).toBe(before + BigInt(Number(events.at(-1)?.tried)));
+    expect((await job())?.job.state).toBe('answered');
   });
 
   it('leaves no job behind when it is over at once, or where nothing is to be kept', async () => {
@@ -105,7 +101,7 @@ describe('block solve', () => {
     expect(() => statSync(join(place, 'data'))).toThrow('ENOENT');
     // With --fresh it is booked at once, and is over.
     expect((await millrace([...args, '--fresh'], options)).status).toBe(0);
-    expect(job()).toMatchObject({ job: { state: 'answered', command: 'block solve' } });
+    expect(await job()).toMatchObject({ job: { state: 'answered', command: 'block solve' } });
   });
 });
 
@@ -147,12 +143,12 @@ describe('words -o FILE', () => {
       encoding: 'utf8',
     });
     expect([full.status, full.stdout]).toEqual([74, '']);
-    const reached = job();
+    const reached = await job();
     expect(reached).toMatchObject({ job: { state: 'open', reason: expect.stringContaining('cannot write') } });
     expect(reached?.done).toBeGreaterThan(0n);
     expect(BigInt(statSync(join(place, 'out')).size)).toBe(7n * sum(reached));
     expect(millraceProcess(['jobs', 'resume', 'last'], options)).toMatchObject({ status: 0, stdout: '' });
-    expect(job()).toMatchObject({ done: 500_000n, job: { state: 'complete', id: reached?.job.id } });
+    expect(await job()).toMatchObject({ done: 500_000n, job: { state: 'complete', id: reached?.job.id } });
     const digest = (await millrace(['words', '?l?l?l?l?l?l', '--limit', '500000', '--digest'])).stdout.trim();
     expect(
       createHash('sha256')
@@ -171,12 +167,12 @@ describe('words -o FILE', () => {
     const bytesOf = (words: bigint): number => Number(extentOf(space, 0n, words, 1));
     /** Killed when more is safe than before; gives how many words are. */
     const killed = async (): Promise<bigint> => {
-      const before = sum(job());
+      const before = sum(await job());
       const run = write();
       await until(run, ({ done }) => done > 0n && done > before);
       run.child.kill('SIGKILL');
       expect((await run.ended).signal).toBe('SIGKILL');
-      return sum(job());
+      return sum(await job());
     };
     const first = await killed();
     expect(statSync(file).size).toBeGreaterThanOrEqual(bytesOf(first));
@@ -211,13 +207,13 @@ it('uhash mine goes on after SIGKILL, and tells every proof once, in order', asy
   // It is killed by what it starts for its first proof, and does not end before that has: so never too late.
   writeFileSync(join(place, 'kill'), '#!/bin/sh\nkill -KILL $PPID\n', { mode: 0o755 });
   expect((await mine('--on-hit', './kill').ended).signal).toBe('SIGKILL');
-  const before = job();
+  const before = await job();
   expect(before).toMatchObject({ job: { state: 'running' }, isRunning: false });
   expect(before?.hits).toBeGreaterThan(0);
   const { status, events } = await mine().ended;
   expect(status).toBe(0);
   expect(events.at(-1)?.hashes_total).toBe(42 - Number(sum(before)));
-  expect(job()).toMatchObject({ done: 42n, job: { state: 'complete', id: before?.job.id } });
+  expect(await job()).toMatchObject({ done: 42n, job: { state: 'complete', id: before?.job.id } });
   const nonces = events.flatMap(({ event, nonce }) => (event === 'proof_found' ? Number(nonce) : []));
   // As reference.ts finds them, which takes it some seconds.
   expect(nonces).toEqual([10, 11, 12, 21, 22]);

@@ -79,13 +79,13 @@ describe('a search that is run again', () => {
     const run = (...args: string[]) => runHere({ every: 50_017, folder, args });
     const first = await run('--mode', 'first');
     expect(first).toMatchObject({ exit: 0, hits: ['7 7'] });
-    expect(stateOf(folder, 50_017).state).toBe('answered');
+    expect((await stateOf(folder, 50_017)).state).toBe('answered');
     const again = await run('--mode', 'first');
     expect(again.hits).toEqual(['7 7']);
     expect(again.events.at(-1)).toMatchObject({ tried: 0 });
     const all = await run();
     expect(all.hits).toEqual(planted(50_017));
-    expect(stateOf(folder, 50_017)).toMatchObject({
+    expect(await stateOf(folder, 50_017)).toMatchObject({
       faults: [],
       done: [between(0n, BigInt(SPACE))],
       state: 'complete',
@@ -110,7 +110,7 @@ describe('a job', () => {
     expect(resumed.status).toBe(0);
     // The job's own command has `--json`, and tells the hits of the run that was stopped, too.
     expect(hitsIn(eventsOf(resumed.stdout))).toEqual(planted(20_011));
-    expect(stateOf(folder, 20_011)).toMatchObject({ faults: [], hits: planted(20_011), state: 'complete' });
+    expect(await stateOf(folder, 20_011)).toMatchObject({ faults: [], hits: planted(20_011), state: 'complete' });
   });
 
   // These two wait for what comes once a second, together.
@@ -154,7 +154,7 @@ describe('a job', () => {
     expect(order.indexOf(ids[1])).toBeGreaterThanOrEqual(0);
     expect(order.indexOf(ids[1])).toBeLessThan(order.indexOf(ids[0]));
     for (const every of [20_013, 20_015]) {
-      expect(stateOf(folder, every)).toMatchObject({ faults: [], state: 'complete' });
+      expect(await stateOf(folder, every)).toMatchObject({ faults: [], state: 'complete' });
     }
   });
 

@@ -49,7 +49,7 @@ describe('a full disk', () => {
     const { exit, hits } = await run.ended;
     expect(exit).toBe(0);
     expect(hits).toEqual(planted(200_003));
-    expect(stateOf(folder, 200_003)).toMatchObject(complete(200_003));
+    expect(await stateOf(folder, 200_003)).toMatchObject(complete(200_003));
   });
 
   it('that stays full ends the job, which goes on later', async (ctx) => {
@@ -61,12 +61,12 @@ describe('a full disk', () => {
     rmSync(full());
     expect(exit).toBe(74);
     expect(events.at(-2)).toMatchObject({ event: 'error', code: 'io', advice: 'make room on that disk' });
-    const state = stateOf(folder, 20_005);
+    const state = await stateOf(folder, 20_005);
     expect(state.faults).toEqual([]);
     expect(state.hits).toEqual(expect.arrayContaining([...hits]));
     const again = await runHere({ every: 20_005, folder });
     expect(again.hits).toEqual(planted(20_005));
-    expect(stateOf(folder, 20_005)).toMatchObject(complete(20_005));
+    expect(await stateOf(folder, 20_005)).toMatchObject(complete(20_005));
   });
 
   it('that is small and real', async (ctx) => {
@@ -82,12 +82,12 @@ describe('a full disk', () => {
       expect(exit).toBe(74);
       expect(events.at(-2)).toMatchObject({ event: 'error', code: 'io', advice: 'make room on that disk' });
       mount('-o', 'remount,size=20m');
-      const state = stateOf(place, search.every, search.space);
+      const state = await stateOf(place, search.every, search.space);
       expect(state.faults).toEqual([]);
       expect(hits.filter((hit) => !new Set(state.hits).has(hit))).toEqual([]);
       const again = await startRun(search).ended;
       expect(again.exit).toBe(0);
-      expect(stateOf(place, search.every, search.space)).toMatchObject(complete(search.every, search.space));
+      expect(await stateOf(place, search.every, search.space)).toMatchObject(complete(search.every, search.space));
     } finally {
       spawnSync('umount', ['--lazy', join(place, 'data')]); // SQLite may have it open until it is collected
     }
@@ -126,7 +126,7 @@ describe('a folder that may not be written', () => {
     expect(exit).toBe(0);
     expect(hits).toEqual(planted(4001, 100_000));
     expect(events.some(({ event }) => event === 'job')).toBe(false);
-    expect(stateOf(folder, 4001, 100_000).state).toBeUndefined();
+    expect((await stateOf(folder, 4001, 100_000)).state).toBeUndefined();
   });
 });
 

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Intervals } from '../../src/engine/intervals.js';
 import { between, type Range } from '../../src/engine/space.js';
-import { Ledger } from '../../src/store/ledger.js';
+import { openStore, type Store } from '../../src/store/index.js';
 import { millrace as command, type Ended, millraceProcess, type Started, start } from '../command-line.js';
 import type { Event } from '../events.js';
 
@@ -119,21 +119,32 @@ export interface JobState {
 }
 
 /** What the ledger says of a job, and what of it cannot be. */
-export function stateOf(folder: string, every: number, space = SPACE): JobState {
-  const ledger = new Ledger(join(folder, 'data'));
+export async function stateOf(folder: string, every: number, space = SPACE): Promise<JobState> {
+  const faults: string[] = [];
+  const { job, progress } = await reading(join(folder, 'data'), faults, async (store) => {
+    const found = (await store.jobs()).find(({ job }) => JSON.stringify(job.params) === `{"job":{"every":${every}}}`);
+    return { job: found?.job, progress: found && (await store.progress(found.job.id)) };
+  });
+  if (!job || !progress) return { faults, done: [], hits: [], state: undefined };
+  const { done, hits } = progress;
+  const covered = Intervals.of(done.map(({ start, past }) => between(start, past)));
+  if (covered.total !== done.reduce((sum, { start, past }) => sum + past - start, 0n)) faults.push('ranges overlap');
+  const told = hits.map(({ index, fields }) => `${index} ${(JSON.parse(fields) as { n: number }).n}`);
+  const isCovered = (hit: string): boolean => covered.has({ start: BigInt(hit.split(' ')[0]!), length: 1n });
+  const wanted = planted(every, space).filter(isCovered);
+  if (JSON.stringify(told) !== JSON.stringify(wanted)) faults.push('hits are not those of the ranges');
+  return { faults, done: [...covered], hits: told, state: job.state };
+}
+
+/**
+ * Reads a ledger that other processes use, in a thread of its own. Its files are closed when the thread has ended; a
+ * `Ledger` of this thread keeps them open until it is collected, and then another process may delete the log under it.
+ */
+export async function reading<T>(directory: string, notices: string[], read: (store: Store) => Promise<T>): Promise<T> {
+  const store = await openStore(directory, { warn: (notice) => notices.push(notice) });
   try {
-    const faults: string[] = ledger.notices();
-    const found = ledger.jobs().find(({ job }) => JSON.stringify(job.params) === `{"job":{"every":${every}}}`);
-    if (!found) return { faults, done: [], hits: [], state: undefined };
-    const { done, hits } = ledger.progress(found.job.id);
-    const covered = Intervals.of(done.map(({ start, past }) => between(start, past)));
-    if (covered.total !== done.reduce((sum, { start, past }) => sum + past - start, 0n)) faults.push('ranges overlap');
-    const told = hits.map(({ index, fields }) => `${index} ${(JSON.parse(fields) as { n: number }).n}`);
-    const isCovered = (hit: string): boolean => covered.has({ start: BigInt(hit.split(' ')[0]!), length: 1n });
-    const wanted = planted(every, space).filter(isCovered);
-    if (JSON.stringify(told) !== JSON.stringify(wanted)) faults.push('hits are not those of the ranges');
-    return { faults, done: [...covered], hits: told, state: found.job.state };
+    return await read(store);
   } finally {
-    ledger.close();
+    await store.close();
   }
 }
