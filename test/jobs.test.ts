@@ -134,30 +134,6 @@ describe('a job', () => {
     expect(await jobs('show', id)).toMatchObject({ status: 64 });
   });
 
-  it('that was killed is shown as interrupted, and the most important is gone on with first', async () => {
-    const runs = [20_013, 20_015].map((every) => startRun({ every, folder, device: 'interpreter' }));
-    const ids = await Promise.all(runs.map(idOf));
-    await Promise.all(
-      runs.map(async (run) => {
-        await run.until(({ event }) => event === 'hit');
-        run.child.kill('SIGKILL');
-        await run.ended;
-      }),
-    );
-    const now = await listed();
-    expect(ids.map((id) => now.find((job) => job.id === id)?.state)).toEqual(['interrupted', 'interrupted']);
-    expect((await jobs('priority', ids[1]!, '5')).status).toBe(0);
-    expect((await listed()).slice(0, 1)).toMatchObject([{ id: ids[1], priority: 5 }]);
-    const { status, stderr } = resume(folder, '--all');
-    expect(status).toBe(0);
-    const order = [...stderr.matchAll(/^job (\w+): millrace run/gm)].map((match) => match[1]);
-    expect(order.indexOf(ids[1])).toBeGreaterThanOrEqual(0);
-    expect(order.indexOf(ids[1])).toBeLessThan(order.indexOf(ids[0]));
-    for (const every of [20_013, 20_015]) {
-      expect(await stateOf(folder, every)).toMatchObject({ faults: [], state: 'complete' });
-    }
-  });
-
   it.concurrent('pauses while a more important one has its device', async () => {
     const place = join(folder, 'outranked');
     mkdirSync(place);
@@ -172,6 +148,27 @@ describe('a job', () => {
     run.child.kill('SIGINT');
     expect((await run.ended).exit).toBe(2);
     await other.ended;
+  });
+
+  it('that was killed is shown as interrupted, and the most important is gone on with first', async () => {
+    const other = idIn(await runHere({ every: 20_013, folder, ...part }));
+    const run = startRun({ every: 20_015, folder, device: 'interpreter' });
+    const id = await idOf(run);
+    await run.until(({ event }) => event === 'hit');
+    run.child.kill('SIGKILL');
+    await run.ended;
+    expect(await ofNow(id)).toMatchObject({ state: 'interrupted' });
+    expect(await ofNow(other)).toMatchObject({ state: 'open' });
+    expect((await jobs('priority', id, '5')).status).toBe(0);
+    expect((await listed()).slice(0, 1)).toMatchObject([{ id, priority: 5 }]);
+    const { status, stderr } = resume(folder, '--all');
+    expect(status).toBe(0);
+    const order = [...stderr.matchAll(/^job (\w+): millrace run/gm)].map((match) => match[1]);
+    expect(order.indexOf(id)).toBeGreaterThanOrEqual(0);
+    expect(order.indexOf(id)).toBeLessThan(order.indexOf(other));
+    for (const every of [20_013, 20_015]) {
+      expect(await stateOf(folder, every)).toMatchObject({ faults: [], state: 'complete' });
+    }
   });
 
   it('that has changed is not gone on with under its old name', async () => {

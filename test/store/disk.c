@@ -24,6 +24,11 @@ static char *paths[4096];
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 static int log_fd = -2;
 
+/* A child is forked while no thread has the lock: in the child that thread would not exist, and never unlock it. */
+static void lock(void) { pthread_mutex_lock(&turn); }
+static void unlock(void) { pthread_mutex_unlock(&turn); }
+__attribute__((constructor)) static void watch_forks(void) { pthread_atfork(lock, unlock, unlock); }
+
 static int is_watched(const char *path) {
   const char *root = getenv("DISK_ROOT");
   return root && path && !strncmp(path, root, strlen(root)) && !strstr(path, "-shm") && !strstr(path, "/locks");
