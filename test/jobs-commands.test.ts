@@ -39,10 +39,12 @@ const placeOf = (name: string) => {
     void ended.finally(() => {
       isOver = true;
     });
-    for (let now = await job(); !(now && what(now)); now = await job()) {
-      if (isOver) throw new Error(`it has ended: ${JSON.stringify((await ended).events.slice(-3))}`);
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
+    await reading(join(place, 'data'), [], async (store) => {
+      while (!(await store.jobs()).some(what)) {
+        if (isOver) throw new Error(`it has ended: ${JSON.stringify((await ended).events.slice(-3))}`);
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+    });
   };
   return { place, options, job, until };
 };

@@ -151,14 +151,16 @@ describe('a job', () => {
   });
 
   it('that was killed is shown as interrupted, and the most important is gone on with first', async () => {
-    const other = idIn(await runHere({ every: 20_013, folder, ...part }));
-    const run = startRun({ every: 20_015, folder, device: 'interpreter' });
-    const id = await idOf(run);
-    await run.until(({ event }) => event === 'hit');
-    run.child.kill('SIGKILL');
-    await run.ended;
-    expect(await ofNow(id)).toMatchObject({ state: 'interrupted' });
-    expect(await ofNow(other)).toMatchObject({ state: 'open' });
+    const runs = [20_013, 20_015].map((every) => startRun({ every, folder, device: 'interpreter' }));
+    const [other = '', id = ''] = await Promise.all(runs.map(idOf));
+    await Promise.all(
+      runs.map(async (run) => {
+        await run.until(({ event }) => event === 'hit');
+        run.child.kill('SIGKILL');
+        await run.ended;
+      }),
+    );
+    expect([await ofNow(id), await ofNow(other)]).toMatchObject([{ state: 'interrupted' }, { state: 'interrupted' }]);
     expect((await jobs('priority', id, '5')).status).toBe(0);
     expect((await listed()).slice(0, 1)).toMatchObject([{ id, priority: 5 }]);
     const { status, stderr } = resume(folder, '--all');
