@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import {
   AIM_MS,
   aimFor,
+  batched,
   type ChunkRules,
   chunkRules,
   completed,
@@ -239,4 +240,33 @@ test('sizes fit a shape', () => {
   expect([0, 299, 300, 399, 400, 999, 5000].map((items) => fitted(shape, items))).toEqual([
     300, 300, 300, 300, 400, 900, 1000,
   ]);
+});
+
+describe('batches by the queue', () => {
+  const rules = chunkRules(
+    {
+      stride: 400,
+      granularity: 100,
+      least: 100,
+      most: 400,
+      batch: (queued) => [400, 300, 200][queued] ?? 100,
+      expectedPerMs: 2,
+    },
+    'batch',
+  );
+  const sizes = (perMs: number | undefined, size = 100) =>
+    [0, 1, 2, 3].map((queued) => batched(rules, size, { perMs, queued, capacity: 4 }));
+  test('are what the queue asks for, before a speed is known and after', () => {
+    expect(sizes(undefined)).toEqual([400, 300, 200, 100]);
+    expect(sizes(1)).toEqual([400, 300, 200, 100]);
+    expect(sizes(1, 300)).toEqual([400, 300, 300, 300]);
+  });
+  test('take no longer than a chunk may; before a speed is known a quarter of that', () => {
+    expect(sizes(0.25)).toEqual([200, 200, 200, 100]);
+    const slow = { ...rules, expectedPerMs: 0.85 };
+    expect(batched(slow, 100, { perMs: undefined, queued: 0, capacity: 4 })).toBe(200);
+    expect(batched({ ...rules, expectedPerMs: undefined }, 100, { perMs: undefined, queued: 0, capacity: 4 })).toBe(
+      100,
+    );
+  });
 });

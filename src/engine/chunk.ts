@@ -33,8 +33,10 @@ export interface ChunkShape {
   readonly least: number;
   /** What a slot's buffers take; at most 2^32. */
   readonly most: number;
-  /** Items that a chunk should have at least while so many of the slots are in use: more, where the queue runs empty. */
+  /** Items that a chunk should have at least while `queued` of the slots are in use: more, where the queue runs empty. */
   readonly batch?: ((queued: number, capacity: number) => number) | undefined;
+  /** Items per millisecond that the device should do: `batch` goes by it until the speed is measured. */
+  readonly expectedPerMs?: number | undefined;
 }
 
 export interface ChunkRules extends ChunkShape {
@@ -55,8 +57,26 @@ export const WEBGPU_LONGEST_MS = 20;
 export const COMPLETIONS = 4;
 
 export function chunkRules(shape: ChunkShape, aim: Aim, longestMs: number = LONGEST_MS): ChunkRules {
-  const { stride, granularity, least, most, batch } = shape;
-  return { stride, granularity, least, most, batch, aimMs: Math.min(AIM_MS[aim], longestMs), longestMs };
+  return { ...shape, aimMs: Math.min(AIM_MS[aim], longestMs), longestMs };
+}
+
+/**
+ * The size of the next chunk where `batch` asks for more than `size`: as much as should take no longer than a chunk may.
+ * Before the first completion that time is a quarter, because the speed is a guess and each slot gets a chunk by it.
+ */
+export function batched(
+  rules: ChunkRules,
+  size: number,
+  {
+    perMs,
+    queued,
+    capacity,
+  }: { readonly perMs: number | undefined; readonly queued: number; readonly capacity: number },
+): number {
+  const { batch, longestMs, expectedPerMs = 0, granularity } = rules;
+  if (batch === undefined) return size;
+  const most = perMs === undefined ? (expectedPerMs * longestMs) / 4 : perMs * longestMs;
+  return Math.max(size, Math.min(batch(queued, capacity), Math.floor(most / granularity) * granularity));
 }
 
 /** Why a chunk has its size, for telemetry. */

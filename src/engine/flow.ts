@@ -101,6 +101,8 @@ export interface FlowSpec<Result, Name extends string = string> {
   readonly most?: number;
   /** See `ChunkShape`. */
   readonly batch?: ((queued: number, capacity: number) => number) | undefined;
+  /** See `ChunkShape`. */
+  readonly expectedPerMs?: number | undefined;
   /** Default: from the device's units and the first kernel's lanes. */
   readonly stride?: (device: Device, programs: Readonly<Record<Name, DeviceProgram>>) => number;
 }
@@ -225,7 +227,8 @@ export function passOf({ info }: Device, programs: Readonly<Record<string, Devic
 function shapeOf<Result, Name extends string>({ device, spec, programs }: ReadyFlow<Result, Name>): ChunkShape {
   const { granularity = 1, least = 1, most = MOST_ITEMS } = spec;
   const stride = spec.stride?.(device, programs) ?? passOf(device, programs);
-  return { granularity, least, most, stride: Math.max(stride, granularity), batch: spec.batch };
+  const { batch, expectedPerMs } = spec;
+  return { granularity, least, most, stride: Math.max(stride, granularity), batch, expectedPerMs };
 }
 
 async function openResident<Result, Name extends string>(

@@ -2,6 +2,7 @@ import { MillraceError } from '../kernel/error.js';
 import { isFed } from './balance.js';
 import { type Audit, NO_AUDIT } from './canary.js';
 import {
+  batched,
   type ChunkPolicy,
   type ChunkRules,
   type ChunkState,
@@ -82,10 +83,9 @@ export class Lane {
   /** The next chunk's size, and why. */
   get next(): { readonly size: number; readonly policy: ChunkPolicy } {
     const { size, policy } = this.#chunk ?? { size: 1, policy: 'init' as const };
-    const { batch, longestMs = 0 } = this.#rules ?? {};
-    if (batch === undefined || this.perMs === undefined) return { size, policy };
-    const atOnce = batch(this.#used, this.#used + this.#free.length);
-    return { size: Math.max(size, Math.min(atOnce, this.round(this.perMs * longestMs))), policy };
+    if (this.#rules?.batch === undefined) return { size, policy };
+    const [queued, capacity] = [this.#used, this.#used + this.#free.length];
+    return { size: batched(this.#rules, size, { perMs: this.perMs, queued, capacity }), policy };
   }
 
   /** A size that suits the kernel, not above `items` but at least one. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { firstWindows, windowsAtOnce } from './plan.js';
+import { expectedPerMs, windowsAtOnce } from './plan.js';
 import { firstPrimes } from './prime-table.js';
 import { isProbablePrime, nextPrime, previousPrime } from './reference-primes.js';
 import { rulings } from './rulings.js';
@@ -20,15 +20,8 @@ describe('windows of a piece', () => {
     }
   });
 
-  test('of the first pieces: as many as an empty queue asks for, within the time that they should take', () => {
-    const h200 = { window: 2 ** 28, depth: 4, perMs: 132 * 50_000 };
-    const cores = { window: 2 ** 24, depth: 4, perMs: 2 * 5000 };
-    expect(firstWindows(h200, 288)).toBe(windowsAtOnce(0, 6, 4));
-    expect(firstWindows({ ...h200, depth: 16 }, 288)).toBe(6);
-    expect(firstWindows(h200, 1280)).toBe(1);
-    expect(firstWindows(cores, 288)).toBe(1);
-    expect(firstWindows({ ...cores, window: 2 ** 16 }, 288)).toBe(4);
-    expect(firstWindows({ ...cores, window: 2 ** 16 }, 64)).toBe(4);
+  test('the expected speed falls with the third power of the bits, from 288 on', () => {
+    expect([64, 288, 576, 1152].map((bits) => expectedPerMs({ perMs: 6400 }, bits))).toEqual([6400, 6400, 800, 100]);
   });
 
   test('are found by their places, at every edge', () => {

@@ -62,15 +62,11 @@ export function windowsAtOnce(queued: number, capacity: number, depth: number): 
 }
 
 /**
- * How many windows the first pieces of a search have: as many as an empty queue asks for, if they should be done in a quarter
- * of a second. Each slot gets one of them before the speed is known.
+ * Integers per millisecond, before it is measured. A test takes time to the third power of the bits; of numbers with few bits
+ * the sieve takes longer than the tests.
  */
-export function firstWindows({ window, depth, perMs }: Pick<Plan, 'window' | 'depth' | 'perMs'>, bits: number): number {
-  // A test takes time to the third power of the bits; of short numbers the sieve takes longer than the tests.
-  const expected = FIRST_MS * perMs * Math.min(1, (288 / bits) ** 3);
-  return Math.max(1, Math.min(windowsAtOnce(0, 1, depth), Math.floor(expected / window)));
-}
-const FIRST_MS = 250;
+export const expectedPerMs = ({ perMs }: Pick<Plan, 'perMs'>, bits: number): number =>
+  perMs * Math.min(1, (288 / bits) ** 3);
 
 /** The largest useful window of which pieces leave most of a GPU's memory free: six of them may be there at a time. */
 function windowWithin(memoryBytes: number): number {

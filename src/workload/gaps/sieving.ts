@@ -4,7 +4,7 @@ import { Recent } from '../../engine/recent.js';
 import { MillraceError } from '../../kernel/error.js';
 import type { Kernel } from '../../kernel/index.js';
 import { limbsOf } from './chain-kernel.js';
-import { firstWindows, type Plan, type PrimeTable, primeTable, SHAPES, windowsAtOnce } from './plan.js';
+import { expectedPerMs, type Plan, type PrimeTable, primeTable, SHAPES, windowsAtOnce } from './plan.js';
 import { bitsOf } from './reference.js';
 import { type BitmapLayout, count, far, list, place, rank, sieve, TALLY_WORDS, Tally } from './sieve-kernels.js';
 
@@ -33,6 +33,7 @@ export interface Sieving {
     readonly most: number;
     stride(): number;
     batch(queued: number, capacity: number): number;
+    readonly expectedPerMs: number;
   };
   /** Candidates that the list holds. */
   readonly room: number;
@@ -114,9 +115,10 @@ export function sieving(numbers: Numbers, asked: Plan, { given, special }: Sievi
       granularity: window,
       least: window,
       most: window * depth,
-      // The engine's first chunks are a quarter of a stride.
-      stride: () => 4 * window * firstWindows(plan, bitsOf(start)),
+      // The engine's first chunks are a quarter of a stride: one window, or as many as `batch` asks for.
+      stride: () => 4 * window,
       batch: (queued, capacity) => window * windowsAtOnce(queued, capacity, depth),
+      expectedPerMs: expectedPerMs(plan, bitsOf(start)),
     },
     room,
     windowsOf: split,
