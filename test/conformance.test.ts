@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, test } from 'vitest';
 import { conformanceCases, runCase } from '../src/device/conformance/index.js';
 import type { Device } from '../src/device/device.js';
 import { listDevices, openDevice } from '../src/device/registry.js';
-import { isLong, isShort } from './tier.js';
+import { isLong, isShort, patience } from './tier.js';
 
 /** Every device that there is to be. One that is not on this machine is skipped with its reason. */
 const names = ['interpreter', 'native', 'wasm', 'cuda', 'opencl', 'webgpu'];
@@ -42,9 +42,30 @@ const leftOutOn: Readonly<Record<string, RegExp>> = {
   webgpu: /^operations.*one lane$|^std\/sha256: /,
 };
 
-/** A short run has one form of each operation: in a gang, from memory. */
-const leftOutShort =
-  /^operations\/.*(one lane|multiply-adds|one operand|hoist off)|^operations\/(i32|f32|bool)\/of the job/;
+/**
+ * What a short run has where each kernel is a compiler's work: every operation of every type in a gang, all of streams,
+ * and of each other group the cases that are most of its own code on a device. wasm and the interpreter have the others.
+ */
+const kept = [
+  /^operations\/.*from memory, a gang|^operations\/f32\/all constant/,
+  /^control\/(choose|break: )/,
+  /^cells\/integers/,
+  /^memory\/(bytes|counts|a buffer past)/,
+  /^tables\/thousands/,
+  /^atomics\/the value/,
+  /^hits\/a ring/,
+  /^ranges\/(launches|count)/,
+  /^bounds\/a (load|look-up) outside/,
+  /^tiles\/(scan|hits)/,
+  /^found\/a borrow/,
+  /^names\/of hit/,
+  /^streams\//,
+];
+/** Elsewhere: forms of operations that differ from those that stay by lanes or hoisting. */
+const leftOutElsewhere =
+  /^operations\/.*(multiply-adds, one lane|operand constant, one lane|hoist off)|generic, one lane/;
+const isKept = (device: string, name: string): boolean =>
+  compiled.includes(device) ? kept.some((pattern) => pattern.test(name)) : !leftOutElsewhere.test(name);
 
 describe.each(names)('%s', (name) => {
   const missing = absent.find(({ id }) => id === name);
@@ -55,13 +76,12 @@ describe.each(names)('%s', (name) => {
   afterAll(() => device?.close());
 
   describe.concurrent('conforms', () => {
-    test.for(conformanceCases)('$name', { timeout: 300_000 }, async (one, { skip }) => {
+    test.for(conformanceCases)('$name', { timeout: patience(300_000) }, async (one, { skip }) => {
       if (missing) return skip(missing.reason);
       const isLeftOut = [...leftOut, leftOutOn[name]].some((pattern) => pattern?.test(one.name));
       if (!isLong && compiled.includes(name) && isLeftOut)
         return skip('as for other types or in another test: npm run test:long');
-      if (isShort && compiled.includes(name) && leftOutShort.test(one.name))
-        return skip('another form of the same operations: npm run test:all');
+      if (isShort && !isKept(name, one.name)) return skip('others of its group stay: npm run test:all');
       const result = await inTurn(() => runCase(one, device!));
       if (result.status === 'skipped') skip(result.reason ?? '');
       if (result.status === 'failed') throw new Error(result.reason);

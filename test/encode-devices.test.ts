@@ -13,10 +13,10 @@ import {
 } from '../src/workload/encode/encoding.js';
 import { bindingOf, planFor } from '../src/workload/encode/plan.js';
 import { referenceStates } from '../src/workload/encode/reference.js';
+import { byTier, isLong, isShort, patience } from './tier.js';
 
 /** The kernels on every device that is here: published vectors, random samples against the reference, equal bits. */
 
-const isLong = process.env.MILLRACE_LONG === '1';
 const { devices, absent } = await listDevices();
 const names = ['native', 'wasm', 'opencl', 'webgpu', 'cuda'];
 const arrays = { f64: Float64Array, f32: Float32Array };
@@ -129,7 +129,7 @@ const more: [Encoding, number, number, number?][] = [
     : []),
 ];
 
-describe.each(names)('%s', { timeout: 600_000 }, (name) => {
+describe.each(names)('%s', { timeout: patience(600_000) }, (name) => {
   const info = devices.find(({ kind }) => kind === name);
   const id = info?.id;
   const missing = absent.find((kind) => kind.id === name)?.reason ?? `there is no ${name}`;
@@ -141,15 +141,17 @@ describe.each(names)('%s', { timeout: 600_000 }, (name) => {
   afterAll(() => device?.close());
 
   // Each shape is a program, which costs a compiler up to a second: wasm gets all of them, the others some.
-  const isThorough = isLong || name === 'wasm';
+  const isThorough = isLong || (name === 'wasm' && !isShort);
   const few = (all: Vector[]) => (isThorough ? all : all.filter(({ num_qubits }) => num_qubits === 2).slice(-1));
+  /** A short run has for compilers two shapes of more than a tile, by which sums are shared between tiles and not; wasm has all. */
+  const isBrief = isShort && name !== 'wasm';
   test.for(encodings)('vectors of %s', async (encoding, { skip }) => {
     if (id === undefined) return skip(missing);
     for (const { num_qubits: qubits, num_samples: samples = 1, input, re, im } of few(vectors(encoding))) {
       const shape = { encoding, qubits, length: input.length / samples };
       const expected = re.flatMap((value, i) => [value, im[i]!]);
       for (const precision of precisions) {
-        if (precision === 'f32' && !isThorough && name !== 'webgpu' && encoding !== 'phase') continue;
+        if (precision === 'f32' && !isThorough && name !== 'webgpu' && (isShort || encoding !== 'phase')) continue;
         // What a float cannot hold is no vector for floats.
         if (precision === 'f32' && input.some((x) => x !== 0 && !(Math.abs(x) > 1e-18 && Math.abs(x) < 1e18))) continue;
         const off = worst(await statesOn(device, { shape, precision }, samples, input), expected);
@@ -168,6 +170,8 @@ describe.each(names)('%s', { timeout: 600_000 }, (name) => {
     if (id === undefined) return skip(missing);
     // Its compiler takes ten seconds for two passes; the vectors above have one.
     if (name === 'webgpu' && encoding === 'iqp' && !isLong) return skip('only in the long run: npm run test:long');
+    if (isBrief && encoding === 'phase') return skip('its vectors, and amplitudes of as many: npm run test:all');
+    if (isBrief && encoding === 'iqp' && name === 'opencl') return skip('native and wasm have it: npm run test:all');
     const { shape, values } = sampleOf(encoding, qubits, samples, length);
     for (const precision of isThorough ? precisions : precisions.slice(0, 1)) {
       const expected = referenceStates(shape, samples, values, { precision });
@@ -178,9 +182,9 @@ describe.each(names)('%s', { timeout: 600_000 }, (name) => {
 
   test.for(encodings)('%s with the qubits in the other order', async (encoding, { skip }) => {
     if (id === undefined) return skip(missing);
-    if (!isThorough) return skip('only in the long run');
+    if (!isThorough && name !== 'wasm') return skip('only in the long run');
     const [precision = 'f32'] = precisions;
-    for (const qubits of [3, 12]) {
+    for (const qubits of byTier([12], [3, 12])) {
       const { shape, values } = sampleOf(encoding, qubits, 2);
       const expected = referenceStates(shape, 2, values, { precision, order: 'big' });
       const states = await statesOn(device, { shape, precision, order: 'big' }, 2, values);
@@ -204,6 +208,7 @@ describe.each(names)('%s', { timeout: 600_000 }, (name) => {
     '%s of %i qubits has the same bits by the kernels for CPUs and GPUs',
     async ([encoding, qubits, length], { skip }) => {
       if (id === undefined) return skip(missing);
+      if (isBrief && name !== 'native') return skip('native and wasm have it: npm run test:all');
       const { shape, values } = sampleOf(encoding, qubits, 2, length);
       for (const precision of isThorough ? precisions : precisions.slice(0, 1)) {
         const [one, two] = [
@@ -217,8 +222,9 @@ describe.each(names)('%s', { timeout: 600_000 }, (name) => {
 
   test('probabilities of 16 qubits add up to 1, in f32 too', async (ctx) => {
     if (id === undefined) return ctx.skip(missing);
+    if (isBrief && name === 'opencl') return ctx.skip('native, wasm and webgpu have it: npm run test:all');
     const { shape, values } = sampleOf('amplitude', 16, 1);
-    for (const precision of precisions) {
+    for (const precision of isBrief ? precisions.slice(-1) : precisions) {
       const states = await statesOn(device, { shape, precision }, 1, values);
       const total = Array.from(states).reduce((sum, part) => sum + part * part, 0);
       // WGSL has no doubles to accumulate in.
@@ -239,9 +245,9 @@ test('no kernel reads or writes outside of its buffers', async () => {
   try {
     for (const as of ['cpu', 'gpu'] as const) {
       for (const encoding of encodings) {
-        for (const qubits of [1, encoding === 'amplitude' ? 14 : 9]) {
+        for (const qubits of [1, encoding === 'amplitude' ? 14 : 9].slice(byTier(1, 0))) {
           const { shape, values } = sampleOf(encoding, qubits, 2);
-          for (const precision of ['f64', 'f32'] as const) {
+          for (const precision of byTier(['f64'] as const, ['f64', 'f32'] as const)) {
             const expected = referenceStates(shape, 2, values, { precision });
             const states = await statesOn(device, { shape, precision, as, checked: true }, 2, values);
             expect(worst(states, expected)).toBeLessThanOrEqual(precision === 'f32' ? 1e-6 : 2e-15);
@@ -254,18 +260,21 @@ test('no kernel reads or writes outside of its buffers', async () => {
   }
 });
 
-test('devices agree to the bit', { timeout: 600_000 }, async (ctx) => {
+test('devices agree to the bit', { timeout: patience(600_000) }, async (ctx) => {
   const exact = devices.filter(
     ({ kind, capabilities }) => kind !== 'interpreter' && capabilities.includes('exact-floats'),
   );
   if (exact.length < 2) return ctx.skip('there is only one device');
   const opened = await Promise.all(exact.map(({ id }) => openDevice(id)));
   try {
-    for (const [encoding, qubits] of [
-      ['amplitude', 15],
-      ['phase', 14],
-      ['iqp', 12],
-    ] as const) {
+    for (const [encoding, qubits] of byTier<readonly (readonly [Encoding, number])[]>(
+      [['angle', 2]],
+      [
+        ['amplitude', 15],
+        ['phase', 14],
+        ['iqp', 12],
+      ],
+    )) {
       const { shape, values } = sampleOf(encoding, qubits, 2);
       const [first, ...others] = await Promise.all(
         opened.map((device) => statesOn(device, { shape, precision: 'f64' }, 2, values)),

@@ -15,35 +15,42 @@ import { breakWhen, items, loop, whileTrue } from '../src/kernel/index.js';
 import { floatingProgram } from '../src/kernel/passes/floating.js';
 import { gang } from '../src/kernel/passes/gang.js';
 import { place } from '../src/kernel/passes/place.js';
+import { byTier, isShort, patience } from './tier.js';
 
 /** Where the random kernels begin. A failure names its own seed; its kernel, made small, goes to `found.ts`. */
 const SEED = 20_090_103;
-const long = process.env.MILLRACE_LONG === '1';
-const minutes = (n: number): number => n * 60_000;
+const minutes = (n: number): number => patience(n * 60_000);
 
 const { absent } = await listDevices();
 
 describe('random kernels', () => {
   test('mean the same before and after the passes', { timeout: minutes(30) }, async () => {
-    const { passed, firstFailure } = await fuzzPasses({ seed: SEED, seconds: long ? 600 : 3 });
+    const { passed, firstFailure } = await fuzzPasses({
+      seed: SEED,
+      ...(isShort ? { count: 12 } : { seconds: byTier(0, 3, 600) }),
+    });
     expect(firstFailure).toBeUndefined();
     expect(passed).toBeGreaterThan(1); // items and tiles take turns
   });
 
-  /** Seconds on a machine with two cores; the others have compilers of their own, and less that can go wrong in a gang. */
+  /**
+   * Seconds on a machine with two cores; the others have compilers of their own, and less that can go wrong in a gang. In a
+   * short run kernels.
+   */
   describe.each([
-    ['native', 5],
-    ['wasm', 4],
-    ['cuda', 5],
-    ['opencl', 4],
-    ['webgpu', 4],
-  ] as const)('on %s', (name, seconds) => {
+    ['native', 5, 4],
+    ['wasm', 4, 10],
+    ['cuda', 5, 4],
+    ['opencl', 4, 3],
+    ['webgpu', 4, 3],
+  ] as const)('on %s', (name, seconds, count) => {
     test('give what the interpreter gives', { timeout: minutes(40) }, async ({ skip }) => {
       const missing = absent.find(({ id }) => id === name);
       if (missing) return skip(missing.reason);
       const device = await openDevice(name);
       try {
-        const { passed, firstFailure } = await fuzzDevice(device, { seed: SEED, seconds: long ? 900 : seconds });
+        const much = isShort ? { count } : { seconds: byTier(0, seconds, 900) };
+        const { passed, firstFailure } = await fuzzDevice(device, { seed: SEED, ...much });
         expect(firstFailure).toBeUndefined();
         expect(passed).toBeGreaterThan(1);
       } finally {
@@ -55,7 +62,7 @@ describe('random kernels', () => {
 
 describe('random tiles', () => {
   test('have no races: indices in step do what one after the other does', { timeout: minutes(5) }, () => {
-    for (let seed = SEED; seed < SEED + 40; seed++) {
+    for (let seed = SEED; seed < SEED + byTier(10, 40); seed++) {
       const random = new Random(seed);
       const program = build(generate(random, 'tiles')).trace();
       const inputs = anyTileInputs(random, undefined, 2);

@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { items, type Kernel, kernelText, read, rw, sha256, u32 } from '../src/kernel/index.js';
 import { armWithAes, type Foreign, missing, runForeign } from './foreign.js';
+import { byTier } from './tier.js';
 
 /**
  * Bodies for instructions that only some processors have, each in programs of its own. They are run where the processor
@@ -27,13 +28,35 @@ const hashes = (lengths: readonly number[]): Kernel =>
   });
 
 /** Lengths about a block's end and past it, fewer in wider gangs, whose programs take compilers longer. */
-const lanesAndLengths: readonly (readonly [lanes: number, lengths: readonly number[]])[] = [
-  [1, [1, 13, 14, 15, 16, 29, 30, LONGEST]],
-  [2, [3, 14, 31]],
-  [4, [8, 14, LONGEST]],
-  [8, [5, 17]],
-  [16, [19]],
-];
+const lanesAndLengths: readonly (readonly [lanes: number, lengths: readonly number[]])[] = byTier(
+  [
+    [1, [13, 14, LONGEST]],
+    [2, [14]],
+    [4, [8]],
+  ],
+  [
+    [1, [1, 13, 14, 15, 16, 29, 30, LONGEST]],
+    [2, [3, 14, 31]],
+    [4, [8, 14, LONGEST]],
+    [8, [5, 17]],
+    [16, [19]],
+  ],
+);
+/** Lanes, and nonces of an item that fill no group, or several. */
+const lanesAndNonces: readonly (readonly [lanes: number, nonces: number])[] = byTier(
+  [
+    [1, 7],
+    [4, 4],
+  ],
+  [
+    [1, 4],
+    [1, 7],
+    [2, 5],
+    [4, 4],
+    [4, 32],
+    [8, 6],
+  ],
+);
 
 describe.each([
   ['c-shani', shaNi, '_mm_sha256rnds2_epu32'],
@@ -62,16 +85,9 @@ describe.each([
   });
 });
 
-/** Last words of double hashes: an item's nonces fill no group, or several. */
+/** Last words of double hashes. */
 describe('sha256.doubleLasts, c-neon-sha', () => {
-  test.for([
-    [1, 4],
-    [1, 7],
-    [2, 5],
-    [4, 4],
-    [4, 32],
-    [8, 6],
-  ] as const)("%i lanes, %i nonces an item: node:crypto's", ([lanes, count], ctx) => {
+  test.for(lanesAndNonces)("%i lanes, %i nonces an item: node:crypto's", ([lanes, count], ctx) => {
     const absent = missing(armWithAes);
     if (absent) return ctx.skip(absent);
     const kernel = items(
