@@ -1,6 +1,10 @@
 /* Words into memory of one's own: layouts, windows, sizes. */
 #include "check.h"
 
+#ifndef ROUNDS
+#define ROUNDS 400
+#endif
+
 static const char lower[] = "abcdefghijklmnopqrstuvwxyz", digits[] = "0123456789";
 
 /* A window of any mask, in any layout, at any address, against the definition. Bytes around it stay as they are. */
@@ -45,7 +49,7 @@ int main(void) {
 
   /* Masks of many lengths, windows at many places, layouts, addresses. */
   uint32_t state = 1;
-  for (int round = 0; round < 400; round++) {
+  for (int round = 0; round < ROUNDS; round++) {
     const char *sets[24];
     int ids[24];
     state = state * 1664525u + 1013904223u;

@@ -23,8 +23,9 @@ export function sha256Compress(state: Uint32Array, block: Uint32Array, at: numbe
     const s1 = turned(late, 17) ^ turned(late, 19) ^ (late >>> 10);
     schedule[t] = (schedule[t - 16] ?? 0) + s0 + (schedule[t - 7] ?? 0) + s1;
   }
-  const before = Array.from(state, swapped);
-  let [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0] = before;
+  for (let i = 0; i < 8; i++) begun[i] = swapped(state[i] ?? 0);
+  let [a, b, c, d] = [begun[0] ?? 0, begun[1] ?? 0, begun[2] ?? 0, begun[3] ?? 0];
+  let [e, f, g, h] = [begun[4] ?? 0, begun[5] ?? 0, begun[6] ?? 0, begun[7] ?? 0];
   for (let t = 0; t < 64; t++) {
     const s1 = turned(e, 6) ^ turned(e, 11) ^ turned(e, 25);
     const t1 = (h + s1 + ((e & f) ^ (~e & g)) + (sha256Constants[t] ?? 0) + (schedule[t] ?? 0)) | 0;
@@ -39,17 +40,18 @@ export function sha256Compress(state: Uint32Array, block: Uint32Array, at: numbe
     b = a;
     a = (t1 + t2) | 0;
   }
-  [a, b, c, d, e, f, g, h].forEach((word, i) => {
-    state[i] = swapped((word + (before[i] ?? 0)) | 0);
-  });
+  const ended = [a, b, c, d, e, f, g, h];
+  for (let i = 0; i < 8; i++) state[i] = swapped(((ended[i] ?? 0) + (begun[i] ?? 0)) | 0);
 }
 
 /** Seven rounds of BLAKE3 over `v`, whose sixteen words the caller has set; the message begins at `at`. */
 export function blake3Rounds(v: Uint32Array, message: Uint32Array, at: number): void {
-  for (const order of messageOrders) {
-    quarters.forEach((quarter, q) => {
-      mix(v, quarter, message[at + (order[2 * q] ?? 0)] ?? 0, message[at + (order[2 * q + 1] ?? 0)] ?? 0);
-    });
+  for (let from = 0; from < messageOrders.length; from += 16) {
+    for (let q = 0; q < 8; q++) {
+      const x = message[at + (messageOrders[from + 2 * q] ?? 0)] ?? 0;
+      const y = message[at + (messageOrders[from + 2 * q + 1] ?? 0)] ?? 0;
+      mix(v, quarters[4 * q] ?? 0, quarters[4 * q + 1] ?? 0, quarters[4 * q + 2] ?? 0, quarters[4 * q + 3] ?? 0, x, y);
+    }
   }
 }
 
@@ -107,8 +109,8 @@ function compress(chaining: Uint32Array, block: Uint32Array, counter: number, le
   return v.subarray(0, 8).map((word, i) => word ^ (v[i + 8] ?? 0));
 }
 
-function mix(v: Uint32Array, [a, b, c, d]: readonly [number, number, number, number], x: number, y: number): void {
-  let [va, vb, vc, vd] = [v[a] ?? 0, v[b] ?? 0, v[c] ?? 0, v[d] ?? 0];
+function mix(v: Uint32Array, a: number, b: number, c: number, d: number, x: number, y: number): void {
+  let [va, vb, vc, vd] = [(v[a] ?? 0) | 0, (v[b] ?? 0) | 0, (v[c] ?? 0) | 0, (v[d] ?? 0) | 0];
   va = (va + vb + x) | 0;
   vd = turned(vd ^ va, 16);
   vc = (vc + vd) | 0;
@@ -123,29 +125,35 @@ function mix(v: Uint32Array, [a, b, c, d]: readonly [number, number, number, num
   v[d] = vd;
 }
 
-const quarters: readonly (readonly [number, number, number, number])[] = [
-  [0, 4, 8, 12],
-  [1, 5, 9, 13],
-  [2, 6, 10, 14],
-  [3, 7, 11, 15],
-  [0, 5, 10, 15],
-  [1, 6, 11, 12],
-  [2, 7, 8, 13],
-  [3, 4, 9, 14],
-];
+/** Which four words each mix takes: the columns, then the diagonals. */
+const quarters = Uint8Array.from(
+  [
+    [0, 4, 8, 12],
+    [1, 5, 9, 13],
+    [2, 6, 10, 14],
+    [3, 7, 11, 15],
+    [0, 5, 10, 15],
+    [1, 6, 11, 12],
+    [2, 7, 8, 13],
+    [3, 4, 9, 14],
+  ].flat(),
+);
 
-/** Which message words each round takes, from the permutation between rounds. */
-const messageOrders: readonly (readonly number[])[] = (() => {
+/** Which message words each of the seven rounds takes, from the permutation between rounds. */
+const messageOrders = (() => {
   const permutation = [2, 6, 3, 10, 7, 0, 4, 13, 1, 11, 12, 5, 9, 14, 15, 8];
   let order = Array.from({ length: 16 }, (_, i) => i);
-  return Array.from({ length: 7 }, () => {
-    const now = order;
-    order = permutation.map((from) => now[from] ?? 0);
-    return now;
-  });
+  return Uint8Array.from(
+    Array.from({ length: 7 }, () => {
+      const now = order;
+      order = permutation.map((from) => now[from] ?? 0);
+      return now;
+    }).flat(),
+  );
 })();
 
 const schedule = new Int32Array(64);
+const begun = new Int32Array(8);
 const turned = (x: number, by: number): number => (x >>> by) | (x << (32 - by));
 const swapped = (x: number): number => (x << 24) | ((x & 0xff00) << 8) | ((x >>> 8) & 0xff00) | (x >>> 24) | 0;
 

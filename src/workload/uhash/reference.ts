@@ -77,11 +77,19 @@ export function seedOf(header: Uint8Array, nonce: bigint, chain: number): Uint32
 export function fillPad(seed: Uint32Array): Uint32Array {
   const pad = new Uint32Array(PAD_WORDS);
   const state = seed.slice(4);
+  const next = new Uint32Array(4);
   for (let block = 0; block < PAD_BLOCKS; block++) {
     fourRounds(state, seed);
-    const next = state.slice();
+    next.set(state);
     fourRounds(next, seed);
-    for (const [at, quarter] of [state, next, state, next].entries()) pad.set(quarter, block * 16 + at * 4);
+    const at = block * 16;
+    for (let i = 0; i < 4; i++) {
+      const [one, other] = [state[i] ?? 0, next[i] ?? 0];
+      pad[at + i] = one;
+      pad[at + i + 4] = other;
+      pad[at + i + 8] = one;
+      pad[at + i + 12] = other;
+    }
   }
   return pad;
 }
@@ -100,21 +108,23 @@ export function mixPad(
     const at = block * 16;
     switch ((firstPhase + round + 1) % 3) {
       case 0:
-        for (const quarter of [0, 1, 2, 3]) {
+        for (let quarter = 0; quarter < 4; quarter++) {
           aesRound(state, 0, pad, at + 4 * quarter);
           aesRound(state, 4, pad, at + 4 * ((quarter + 2) % 4));
         }
         break;
       case 1:
-        sha256Compress(state, pad.subarray(at, at + 16), 0);
+        sha256Compress(state, pad, at);
         break;
       default:
-        working.set(state);
-        working.set(BLAKE3_IV, 8);
+        for (let i = 0; i < 8; i++) {
+          working[i] = state[i] ?? 0;
+          working[i + 8] = BLAKE3_IV[i] ?? 0;
+        }
         blake3Rounds(working, pad, at);
         for (let i = 0; i < 8; i++) state[i] = (working[i] ?? 0) ^ (working[i + 8] ?? 0);
     }
-    pad.set(state, at);
+    for (let i = 0; i < 8; i++) pad[at + i] = state[i] ?? 0;
     after(round, block, state);
   }
   return state;
@@ -128,7 +138,8 @@ const PAD_BLOCKS = 8192;
 const PAD_WORDS = PAD_BLOCKS * 16;
 const ROUNDS = 12_288;
 const PHI = 0x9e3779b97f4a7c15n;
-const MIX = 0x517cc1b727220a95n;
+/** The low 13 bits of 0x517cc1b727220a95. */
+const LOW_MIX = 0x0a95;
 
 function runChain(seed: Uint32Array, nonce: bigint, chain: number): Uint32Array {
   return mixPad(seed, fillPad(seed), phaseOf(nonce, chain));
@@ -143,8 +154,7 @@ function fourRounds(state: Uint32Array, key: Uint32Array): void {
  * those of the rotation are zero for every round below 2^51.
  */
 function blockOf(state: Uint32Array, round: number): number {
-  const product = Number((BigInt(round) * MIX) & 0x1fffn);
-  return (((state[0] ?? 0) ^ (state[2] ?? 0)) & 0x1fff) ^ product;
+  return ((state[0] ?? 0) ^ (state[2] ?? 0) ^ (round * LOW_MIX)) & 0x1fff;
 }
 
 function readLe64(bytes: Uint8Array, at: number): bigint {
