@@ -33,6 +33,7 @@ import { openSource, type SourceOptions } from '../src/workload/encode/source/so
 import { percentile, reportName, reportText } from '../src/workload/encode/statistics.js';
 import { syntheticBatches } from '../src/workload/encode/synthetic.js';
 import { millrace } from './command-line.js';
+import { byTier } from './tier.js';
 
 /** Samples from files and states to files, through the engine. */
 const folder = await mkdtemp(join(tmpdir(), 'millrace-test-'));
@@ -205,7 +206,7 @@ describe('Arrow', () => {
         const values = rows.flatMap((one) => (one ?? [0, 0, 0]).map((value) => value ?? 0));
         expect(await valuesIn(path, { batch: 7 })).toEqual({ length: 3, values });
       }),
-      { numRuns: 50 },
+      { numRuns: byTier(20, 50) },
     );
   });
 

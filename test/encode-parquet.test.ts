@@ -10,15 +10,15 @@ import { EncodeError } from '../src/workload/encode/errors.js';
 import type { Room } from '../src/workload/encode/room.js';
 import { openSource, type SourceOptions } from '../src/workload/encode/source/source.js';
 import { type FileLook, parquetFile, type Row } from './encode/parquet-file.js';
+import { byTier, isLong } from './tier.js';
 
 /** Pages of every look, read as they were written, and as hyparquet reads them; broken ones are told of. */
 const folder = await mkdtemp(join(tmpdir(), 'millrace-test-'));
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-const isLong = process.env.MILLRACE_LONG === '1';
 /** The same files each time, but in the long run. */
 const runs = (count: number): fc.Parameters<unknown> =>
-  isLong ? { numRuns: 10 * count } : { numRuns: count, seed: 20_261_115 };
+  isLong ? { numRuns: 10 * count } : { numRuns: Math.ceil(count / byTier(4, 1)), seed: 20_261_115 };
 
 const path = join(folder, 'x.parquet');
 

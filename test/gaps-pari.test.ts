@@ -4,12 +4,12 @@ import { expect, test } from 'vitest';
 import { candidateFlow, Engine, type HostWindow, Overflow, openDevice } from '../src/index.js';
 import { isProbablePrime, previousPrime } from '../src/workload/gaps/reference-primes.js';
 import { type Gap, searchGaps } from '../src/workload/gaps/search.js';
+import { byTier } from './tier.js';
 
 /** What a search finds, and what is said of primes, held against PARI/GP. It proves primes; here they are only tested. */
-const isLong = process.env.MILLRACE_LONG === '1';
 
 /** Numbers of these bits, each from a random start: short ones in many gaps, long ones in a few. */
-const SEARCHES = isLong ? [65, 96, 128, 192, 256, 288, 320, 384, 512] : [65, 288];
+const SEARCHES = byTier([65, 128], [65, 288], [65, 96, 128, 192, 256, 288, 320, 384, 512]);
 
 /** From prime to prime; those around a gap are proved. */
 const GAPS = [
@@ -111,7 +111,7 @@ test("candidates of a caller's own bitmaps are those of PARI/GP", { timeout: 600
 
 test('primes and the ones before them are those of PARI/GP', { timeout: 600_000 }, (ctx) => {
   if (!has) return ctx.skip('there is no gp (PARI/GP)');
-  const numbers = Array.from({ length: isLong ? 2000 : 60 }, (_, k) =>
+  const numbers = Array.from({ length: byTier(60, 60, 2000) }, (_, k) =>
     BigInt(`0x${randomBytes(2 + (k % 40)).toString('hex')}`),
   );
   const answers = gp(numbers.map((n) => `[isprime(${n}),precprime(${n}-1)]`)) ?? [];

@@ -2,12 +2,14 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { endOf, type Range } from '../src/engine/space.js';
 import { type DeviceNature, type JobNature, type Outcome, simulate } from './simulation/world.js';
+import { byTier } from './tier.js';
 
 /**
  * The engine's policies, put together, in a world with a virtual clock: what they promise must hold whatever devices do.
- * Hundreds of worlds in the normal tier, thousands in the long one.
  */
-const WORLDS = process.env.MILLRACE_LONG === '1' ? 5000 : 120;
+const WORLDS = byTier(40, 120, 5000);
+/** Of a world that is written down here. */
+const SEEDS = byTier(2, 5);
 
 describe('any world', () => {
   const good = fc.record({
@@ -93,14 +95,17 @@ describe('several jobs', () => {
         const { issues } = simulate({ seed, devices, jobs, untilMs: 500 });
         const turns = new Map(jobs.map(({ id }) => [id, 0]));
         expect(issues.length).toBeGreaterThan(10);
-        for (const { job, active, waitRounds } of issues) {
-          if (active < k) continue; // they join one after the other
+        const apart: number[] = [];
+        // They join one after the other.
+        const all = issues.filter(({ active }) => active >= k);
+        for (const { job } of all) {
           turns.set(job, turns.get(job)! + 1);
-          expect(Math.max(...turns.values()) - Math.min(...turns.values())).toBeLessThanOrEqual(1);
-          expect(waitRounds).toBeLessThanOrEqual(2 * k + 1);
+          apart.push(Math.max(...turns.values()) - Math.min(...turns.values()));
         }
+        expect(Math.max(...apart)).toBeLessThanOrEqual(1);
+        expect(Math.max(...all.map(({ waitRounds }) => waitRounds))).toBeLessThanOrEqual(2 * k + 1);
       }),
-      { numRuns: 20 },
+      { numRuns: byTier(8, 20) },
     );
   });
 
@@ -133,14 +138,14 @@ describe('several devices', () => {
   };
 
   test('of 500 and 300 end within 3 % of the ideal', () => {
-    for (let seed = 0; seed < 5; seed++) {
+    for (let seed = 0; seed < SEEDS; seed++) {
       for (const jitter of [0, 0.1, 0.3]) expect(endOfRun(seed, pair([], jitter)) / (total / 8000)).toBeLessThan(1.03);
     }
   });
 
   test('a quarter of a second of work ends together too: within 2 %', () => {
     const short: JobNature = { id: 'job', range: { start: 0n, length: 2_000_000n } };
-    for (let seed = 0; seed < 5; seed++) expect(endOfRun(seed, pair([], 0), [short]) / 250).toBeLessThan(1.02);
+    for (let seed = 0; seed < SEEDS; seed++) expect(endOfRun(seed, pair([], 0), [short]) / 250).toBeLessThan(1.02);
   });
 
   test.each([
@@ -158,7 +163,7 @@ describe('several devices', () => {
   });
 
   test('one of them slows tenfold in mid-run: within 15 % of the ideal', () => {
-    for (let seed = 0; seed < 5; seed++) {
+    for (let seed = 0; seed < SEEDS; seed++) {
       for (const part of [0.2, 0.5, 0.8]) {
         const fromMs = (part * total) / 8000;
         const slows = { slows: { fromMs, factor: 10 } };
@@ -171,7 +176,7 @@ describe('several devices', () => {
 
   test('so too when the whole run is one second', () => {
     const short: JobNature = { id: 'job', range: { start: 0n, length: BigInt(total / 10) } };
-    for (let seed = 0; seed < 40; seed++) {
+    for (let seed = 0; seed < byTier(8, 40); seed++) {
       const fromMs = 500;
       const left = total / 10 - 8000 * fromMs;
       const slows = { slows: { fromMs, factor: 10 } };
@@ -180,7 +185,7 @@ describe('several devices', () => {
   });
 
   test('one hangs for good: its chunks are done by the other', () => {
-    for (let seed = 0; seed < 5; seed++) {
+    for (let seed = 0; seed < SEEDS; seed++) {
       const outcome = simulate({ seed, devices: pair([{}, { hangs: { fromMs: 3000, forMs: 1e9 } }]), jobs: [job] });
       const ideal = 3000 + (total - 24e6) / 5000;
       expect(outcome.endMs! / ideal).toBeLessThan(1.15);
@@ -195,7 +200,7 @@ describe('several devices', () => {
       // Its least useful chunk takes a second.
       { id: 'tab', perMs: 5, jitter: 0.2, shape: { least: 5000, stride: 5000 } },
     ];
-    for (let seed = 0; seed < 5; seed++) expect(endOfRun(seed, devices) / (total / 5105)).toBeLessThan(1.03);
+    for (let seed = 0; seed < SEEDS; seed++) expect(endOfRun(seed, devices) / (total / 5105)).toBeLessThan(1.03);
   });
 
   test('a static partition gives each device its part and nothing else', () => {
@@ -255,7 +260,7 @@ describe('devices that lie', () => {
   ];
 
   test('one that begins to miss hits is found out by a canary, and nothing it missed is lost', () => {
-    for (let seed = 0; seed < 8; seed++) {
+    for (let seed = 0; seed < byTier(3, 8); seed++) {
       const outcome = simulate({ seed, devices: devices({ missesFromMs: 50 + 97 * seed }), jobs: [job] });
       expect(outcome.excluded).toEqual(new Map([['bad', 'missed']]));
       checkJob(job, outcome);
@@ -263,7 +268,7 @@ describe('devices that lie', () => {
   });
 
   test('one that invents hits is excluded after three', () => {
-    for (let seed = 0; seed < 8; seed++) {
+    for (let seed = 0; seed < byTier(3, 8); seed++) {
       const outcome = simulate({ seed, devices: devices({ inventsFromMs: 800 }), jobs: [job] });
       expect(outcome.excluded).toEqual(new Map([['bad', 'wrong']]));
       checkJob(job, outcome);
@@ -271,7 +276,7 @@ describe('devices that lie', () => {
   });
 
   test('one that hangs before its canary: what it had done does not count, and is done by the other', () => {
-    for (let seed = 0; seed < 8; seed++) {
+    for (let seed = 0; seed < byTier(3, 8); seed++) {
       const hangs = { fromMs: 60 + 100 * seed, forMs: 1e9 };
       const outcome = simulate({ seed, devices: devices({ hangs }), jobs: [job] });
       expect(outcome.endMs).toBeDefined();
@@ -296,8 +301,8 @@ test('streams, slots, devices and chunk sizes change nothing in the answers', ()
     ringRoom: 16,
   };
   const answers = new Set<string>();
-  for (const streams of [1, 2, 3, 8]) {
-    for (const count of [1, 2, 4]) {
+  for (const streams of byTier([1, 3], [1, 2, 3, 8])) {
+    for (const count of byTier([1, 4], [1, 2, 4])) {
       for (const aim of ['interactive', 'batch'] as const) {
         const devices = Array.from({ length: count }, (_, at) => ({
           id: `${at}`,
@@ -318,10 +323,9 @@ function checkJob({ id, range, mode = 'all', hitEvery }: JobNature, { counted, t
   const ranges = [...(counted.get(id) ?? [])].sort((a, b) => (a.start < b.start ? -1 : 1));
   const answers = told.get(id) ?? [];
   const hits = hitsOf(range, hitEvery);
-  for (const [at, next] of ranges.entries()) {
-    expect(next.start).toBeGreaterThanOrEqual(at === 0 ? range.start : endOf(ranges[at - 1]!));
-    expect(endOf(next)).toBeLessThanOrEqual(endOf(range));
-  }
+  const isAstray = (next: Range, at: number): boolean =>
+    next.start < (at === 0 ? range.start : endOf(ranges[at - 1]!)) || endOf(next) > endOf(range);
+  expect(ranges.filter(isAstray)).toEqual([]);
   const total = ranges.reduce((sum, { length }) => sum + length, 0n);
   const [first] = hits;
   if (first === undefined || mode === 'all' || mode === 'arrival') expect(total).toBe(range.length);
@@ -348,5 +352,5 @@ function hitsOf({ start, length }: Range, every: bigint | undefined): bigint[] {
 
 /** No launch crosses a multiple of 2^32. */
 function checkIssues({ issues }: Outcome): void {
-  for (const { start, count } of issues) expect((start + BigInt(count) - 1n) >> 32n).toBe(start >> 32n);
+  expect(issues.filter(({ start, count }) => (start + BigInt(count) - 1n) >> 32n !== start >> 32n)).toEqual([]);
 }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { byTier } from '../../../test/tier.js';
 import { lowerGpu, MillraceError } from '../../kernel/index.js';
 import type { Device, DeviceInfo } from '../device.js';
 import { checkNeeds } from '../opencl/needs.js';
@@ -54,11 +55,12 @@ test.each([[['u64', 'f64', 'atomics']], [['u64', 'f32', 'atomics']]])(
       },
       'opencl',
     );
-    const results = await Promise.all(conformanceCases.map((one) => runCase(one, asked)));
+    const cases = conformanceCases.filter((_, at) => at % byTier(4, 1) === 0);
+    const results = await Promise.all(cases.map((one) => runCase(one, asked)));
     expect(results.filter(({ reason }) => reason?.includes('has not'))).toEqual([]);
     const ran = results.filter(({ reason }) => reason === 'it would run').map(({ name }) => name);
     const named = (names: readonly string[]) => names.filter((name) => /^operations\/(u32|i32|u64|bool)\//.test(name));
-    expect(named(ran)).toEqual(named(conformanceCases.map(({ name }) => name)));
+    expect(named(ran)).toEqual(named(cases.map(({ name }) => name)));
     const floats = ran.filter((name) => name.startsWith('operations/f32/'));
     expect(floats.length > 0).toBe(capabilities.includes('f32'));
   },
@@ -108,7 +110,8 @@ describe('where floats are not exact', () => {
     expect(onFloats).toEqual(expect.arrayContaining(['select.f32', 'min.f32', 'lt.f32', 'to.u32.f32']));
     expect(onFloats).not.toEqual(expect.arrayContaining(['add.f32']));
     let lowered = 0;
-    for (let seed = 0; seed < 40; seed++) {
+    const kernels = byTier(12, 40);
+    for (let seed = 0; seed < kernels; seed++) {
       const kernel = build(generate(new Random(seed), seed % 2 === 0 ? 'items' : 'tiles', palette));
       try {
         lowered += lowerGpu(kernel, { target: 'wgsl', workgroup: 64 }).text.length > 0 ? 1 : 0;
@@ -116,7 +119,7 @@ describe('where floats are not exact', () => {
         if (!(error instanceof MillraceError) || error.code !== 'kernel-budget') throw error;
       }
     }
-    expect(lowered).toBeGreaterThan(30);
+    expect(lowered).toBeGreaterThan(0.75 * kernels);
   });
 });
 

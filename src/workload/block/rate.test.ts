@@ -22,18 +22,20 @@ describe('the kernel as a candidate', () => {
   });
 });
 
-describe('peers', () => {
+describe('peers', async () => {
+  // It measures itself for a second, in a process of its own: while others are tried.
+  const [crypto, command] = await peers(5);
+  const openssl = command?.run();
+
   it('node:crypto hashes a known message', async () => {
-    const [crypto] = await peers(5);
     const { work, digest } = await crypto!.run();
     // 8 times 64 MiB in blocks of 64 bytes, two to a hash; sha256sum of 64 MiB of the byte 0x5a.
     expect(work).toBe(2 ** 22);
     expect(digest).toBe('103f23a15401a701b73587902f16e3b5b3bf38a039d5c94b675a9a8e84dbd5b5');
   });
   it('openssl speed is understood', async (ctx) => {
-    const [, command] = await peers(5);
-    if (!command) return ctx.skip('no openssl command');
-    const { work, seconds } = await command.run();
+    if (!openssl) return ctx.skip('no openssl command');
+    const { work, seconds } = await openssl;
     expect(work).toBeGreaterThan(1e5);
     expect(seconds).toBe(1);
   });

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
+import { byTier, isLong } from '../../../test/tier.js';
 import { firstPrimes } from './prime-table.js';
 import {
   bitsOf,
@@ -34,7 +35,6 @@ import {
 } from './reference-primes.js';
 import { ReferenceSieve, startsOf } from './reference-sieve.js';
 
-const isLong = process.env.MILLRACE_LONG === '1';
 const data = (name: string) => readFileSync(new URL(`../../../test/data/gaps/${name}`, import.meta.url), 'utf8');
 const rowsOf = (name: string) =>
   data(name)
@@ -161,9 +161,9 @@ describe('known gaps', () => {
     for (const [at, [, shift, adder, start, gap, fixedMerit, fixed]] of rows.entries()) {
       const p = BigInt(start!);
       const q = p + BigInt(gap!);
-      if (isLong || at % 4 === 0) expect(isProbablePrime(p) && passesFermat(q)).toBe(true);
+      if (at % byTier(16, 4, 1) === 0) expect(isProbablePrime(p) && passesFermat(q)).toBe(true);
       // Nothing between them: all of them takes two minutes.
-      if (isLong || at % 96 === 0) expect(nextPrime(p)).toBe(q);
+      if (at % byTier(384, 96, 1) === 0) expect(nextPrime(p)).toBe(q);
       expect(bitsOf(p)).toBe(256 + Number(shift));
       expect(p & ((1n << BigInt(shift!)) - 1n)).toBe(BigInt(adder!));
       expect(merit(p, q)).toBe(BigInt(fixedMerit!));

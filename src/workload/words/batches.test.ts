@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { byTier } from '../../../test/tier.js';
 import type { Device } from '../../device/device.js';
 import { listDevices, openDevice } from '../../device/registry.js';
 import { Engine } from '../../engine/engine.js';
@@ -81,7 +82,7 @@ describe.each(devices.map(({ id }) => id))('%s', (id) => {
           expect(await gathered(space, from, to, options(layout, batchBytes))).toBe(expected(space, from, to, layout));
         },
       ),
-      { numRuns: isSlow ? 8 : 40 },
+      { numRuns: byTier(8, isSlow ? 8 : 40) },
     );
   });
 
