@@ -12,6 +12,7 @@ import { withExamples } from '../../console/conventions.js';
 import { Exit } from '../../console/exit.js';
 import { type FeedingOptions, feedingOf, withFeedingOptions } from '../../console/feeding.js';
 import { count, duration, rate } from '../../console/format.js';
+import { host } from '../../console/host.js';
 import { type Monitor, type MonitorOptions, startMonitor, withMonitorOptions } from '../../console/monitor.js';
 import { type OpeningOptions, startOpening, withOpeningOptions } from '../../console/opening.js';
 import { flag, options, valued, wholeNumber } from '../../console/options.js';
@@ -188,7 +189,8 @@ async function make(
     }
   }
   const digest = given.digest ? digestSink() : undefined;
-  const sink: Sink = digest ?? (given.output === undefined ? stdoutSink() : fileSink(given.output, before.bytes));
+  const sink: Sink =
+    digest ?? (given.output === undefined ? stdoutSink(host().stdout) : fileSink(given.output, before.bytes));
   const progress: Delivery = { next: range.start, bytes: before.bytes, isClosed: false };
   const written = booking.books && new WrittenWords(booking.books, sink, before.words);
   const begun = performance.now();
@@ -245,7 +247,7 @@ async function make(
  * one thread, 1.4 with two.
  */
 function threadsFor({ output: file, digest }: WordsOptions): { readonly threads?: number } {
-  if (file !== undefined || digest || !isStdoutPipe()) return {};
+  if (file !== undefined || digest || !isStdoutPipe(host().stdout)) return {};
   return { threads: Math.min(2, Math.max(1, availableParallelism() - 1)) };
 }
 

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { close, fdatasync, fstatSync, ftruncate, openSync, truncateSync, write } from 'node:fs';
 import { Socket } from 'node:net';
+import type { Writable } from 'node:stream';
 import { promisify } from 'node:util';
 import { MillraceError } from '../../kernel/error.js';
 import { widenPipe } from './pipe.js';
@@ -34,16 +35,28 @@ export class ShortWrite extends Error {
 
 /**
  * Standard output. A pipe gets writes that never block a thread, so that Ctrl-C is heard while the reader sleeps; a file,
- * a device or a terminal is written to by a thread of Node's pool.
+ * a device or a terminal is written to by a thread of Node's pool; a stream of the host's own by its own methods.
  */
-export function stdoutSink(): Sink {
-  return isStdoutPipe() ? new PipeSink('stdout', ownPipe(1)) : new FileSink('stdout', 1, false);
+export function stdoutSink(stream: Writable): Sink {
+  if (stream !== process.stdout) return streamSink(stream);
+  return isStdoutPipe(stream) ? new PipeSink('stdout', ownPipe(1)) : new FileSink('stdout', 1, false);
 }
 
-export function isStdoutPipe(): boolean {
+export function isStdoutPipe(stream: Writable): boolean {
+  if (stream !== process.stdout) return false;
   const kind = fstatSync(1);
   return kind.isFIFO() || kind.isSocket();
 }
+
+/** A stream that stays open. It may hold on to what it is given, and the bytes are used again. */
+const streamSink = (stream: Writable): Sink => ({
+  name: 'stdout',
+  write: (bytes) =>
+    new Promise((resolve, reject) => {
+      stream.write(Uint8Array.from(bytes), (error) => (error ? reject(new ShortWrite(0, error)) : resolve()));
+    }),
+  close: async () => undefined,
+});
 
 /** A file, replaced, or gone on with after so many bytes. Throws `io` where it cannot be written. */
 export function fileSink(path: string, after = 0n): Sink {
