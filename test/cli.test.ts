@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { millrace as command, main } from './command-line.js';
 import { eventsOf as events } from './events.js';
+import { isShort } from './tier.js';
 
 // The built command as its users meet it: a process with arguments, two streams and an exit status.
 const data = fileURLToPath(new URL('./data/block/', import.meta.url));
@@ -138,6 +139,7 @@ describe('devices --watch', () => {
   });
   it('as JSON: a reading each, then done', async ({ skip }) => {
     if (!hasCompiler) return skip('no C compiler');
+    if (isShort) return skip('test/cli watches without --json: npm run test:all');
     const { status, text } = await watched(['--json'], /"event":"sensors"/);
     expect(status).toBe(0);
     const all = events(text);

@@ -22,11 +22,16 @@ export interface RunOptions {
   readonly encoding?: 'utf8' | 'latin1';
 }
 
+export interface HereOptions extends RunOptions {
+  /** Told of what is written as it comes, on either stream. */
+  readonly heard?: (text: string) => void;
+}
+
 /**
  * Runs a command within this process, with its own streams, environment and folder. Commands run one after the other.
  * What is about a process (signals, pipes, terminals, its end) is tested by `millraceProcess` and `start`.
  */
-export function millrace(args: readonly string[], options: RunOptions = {}): Promise<Ran> {
+export function millrace(args: readonly string[], options: HereOptions = {}): Promise<Ran> {
   const turn = last.then(() => runHere(args, options));
   last = turn.then(
     () => undefined,
@@ -37,11 +42,30 @@ export function millrace(args: readonly string[], options: RunOptions = {}): Pro
 
 let last: Promise<void> = Promise.resolve();
 
-async function runHere(args: readonly string[], { cwd, env = {}, encoding = 'utf8' }: RunOptions): Promise<Ran> {
+/** The same, and this process gets a signal when the command has said what is waited for: each in its turn. */
+export function signalled(
+  args: readonly string[],
+  steps: readonly (readonly [when: RegExp, signal: NodeJS.Signals])[],
+  options: RunOptions = {},
+): Promise<Ran> {
+  const left = [...steps];
+  let said = '';
+  const heard = (text: string): void => {
+    said += text;
+    const [when, signal] = left[0] ?? [];
+    if (signal === undefined || !when?.test(said)) return;
+    left.shift();
+    process.kill(process.pid, signal);
+  };
+  return millrace(args, { ...options, heard });
+}
+
+async function runHere(args: readonly string[], options: HereOptions): Promise<Ran> {
+  const { cwd, env = {}, encoding = 'utf8', heard } = options;
   const url = new URL('../dist/cli/run-command.js', import.meta.url).href;
   const { runCommand } = (await import(url)) as typeof import('../src/cli/run-command.js');
-  const stdout = new Written();
-  const stderr = new Written();
+  const stdout = new Written(heard);
+  const stderr = new Written(heard);
   const restore = surround({ ...cleanEnvironment(), ...env }, cwd);
   const host: Host = {
     args,
@@ -64,10 +88,17 @@ async function runHere(args: readonly string[], { cwd, env = {}, encoding = 'utf
 
 class Written extends Writable {
   readonly #parts: Buffer[] = [];
+  readonly #heard: (text: string) => void;
+
+  constructor(heard: (text: string) => void = () => undefined) {
+    super();
+    this.#heard = heard;
+  }
 
   override _write(part: Buffer, _: BufferEncoding, done: () => void): void {
     this.#parts.push(part);
     done();
+    this.#heard(part.toString());
   }
 
   text(encoding: BufferEncoding): string {

@@ -12,14 +12,30 @@ const out = join(folder, 'out');
 
 test.each<[string, string[]]>([
   ['words', ['words', '?d?d', '-o', out]],
-  ['gaps search', ['gaps', 'search', '--start', '2^64', '--length', '2^16', '--min-gap', '300', '--window', '16384']],
-  ['uhash prove', ['uhash', 'prove', '--challenge', '00', '-d', '1']],
+  [
+    'gaps search',
+    [
+      'gaps',
+      'search',
+      '--start',
+      '2^64',
+      '--length',
+      '2^16',
+      '--min-gap',
+      '300',
+      '--window',
+      '16384',
+      '--primes',
+      '500',
+    ],
+  ],
+  ['uhash prove', ['uhash', 'prove', '--challenge', '00', '-d', '1', '--batch-size', '2']],
   ['encode', ['encode', data('encode/files/c_order_3x4_f64.npy'), '-o', `${out}.npy`]],
   ['run', ['run', join(folder, 'kernel.mjs'), '--space', '1000']],
   ['block solve', ['block', 'solve', data('block/course/case00.in'), out, '--nonces', '0:1000']],
 ])('%s --pipeline persistent warns where there are no resident grids', async (_name, args) => {
   if (args[0] === 'run') await millrace(['init', 'kernel.mjs'], { cwd: folder });
-  const how = ['--device', 'wasm', '--pipeline', 'persistent', '--json'];
+  const how = ['--device', 'wasm', '--threads', '1', '--pipeline', 'persistent', '--json'];
   const { events } = await millrace([...args, ...how], { env: { XDG_STATE_HOME: folder } });
   expect(events).toContainEqual(
     expect.objectContaining({ event: 'warning', message: expect.stringContaining('wasm has no resident grids') }),

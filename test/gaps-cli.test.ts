@@ -9,7 +9,7 @@ import { eventsOf } from './events.js';
 /** `millrace gaps` as people and programs run it, on the CPU. */
 const folder = mkdtempSync(join(tmpdir(), 'millrace-test-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
-const cpu = ['--device', 'wasm', '--primes', '20000', '--no-ledger'];
+const cpu = ['--device', 'wasm', '--primes', '2000', '--no-ledger'];
 
 const blocks = JSON.parse(readFileSync(new URL('./data/gaps/blocks.json', import.meta.url), 'utf8')) as {
   name: string;
@@ -128,7 +128,7 @@ describe('search', { timeout: 120_000 }, () => {
   });
 
   test('it goes on where it was killed, and what is known needs no device', async () => {
-    const args = ['gaps', 'search', '--start', '2^64', '--length', '2^21', '--min-gap', '400', '--window', '65536'];
+    const args = ['gaps', 'search', '--start', '2^64', '--length', '2^20', '--min-gap', '300', '--window', '65536'];
     const ledger = ['--device', 'wasm', '--primes', '2000', '--data-dir', join(folder, 'data'), '--json'];
     const killed = start([...args, ...ledger, '--list', 'Me']);
     await killed.until(({ event }) => event === 'gap');
@@ -140,7 +140,7 @@ describe('search', { timeout: 120_000 }, () => {
     // In order, and none twice.
     const starts = gaps.map((gap) => BigInt(gap.start as string));
     expect(starts).toEqual([...new Set(starts)].sort((a, b) => (a < b ? -1 : 1)));
-    expect(again.events.find(({ event }) => event === 'job')).toMatchObject({ length: 2 ** 21 });
+    expect(again.events.find(({ event }) => event === 'job')).toMatchObject({ length: 2 ** 20 });
     const whole = (await millrace([...args, '--json', ...cpu])).events.filter(({ event }) => event === 'gap');
     expect(gaps).toEqual(whole);
     const known = (await millrace([...args, ...ledger])).events;

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { interrupted, millrace, millraceProcess } from './command-line.js';
+import { millrace, signalled } from './command-line.js';
 import { PoolServer } from './network/pool-server.js';
 import { zerosFile } from './zeros.js';
 
@@ -99,8 +99,8 @@ test('events are not cut, and a reader gets every character back', async () => {
   }
 });
 
-test('data is left as it is', () => {
-  const { stdout } = millraceProcess(['words', '\u001b[31m?d', '--device', 'wasm', '--threads', '1'], {
+test('data is left as it is', async () => {
+  const { stdout } = await millrace(['words', '\u001b[31m?d', '--device', 'wasm', '--threads', '1'], {
     cwd: folder,
   });
   expect(stdout.split('\n').slice(0, 2)).toEqual(['\u001b[31m0', '\u001b[31m1']);
@@ -133,10 +133,7 @@ test('a pool: its messages, reasons and jobs', async () => {
     return method === 'mining.submit';
   };
   const args = ['block', 'mine', '--stratum', server.url, '--user', 'a', '--device', 'wasm', '--threads', '1'];
-  const ended = await interrupted([...args, '--log', 'debug'], {
-    when: /share rejected/,
-    act: (pid) => process.kill(pid, 'SIGINT'),
-  });
+  const ended = await signalled([...args, '--log', 'debug'], [[/share rejected/, 'SIGINT']]);
   expect(ended.stderr).toContain('says: hello');
   expect(ended.stdout + ended.stderr).not.toMatch(ACTIVE);
   expect(ended.stderr).not.toMatch(/^error: forged/m);

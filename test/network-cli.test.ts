@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { interrupted, start } from './command-line.js';
+import { millrace, signalled } from './command-line.js';
 import { RegtestChain } from './network/chain.js';
 import { NodeServer } from './network/node-server.js';
 import { PoolServer } from './network/pool-server.js';
@@ -18,8 +18,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** The servers are in this process: it must not block while the command runs. */
-const run = (args: readonly string[], env: NodeJS.ProcessEnv = {}) => start(['block', 'mine', ...args], { env }).ended;
+const run = (args: readonly string[], env: NodeJS.ProcessEnv = {}) => millrace(['block', 'mine', ...args], { env });
 
 async function node(): Promise<NodeServer<RegtestChain>> {
   const server = await new NodeServer(new RegtestChain(SCRIPT)).listen();
@@ -91,10 +90,7 @@ describe('pools', () => {
     server.difficulty = '0.00001';
     const url = server.url.replace('//', '//worker:apple-pass@');
     const args = ['block', 'mine', '--stratum', url, ...here, '--json'];
-    const { status, stdout, events } = await interrupted(args, {
-      when: /"event":"mined"/,
-      act: (pid) => process.kill(pid, 'SIGINT'),
-    });
+    const { status, stdout, events } = await signalled(args, [[/"event":"mined"/, 'SIGINT']]);
     expect(status).toBe(2);
     expect(events.find(({ event }) => event === 'pool')).toMatchObject({ server: server.url, state: 'difficulty' });
     expect(events.some(({ event, state }) => event === 'mined' && state === 'accepted')).toBe(true);

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
-import { interrupted, start } from './command-line.js';
+import { millrace, signalled } from './command-line.js';
 import { GapChain } from './network/gap-chain.js';
 import { GapPoolServer } from './network/gap-pool-server.js';
 import { NodeServer } from './network/node-server.js';
@@ -22,7 +22,7 @@ test('solo: mines blocks, tells each, and keeps the password out of everything',
   writeFileSync(password, 'sesame-1234\n');
   const args = ['--rpc', server.url, '--user', 'miner', '--password-file', password, '--payout', PAYOUT];
   const mining = ['gaps', 'mine', ...args, ...plan, '--count', '2', '--json', '-e', verbose];
-  const { status, stdout, stderr, events } = await start(mining).ended;
+  const { status, stdout, stderr, events } = await millrace(mining);
   expect([status, stderr, server.chain.refusals]).toEqual([0, '', []]);
   expect(events.at(-1)).toMatchObject({ event: 'done', exit: 0, accepted: 2, blocks: 2, hardwareErrors: 0 });
   const mined = events.filter(({ event }) => event === 'mined');
@@ -50,10 +50,8 @@ test('pools get shares until it is stopped, which is exit status 2', async () =>
   const server = await new GapPoolServer().listen();
   onTestFinished(() => server.close());
   const url = server.url.replace('//', '//worker:apple-pass@');
-  const { status, stdout, events } = await interrupted(['gaps', 'mine', '--stratum', url, ...plan, '--json'], {
-    when: /"event":"mined"/,
-    act: (pid) => process.kill(pid, 'SIGINT'),
-  });
+  const args = ['gaps', 'mine', '--stratum', url, ...plan, '--json'];
+  const { status, stdout, events } = await signalled(args, [[/"event":"mined"/, 'SIGINT']]);
   expect(status).toBe(2);
   expect(events.find(({ event }) => event === 'pool')).toMatchObject({ state: 'difficulty', message: '4.000000000' });
   expect(events.find(({ event }) => event === 'work')).toMatchObject({ difficulty: 4, blockDifficulty: 22 });
@@ -64,7 +62,7 @@ test('pools get shares until it is stopped, which is exit status 2', async () =>
 
 test('what makes no sense is said', async () => {
   const said = async (...args: string[]): Promise<string> => {
-    const { status, stderr } = await start(['gaps', 'mine', ...args]).ended;
+    const { status, stderr } = await millrace(['gaps', 'mine', ...args]);
     expect(status).toBe(64);
     return stderr;
   };

@@ -4,6 +4,7 @@ import { cert, key } from './network/certificate.js';
 import type { Client } from './network/line-server.js';
 import { PoolServer } from './network/pool-server.js';
 import { EASY, mine, pool } from './network/rig.js';
+import { byTier, patience } from './tier.js';
 
 /** Pools that break the protocol, go away, or want what is not theirs. */
 
@@ -21,18 +22,21 @@ describe('a pool that misbehaves', () => {
     ['resets the connection', (client) => client.socket.resetAndDestroy()],
     ['closes the connection', (client) => client.socket.end()],
   ];
-  test.each(odd)('%s: it is left, and tried again', async (_, act) => {
-    const server = await pool();
-    const { told, stop } = mine([server.url]);
-    await server.until(() => server.accepted.length >= 1);
-    for (const client of server.clients) act(client);
-    await server.until(() => server.connections >= 2);
-    const before = server.accepted.length;
-    await server.until(() => server.accepted.length > before + 1);
-    await stop();
-    expect(told.some((one) => one.startsWith('lost'))).toBe(true);
-    expect(server.refused.filter((why) => why !== 'Job not found')).toEqual([]);
-  });
+  test.each(odd.filter(([what]) => byTier(/garbage|wrong types|of 0|endless|resets/, /./).test(what)))(
+    '%s: it is left, and tried again',
+    async (_, act) => {
+      const server = await pool();
+      const { told, stop } = mine([server.url]);
+      await server.until(() => server.accepted.length >= 1);
+      for (const client of server.clients) act(client);
+      await server.until(() => server.connections >= 2);
+      const before = server.accepted.length;
+      await server.until(() => server.accepted.length > before + 1);
+      await stop();
+      expect(told.some((one) => one.startsWith('lost'))).toBe(true);
+      expect(server.refused.filter((why) => why !== 'Job not found')).toEqual([]);
+    },
+  );
 
   test('sends what nobody asked for: it is mined for all the same', async () => {
     const server = await pool();
@@ -81,13 +85,13 @@ describe('a pool that misbehaves', () => {
     expect(server.refused).toEqual([]);
   });
 
-  test('sends five thousand jobs in one write: the last one is mined', async () => {
+  test('sends thousands of jobs in one write: the last one is mined', async () => {
     const server = await pool();
     const { stop } = mine([server.url]);
     await server.until(() => server.accepted.length >= 1);
     const lines: string[] = [];
     const kept = { send: (message: unknown) => lines.push(JSON.stringify(message)) } as unknown as Client;
-    for (let n = 0; n < 5000; n++) server.notify(kept, server.job(true), true);
+    for (let n = 0; n < byTier(1000, 5000); n++) server.notify(kept, server.job(true), true);
     for (const { socket } of server.clients) socket.write(`${lines.join('\n')}\n`);
     await server.until(() => server.accepted.some(({ job }) => job === server.current!.id));
     await stop();
@@ -115,16 +119,21 @@ describe('a pool that misbehaves', () => {
     expect(server.refused).toEqual([]);
   });
 
-  test.each(['mining.subscribe', 'mining.authorize', 'mining.submit'])('does not answer %s', async (silent) => {
-    const server = await pool();
-    let left = 1;
-    server.misdeed = ({ method }) => method === silent && left-- > 0;
-    const { miner, until, stop } = mine([server.url], { answerMs: silent === 'mining.submit' ? 200 : 1000 });
-    await until(() => miner.tally.counts.accepted >= 1 && (silent !== 'mining.submit' || miner.tally.counts.lost > 0));
-    await stop();
-    expect(server.refused).toEqual([]);
-    expect(left).toBeLessThan(1);
-  });
+  test.each(byTier(['mining.authorize', 'mining.submit'], ['mining.subscribe', 'mining.authorize', 'mining.submit']))(
+    'does not answer %s',
+    async (silent) => {
+      const server = await pool();
+      let left = 1;
+      server.misdeed = ({ method }) => method === silent && left-- > 0;
+      const { miner, until, stop } = mine([server.url], { answerMs: patience(300) });
+      await until(
+        () => miner.tally.counts.accepted >= 1 && (silent !== 'mining.submit' || miner.tally.counts.lost > 0),
+      );
+      await stop();
+      expect(server.refused).toEqual([]);
+      expect(left).toBeLessThan(1);
+    },
+  );
 
   test('rejects shares: the reasons are counted, and mining goes on', async () => {
     const server = await pool();

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { Engine, type Nature, virtualDevices } from '../src/engine/index.js';
 import { device, methods, mine, pool } from './network/rig.js';
+import { byTier } from './tier.js';
 
 /** Mining for pools on loopback that recompute every share with code of their own. */
 
@@ -8,7 +9,7 @@ describe('shares', () => {
   test('are all taken: none twice, versions within the mask, the header recomputed by the pool', async () => {
     const server = await pool();
     const { miner, until, stop } = mine([server.url]);
-    await until(() => miner.tally.counts.accepted >= 20);
+    await until(() => miner.tally.counts.accepted >= byTier(8, 20));
     await stop();
     expect(server.refused).toEqual([]);
     expect(new Set(server.accepted.map(({ hash }) => hash)).size).toBe(server.accepted.length);
@@ -30,7 +31,7 @@ describe('shares', () => {
     server.mask = mask;
     server.size = size;
     const { stop } = mine([server.url]);
-    await server.until(() => server.accepted.length >= 5);
+    await server.until(() => server.accepted.length >= byTier(2, 5));
     await stop();
     expect(server.refused).toEqual([]);
     const wanted = mask === undefined ? 5 : 6;
@@ -63,7 +64,7 @@ describe('shares', () => {
     server.send();
     server.setDifficulty('0.00000123456');
     const { id } = server.send();
-    await server.until(() => server.accepted.filter(({ job }) => job === id).length >= 5);
+    await server.until(() => server.accepted.filter(({ job }) => job === id).length >= byTier(2, 5));
     await stop();
     // An old share may have been on its way when its job ended; a wrong target would be another word.
     expect(server.refused.filter((why) => why !== 'Job not found')).toEqual([]);
@@ -72,7 +73,7 @@ describe('shares', () => {
   test('go on where they were when a job is sent twice', async () => {
     const server = await pool();
     const { stop } = mine([server.url]);
-    for (let again = 1; again <= 5; again++) {
+    for (let again = 1; again <= byTier(2, 5); again++) {
       await server.until(() => server.accepted.length >= 4 * again);
       for (const client of server.clients) server.notify(client, server.current!, false);
     }
@@ -95,7 +96,7 @@ describe('several devices', () => {
     const server = await pool();
     await withDevices([{}, {}, {}], async (own) => {
       const { until, miner, stop } = mine([server.url], {}, {}, own);
-      await until(() => miner.tally.counts.accepted >= 30 && own.devices.every(({ items }) => items > 0n));
+      await until(() => miner.tally.counts.accepted >= byTier(12, 30) && own.devices.every(({ items }) => items > 0n));
       await stop();
     });
     expect(server.refused).toEqual([]);
@@ -139,7 +140,7 @@ describe('a new job', () => {
       return method === undefined;
     };
     const jobs: string[] = [];
-    for (let n = 0; n < 30; n++) {
+    for (let n = 0; n < byTier(8, 30); n++) {
       const old = server.current!.id;
       jobs.push(old);
       server.send(true);
@@ -160,7 +161,7 @@ describe('a new job', () => {
     const server = await pool();
     const { stop } = mine([server.url]);
     await server.until(() => server.accepted.length >= 2);
-    for (let n = 0; n < 10; n++) {
+    for (let n = 0; n < byTier(3, 10); n++) {
       const { id } = server.send(false);
       await server.until(() => server.accepted.some(({ job }) => job === id));
     }

@@ -15,11 +15,12 @@ import { RegtestChain } from './network/chain.js';
 import { gapNode, gapPool, mineAt, mineGaps, PAYOUT, SCRIPT } from './network/gap-rig.js';
 import { NodeServer } from './network/node-server.js';
 import { engine, type Mining, mine, mineFor, mineFrom, pool } from './network/rig.js';
+import { byTier, patience } from './tier.js';
 
 /** Mining that is stopped while a server is silent, in every state that a connection has. */
 
 /** Two seconds, and half of them again for a machine that does other work as well. */
-const LIMIT_MS = 3000;
+const LIMIT_MS = patience(3000);
 const real = { clock: realClock };
 type Stopped = Pick<Mining<never>, 'stop'>;
 
@@ -71,7 +72,9 @@ function silentAt(node: NodeServer<RegtestChain> | Awaited<ReturnType<typeof gap
 }
 
 describe('pools', () => {
-  test.each(['mining.configure', 'mining.subscribe', 'mining.authorize', 'mining.submit'])('%s', async (silent) => {
+  test.each(
+    byTier(['mining.subscribe'], ['mining.configure', 'mining.subscribe', 'mining.authorize', 'mining.submit']),
+  )('%s', async (silent) => {
     const server = await pool();
     server.misdeed = ({ method }) => method === silent;
     const mining = mine([server.url], real);
@@ -113,7 +116,7 @@ describe('pools', () => {
     const sent = (): number => server.lines.filter(({ method }) => method === 'mining.submit').length;
     await server.until(() => sent() >= 64);
     // The devices work on while nothing is sent: more than half of all tries are shares.
-    while (mining.miner.tally.tries < 20_000n) await new Promise((resolve) => setTimeout(resolve, 10));
+    while (mining.miner.tally.tries < 5000n) await new Promise((resolve) => setTimeout(resolve, 10));
     isStopped = true;
     await stopsSoon(mining);
     // Those that wait are dropped, not weighed one after the other.
@@ -142,7 +145,7 @@ describe('pools', () => {
     await stopsSoon(mining);
   });
 
-  test.each(['mining.request', 'mining.submit'])('of Gapcoin: %s', async (silent) => {
+  test.each(byTier(['mining.request'], ['mining.request', 'mining.submit']))('of Gapcoin: %s', async (silent) => {
     const server = await gapPool();
     server.misdeed = ({ method }) => method === silent;
     const mining = mineGaps([server.url], real);
@@ -152,13 +155,16 @@ describe('pools', () => {
 });
 
 describe('nodes', () => {
-  test.each(['getblockchaininfo', 'getblocktemplate', 'long poll', 'submitblock'])('%s', async (silent) => {
-    const node = await bitcoin();
-    const reached = silentAt(node, silent);
-    const mining = mineAlone(node.url);
-    await reached;
-    await stopsSoon(mining);
-  });
+  test.each(byTier(['long poll'], ['getblockchaininfo', 'getblocktemplate', 'long poll', 'submitblock']))(
+    '%s',
+    async (silent) => {
+      const node = await bitcoin();
+      const reached = silentAt(node, silent);
+      const mining = mineAlone(node.url);
+      await reached;
+      await stopsSoon(mining);
+    },
+  );
 
   test('a handshake of TLS', async () => {
     const { port, connected } = await silentServer();
@@ -167,12 +173,13 @@ describe('nodes', () => {
     await stopsSoon(mining);
   });
 
-  test.each([
+  const calls: readonly [method: string, payout: string | undefined][] = [
     ['getblocktemplate', PAYOUT],
-    ['submitblock', PAYOUT],
     ['getwork', undefined],
+    ['submitblock', PAYOUT],
     ['getwork of a block', undefined],
-  ])('of Gapcoin: %s', async (silent, payout) => {
+  ];
+  test.each(byTier(calls.slice(0, 2), calls))('of Gapcoin: %s', async (silent, payout) => {
     const node = await gapNode();
     const reached = silentAt(node, silent);
     const mining = mineAt(node, payout);
@@ -184,11 +191,12 @@ describe('nodes', () => {
 describe('commands', () => {
   const here = ['--device', 'wasm', '--threads', '1', '--json'];
   const account = ['--user', 'miner', '--password', 'sesame-1234'];
-  test.each([
+  const mines: readonly [coin: string, silent: string, plan: readonly string[]][] = [
+    ['gaps', 'submitblock', ['-f', '20', '--primes', '500', '--window', '8192']],
     ['block', 'getblockchaininfo', []],
     ['block', 'submitblock', []],
-    ['gaps', 'submitblock', ['-f', '20', '--primes', '500', '--window', '8192']],
-  ])('%s mine, %s: exit status 2', async (coin, silent, plan) => {
+  ];
+  test.each(byTier(mines.slice(0, 1), mines))('%s mine, %s: exit status 2', async (coin, silent, plan) => {
     const node = coin === 'block' ? await bitcoin() : await gapNode();
     const reached = silentAt(node, silent);
     const args = [coin, 'mine', '--rpc', node.url, ...account, '--payout', PAYOUT, ...plan, ...here];
@@ -223,7 +231,7 @@ describe('commands', () => {
     onTestFinished(() => rmSync(log[1]!, { force: true }));
     const { child, ended } = start(['block', 'mine', '--stratum', server.url, '--user', 'a', ...here, ...log]);
     onTestFinished(() => void child.kill('SIGKILL'));
-    await server.until(() => server.accepted.length >= 5);
+    await server.until(() => server.accepted.length >= byTier(1, 5));
     const from = performance.now();
     child.kill('SIGTERM');
     expect((await ended).status).toBe(2);

@@ -8,8 +8,8 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { commandsOf, isNameOf, type Told } from './readme/commands.js';
 import { examples } from './readme/examples.js';
 import { follow, missingFrom, root } from './readme/follow.js';
+import { isLong, isShort } from './tier.js';
 
-const isLong = process.env.MILLRACE_LONG === '1';
 const run = promisify(execFile);
 
 test('the kernel in the README runs as it stands, and its hits are some', async (context) => {
@@ -56,8 +56,8 @@ describe('commands of README.md, of the workloads’ READMEs and of what they le
   });
 
   test('each that another test runs has all its names and options in the code there', () => {
-    for (const [command, { by, short, long }] of Object.entries(examples)) {
-      expect(by ?? short ?? long, command).toBeDefined();
+    for (const [command, { by, short, all, long }] of Object.entries(examples)) {
+      expect(by ?? short ?? all ?? long, command).toBeDefined();
       expect(missingFrom(examples[command] ?? {}, command), command).toEqual([]);
     }
   });
@@ -74,9 +74,10 @@ describe('commands of README.md, of the workloads’ READMEs and of what they le
 
   const home = mkdtempSync(join(tmpdir(), 'millrace-readme-'));
   afterAll(() => rmSync(home, { recursive: true, force: true }));
-  for (const [command, { short, long }] of Object.entries(examples)) {
+  for (const [command, { short, all, long }] of Object.entries(examples)) {
     const one = first(command);
     if (short && one) test(command, () => follow(one, short, home));
+    if (all && one) test(command, (context) => (isShort ? context.skip('npm run test:all') : follow(one, all, home)));
     if (long && one)
       test(`${command}, as it stands`, (context) =>
         isLong ? follow(one, long, home) : context.skip('takes longer: npm run test:long'));

@@ -3,10 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Ledger } from '../src/store/ledger.js';
-import { main, millraceProcess as millrace } from './command-line.js';
+import { main, millrace } from './command-line.js';
 import { wholeEventsIn } from './events.js';
 import { noPty, removePty, startInTerminal, type Terminal, type TerminalOptions } from './terminal/pty.js';
 import { VirtualScreen } from './terminal/screen.js';
+import { byTier } from './tier.js';
 import { zerosFile } from './zeros.js';
 
 /** The command in a real pseudo-terminal: what is seen, which keys do what, and how the terminal is left behind. */
@@ -27,19 +28,32 @@ beforeEach((ctx) => {
 });
 
 const running: TerminalOptions = { columns: 120, env: { NO_COLOR: '1' } };
+const COLOURS = new RegExp(`${String.fromCharCode(27)}\\[[0-9;]*m`);
 const RUN = [process.execPath, main, 'run', 'job.mjs', '--device', 'wasm', '--threads', '1', '--no-ledger'];
 const start = (args: readonly string[] = [], options: TerminalOptions = running): Terminal =>
   startInTerminal([...RUN, ...args], { cwd: folder, ...options });
 
+/** Resolves when another picture of the status is drawn. */
+async function nextPicture(terminal: Terminal): Promise<void> {
+  const pictures = () => terminal.text.split('progress').length;
+  for (const before = pictures(); pictures() <= before; ) await new Promise((next) => setTimeout(next, 10));
+}
+
 describe('the status screen', () => {
-  it('has its lines in their order, below the hits, and is gone in the end', async () => {
-    const terminal = start();
+  const labels = ['job', 'status', 'started', 'estimated', 'speed', 'total', 'hits', 'progress'];
+
+  it('has its lines in their order, below the hits, fits 40 columns, and is gone in the end', async () => {
+    const terminal = start([], { ...running, rows: 40 });
     const screen = await terminal.until(/^ +(\d+) +\1$[\s\S]*^job .*[\s\S]*^hits +[1-9][\s\S]*^\[s\]tatus/m);
-    const labels = screen.flatMap((line) => /^([a-z]+) {2,}/.exec(line)?.[1] ?? []);
-    expect(labels).toEqual(['job', 'status', 'started', 'estimated', 'speed', 'total', 'hits', 'progress']);
+    expect(screen.flatMap((line) => /^([a-z]+) {2,}/.exec(line)?.[1] ?? [])).toEqual(labels);
     expect(screen.join('\n')).toMatch(/^speed +wasm +[\d.]+ [kM]?\/s +[\d.]+ m?s +\d+ × [\d.]+ [kM]? .*fed [\d.]+ %/m);
     expect(screen.join('\n')).toMatch(/^total .* 10 s (n\/a|[\d.]+ [kM]?) {2}60 s n\/a {2}15 min n\/a$/m);
     expect(screen).toContain('[s]tatus [p]ause [r]esume [q]uit');
+    await terminal.resize(40, 40);
+    expectNarrow(await secondPicture(terminal));
+    await terminal.resize(120, 40);
+    await secondPicture(terminal);
+    expect(terminal.text).not.toMatch(COLOURS);
     terminal.press('q');
     expect(await terminal.ended).toEqual({ how: 'exit 2', isRestored: true });
     expect(terminal.screen.join('\n')).not.toMatch(/^(job|speed|status) /m);
@@ -48,46 +62,28 @@ describe('the status screen', () => {
     );
   });
 
-  it('fits 40 columns: nothing is left out, nothing wraps, and a resize leaves no traces', async () => {
-    const terminal = start([], { ...running, columns: 120, rows: 40 });
-    await terminal.until(/fed [\d.]+ %/);
-    await terminal.resize(40, 40);
-    await terminal.until(/^keys: s p r q$|^\[s\]tatus \[p\]ause \[r\]esume \[q\]uit$/m);
-    // A picture, all of it drawn at the new width.
-    const before = terminal.text.length;
-    await terminal.until(/^progress/m);
-    while (terminal.text.length < before + 800) await new Promise((next) => setTimeout(next, 100));
-    const screen = await terminal.until(
-      /^job [\s\S]*^keys: s p r q$|^job [\s\S]*^\[s\]tatus \[p\]ause \[r\]esume \[q\]uit$/m,
-    );
-    expect(Math.max(...screen.map((line) => line.length))).toBeLessThan(40);
+  /** Nothing is left out, nothing wraps, and the resize has left no traces. */
+  function expectNarrow(screen: readonly string[]): void {
     const text = screen.join('\n');
-    for (const label of ['job', 'status', 'started', 'estimated', 'speed', 'total', 'hits', 'progress'])
-      expect(text.match(new RegExp(`^${label} `, 'gm')), label).toHaveLength(1);
+    expect(Math.max(...screen.map((line) => line.length))).toBeLessThan(40);
+    for (const label of labels) expect(text.match(new RegExp(`^${label} `, 'gm')), label).toHaveLength(1);
     for (const word of ['wasm', 'fed', '15 min n/a', '1,099,511,627,776']) expect(text).toContain(word);
-    terminal.press('q');
-    expect((await terminal.ended).isRestored).toBe(true);
-  });
+  }
 
-  it('has colours unless NO_COLOR says no', async () => {
-    const colours = new RegExp(`${String.fromCharCode(27)}\\[[0-9;]*m`);
-    const seen = async (env: NodeJS.ProcessEnv): Promise<string> => {
-      const terminal = start([], { env });
-      await terminal.until(/^total/m);
-      terminal.press('q');
-      await terminal.ended;
-      return terminal.text;
-    };
-    expect(await seen({ NO_COLOR: '1' })).not.toMatch(colours);
-    expect(await seen({ NO_COLOR: '' })).toMatch(colours);
-  });
+  /** What stands there when a whole picture was drawn, and the next as well. */
+  async function secondPicture(terminal: Terminal): Promise<readonly string[]> {
+    await nextPicture(terminal);
+    await nextPicture(terminal);
+    return terminal.until(/^job [\s\S]*^(keys: s p r q|\[s\]tatus \[p\]ause \[r\]esume \[q\]uit)$/m);
+  }
 
-  it.each([
+  const without: readonly [how: string, args: readonly string[], options: TerminalOptions][] = [
     ['--json', ['--json'], running],
-    ['--log warn', ['--log', 'warn'], running],
     ['TERM=dumb', [], { ...running, env: { ...running.env, TERM: 'dumb' } }],
-  ])('is not there with %s', async (_, args, options) => {
-    const terminal = start([...args, '--runtime', '1s'], options);
+    ['--log warn', ['--log', 'warn'], running],
+  ];
+  it.each(byTier(without.slice(0, 1), without))('is not there with %s', async (_, args, options) => {
+    const terminal = start([...args, '--runtime', '0.5s'], options);
     expect(await terminal.ended).toEqual({ how: 'exit 4', isRestored: true });
     expect(terminal.text).not.toContain('\u001b[');
     expect(terminal.text).not.toContain('[q]uit');
@@ -102,23 +98,27 @@ describe('keys', () => {
     return BigInt(done.replaceAll(',', ''));
   };
 
-  it('p pauses, r goes on, s leaves a status behind, others do nothing', async () => {
-    const terminal = start();
+  it('p pauses, r goes on, s leaves a status behind, others do nothing; colours unless NO_COLOR is set', async () => {
+    const terminal = start([], { ...running, env: { NO_COLOR: '' } });
     await terminal.until(/^total/m);
+    expect(terminal.text).toMatch(COLOURS);
     terminal.press('xzp');
     await terminal.until(/^status +paused$/m);
     await terminal.until(/^speed .*paused$/m); // further down, so that it may come a moment later
     // What was in flight ends; after that nothing moves.
-    await new Promise((next) => setTimeout(next, 1500));
-    const before = await doneOf(terminal);
-    await new Promise((next) => setTimeout(next, 1500));
-    expect(await doneOf(terminal)).toBe(before);
+    let before = await doneOf(terminal);
+    for (let same = 0; same < 3; ) {
+      await nextPicture(terminal);
+      const now = await doneOf(terminal);
+      same = now === before ? same + 1 : 0;
+      before = now;
+    }
     terminal.press('s');
     await terminal.until(/^status +paused$[\s\S]*^status +paused$/m);
     terminal.press('r');
     await terminal.until(/^status +running$/m);
     while ((await doneOf(terminal)) <= before);
-    terminal.press('q');
+    terminal.press('\u0003');
     expect(await terminal.ended).toEqual({ how: 'exit 2', isRestored: true });
   });
 
@@ -142,7 +142,7 @@ describe('keys', () => {
     const before = kept();
     expect(seen).toBeGreaterThan(0n);
     expect(before).toBeGreaterThanOrEqual(seen);
-    const { status, events } = millrace([...args.slice(2), '--json', '--runtime', '1s'], { cwd: folder });
+    const { status, events } = await millrace([...args.slice(2), '--json', '--runtime', '0.5s'], { cwd: folder });
     expect(status).toBe(4);
     expect(events.find(({ event }) => event === 'job')).toMatchObject({ isResumed: true, done: Number(before) });
     // The ledger refuses an index that is done twice; and all that was tried is new.
@@ -151,14 +151,15 @@ describe('keys', () => {
 });
 
 describe('the terminal is left as it was', () => {
-  it.each([
-    ['Ctrl-C', (terminal: Terminal) => terminal.press('\u0003'), 'exit 2'],
-    ['SIGINT', (terminal: Terminal) => terminal.kill('SIGINT'), 'exit 2'],
-    ['SIGTERM', (terminal: Terminal) => terminal.kill('SIGTERM'), 'exit 2'],
-    ['SIGHUP', (terminal: Terminal) => terminal.kill('SIGHUP'), 'exit 2'],
-    ['Ctrl-C twice', (terminal: Terminal) => terminal.press('\u0003\u0003'), 'exit 3'],
-    ['Ctrl-\\', (terminal: Terminal) => terminal.press('\u001c'), 'signal 3'],
-  ])('after %s', async (_, end, how) => {
+  const ends: readonly [what: string, end: (terminal: Terminal) => void, how: string][] = [
+    ['Ctrl-C twice', (terminal) => terminal.press('\u0003\u0003'), 'exit 3'],
+    ['Ctrl-\\', (terminal) => terminal.press('\u001c'), 'signal 3'],
+    ['Ctrl-C', (terminal) => terminal.press('\u0003'), 'exit 2'],
+    ['SIGTERM', (terminal) => terminal.kill('SIGTERM'), 'exit 2'],
+    ['SIGINT', (terminal) => terminal.kill('SIGINT'), 'exit 2'],
+    ['SIGHUP', (terminal) => terminal.kill('SIGHUP'), 'exit 2'],
+  ];
+  it.each(byTier(ends.slice(0, 2), ends))('after %s', async (_, end, how) => {
     const terminal = start();
     await terminal.until(/^total/m);
     end(terminal);
@@ -197,7 +198,7 @@ export default { ...job, verify: ({ index }) => { if (index > 900_000n) throw ne
   });
 
   it('in the background, where it is left alone', async () => {
-    const script = `${RUN.join(' ')} --runtime 2s & wait $!; echo ended $?`;
+    const script = `${RUN.join(' ')} --runtime 0.5s & wait $!; echo ended $?`;
     const terminal = startInTerminal(['sh', '-mc', script], { ...running, cwd: folder });
     await terminal.until(/^ended 4$/m);
     expect((await terminal.ended).isRestored).toBe(true);

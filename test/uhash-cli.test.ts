@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { type Ended, start } from './command-line.js';
+import { millrace, type Ran, signalled } from './command-line.js';
 
 /** `millrace uhash` as people and programs run it, on the CPU. */
 const vectors = JSON.parse(readFileSync(new URL('./data/uhash/vectors.json', import.meta.url), 'utf8')) as {
@@ -11,11 +11,11 @@ const isLong = process.env.MILLRACE_LONG === '1';
 const proof = records.find(({ leading_zero_bits: bits }) => bits === 3)!;
 
 const env = { MILLRACE_DEVICE: 'wasm' };
-const run = (...args: string[]): Promise<Ended> => start(['uhash', ...args], { env }).ended;
+const run = (...args: string[]): Promise<Ran> => millrace(['uhash', ...args], { env });
 
 describe('prove', () => {
   test('a published proof, for people and for programs', async () => {
-    const plain = await run('prove', '--challenge', challenge, '--difficulty', '3');
+    const plain = await run('prove', '--challenge', challenge, '--difficulty', '3', '--batch-size', '4');
     expect(plain).toMatchObject({ status: 0, stdout: `${proof.nonce}  ${proof.hash}\n` });
     const { status, events } = await run('prove', '--challenge', challenge, '-d', '3', '--json', '--batch-size', '6');
     const done = events.at(-1);
@@ -58,20 +58,43 @@ describe('mine', () => {
 
   test('ends with a proof where that is asked for; a signal pauses and resumes', async (ctx) => {
     if (process.platform === 'win32') return ctx.skip('there is no such signal');
-    const args = ['mine', '--challenge', '00', '-d', '255', '--batch-size', '3', '--start-nonce', '0x10', '--json'];
-    const { child, ended, until } = start(['uhash', ...args], { env });
-    const heard = (name: string) => until(({ event }) => event === name);
-    await heard('progress');
-    child.kill('SIGUSR2');
-    await heard('paused');
-    child.kill('SIGUSR2');
-    await heard('resumed');
-    child.kill('SIGINT');
-    const { status, events } = await ended;
+    const args = [
+      'mine',
+      '--challenge',
+      '00',
+      '-d',
+      '255',
+      '--batch-size',
+      '3',
+      '--start-nonce',
+      '0x10',
+      '--threads',
+      '1',
+      '--json',
+    ];
+    const { status, events } = await signalled(
+      ['uhash', ...args],
+      [
+        [/"event":"progress"/, 'SIGUSR2'],
+        [/"event":"paused"/, 'SIGUSR2'],
+        [/"event":"resumed"/, 'SIGINT'],
+      ],
+      { env },
+    );
     // A job of the ledger: it ends at a checkpoint, and has ten seconds for that.
     expect(status).toBe(2);
     expect(events.at(-1)).toMatchObject({ event: 'done', exit: 2, proofs: 0 });
-    const first = await run('mine', '--challenge', challenge, '-d', '2', '--stop-on-proof', '--json');
+    const first = await run(
+      'mine',
+      '--challenge',
+      challenge,
+      '-d',
+      '2',
+      '--stop-on-proof',
+      '--batch-size',
+      '3',
+      '--json',
+    );
     expect(first.events.filter(({ event }) => event === 'proof_found')).toHaveLength(1);
   });
 });

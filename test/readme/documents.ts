@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { millraceProcess as millrace } from '../command-line.js';
+import { millrace } from '../command-line.js';
 import { by, type Examples, says, wasm } from './example.js';
 import { blocks } from './workloads.js';
 
@@ -47,7 +47,7 @@ export const documents: Examples = {
       served: async (folder) => {
         blocks(folder);
         const args = ['block', 'solve', 'blocks.in', 'nonces.out', '--trace', 'trace.json', ...wasm];
-        expect(millrace(args, { cwd: folder }).status).toBe(0);
+        expect((await millrace(args, { cwd: folder })).status).toBe(0);
         return { 'trace.json': join(folder, 'trace.json'), 'timeline.svg': join(folder, 'timeline.svg') };
       },
       check: (_, folder) => expect(readFileSync(join(folder, 'timeline.svg'), 'utf8')).toMatch(/^<svg /),

@@ -3,11 +3,12 @@ import type { Ran } from '../command-line.js';
 
 /**
  * How a command of the documents is run. `short` is what `npm test` does: on the CPU, with less of it where a whole one takes
- * minutes; `long` is `npm run test:long`'s. Or another test runs this very command: then it is named, with the code that
- * does it, which must have every name and option of the command in it.
+ * minutes; `all` is what `npm run test:all` does besides; `long` is `npm run test:long`'s. Or another test runs this very
+ * command: then it is named, with the code that does it, which must have every name and option of the command in it.
  */
 export interface Example {
   readonly short?: Way;
+  readonly all?: Way;
   readonly long?: Way;
   readonly by?: { readonly file: string; readonly code: readonly string[] };
 }
@@ -19,7 +20,7 @@ export interface Way {
   /** Words behind them. */
   readonly more?: readonly string[];
   /** What must be in its folder before. */
-  readonly given?: (folder: string) => void;
+  readonly given?: (folder: string) => void | Promise<void>;
   /** A server that must be there before; words that are known only then. */
   readonly served?: (folder: string) => Promise<Swaps>;
   /** It goes on until somebody presses Ctrl-C: when it has said this. */

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'vitest';
-import { cleanEnvironment, interrupted, type Ran, start } from '../command-line.js';
+import { cleanEnvironment, interrupted, millrace, type Ran } from '../command-line.js';
 import { type Told, wordsOf } from './commands.js';
 import type { Example, Swaps, Way } from './example.js';
 
@@ -12,7 +12,7 @@ export const root = fileURLToPath(new URL('../..', import.meta.url));
 /** Runs a document's command in a folder of its own below `home`, and looks at what it gives. */
 export async function follow({ command, variables }: Told, way: Way, home: string): Promise<void> {
   const folder = mkdtempSync(join(home, 'at-'));
-  way.given?.(folder);
+  await way.given?.(folder);
   const words = swapped(wordsOf(command), { ...way.swap, ...(await way.served?.(folder)) }).map((word) =>
     valued(word, variables),
   );
@@ -25,9 +25,8 @@ export async function follow({ command, variables }: Told, way: Way, home: strin
   way.check(ran, folder);
 }
 
-/** Servers are in this process: it must not block while the command runs. */
 function asked(args: readonly string[], { until }: Way, cwd: string, env: NodeJS.ProcessEnv): Promise<Ran> {
-  if (until === undefined) return start(args, { cwd, env }).ended;
+  if (until === undefined) return millrace(args, { cwd, env });
   return interrupted(args, { cwd, env, when: until, act: (pid) => process.kill(pid, 'SIGINT') });
 }
 

@@ -39,7 +39,7 @@ export const mining: Examples = {
   'millrace block mine --rpc http://127.0.0.1:18443 --cookie ~/.bitcoin/regtest/.cookie --payout $ADDRESS --count 101':
     by(
       'test/network-cli.test.ts',
-      "start(['block', 'mine', ...args], { env })",
+      "millrace(['block', 'mine', ...args], { env })",
       "['--rpc', server.url, '--payout', PAYOUT, '--count', '1', ...here]",
       "run([...args, '--cookie', cookie])",
     ),

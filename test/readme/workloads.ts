@@ -93,8 +93,8 @@ export const workloads: Examples = {
     },
     ...by(
       'test/uhash-cli.test.ts',
-      "start(['uhash', ...args], { env })",
-      "run('prove', '--challenge', challenge, '--difficulty', '3')",
+      "millrace(['uhash', ...args], { env })",
+      "run('prove', '--challenge', challenge, '--difficulty', '3',",
     ),
   },
   'millrace uhash mine --challenge 00ff --difficulty 12 --json': {
@@ -106,7 +106,7 @@ export const workloads: Examples = {
     },
     ...by(
       'test/uhash-cli.test.ts',
-      "start(['uhash', ...args], { env })",
+      "millrace(['uhash', ...args], { env })",
       "['mine', '--challenge', challenge, '-d', '3', '--batch-size', '6', '--max-batches', '2', '--json']",
     ),
   },
@@ -174,7 +174,7 @@ export const workloads: Examples = {
     },
     ...by(
       'test/gaps-cli.test.ts',
-      "'gaps', 'search', '--start', '2^64', '--length', '2^21', '--min-gap', '400'",
+      "'gaps', 'search', '--start', '2^64', '--length', '2^20', '--min-gap', '300'",
       "'--list', 'Me', ...cpu]",
       "'--min-merit', '15'",
     ),

@@ -1,16 +1,15 @@
-import { execFile } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { eventsOf } from '../../../test/events.js';
+import { millrace as commandLine, interrupted } from '../../../test/command-line.js';
+import { byTier, isLong } from '../../../test/tier.js';
 import { listDevices } from '../../device/registry.js';
 
-// `millrace block solve` on the native device, as a process: the files it writes, byte for byte.
-const main = fileURLToPath(new URL('../../../dist/cli/main.js', import.meta.url));
+// `millrace block solve` on the native device: the files it writes, byte for byte.
 const data = fileURLToPath(new URL('../../../test/data/block/', import.meta.url));
-const long = process.env.MILLRACE_LONG === '1';
+const millrace = (...args: string[]) => commandLine(['block', ...args], { env: { NO_COLOR: '1' } });
 
 let folder = '';
 let noNative: string | undefined;
@@ -25,8 +24,8 @@ beforeEach((ctx) => {
 
 describe('solves', () => {
   // Nonces to try, ascending: 1, 283 thousand, 12 million; 0, 5 million.
-  const files = ['synthetic/easy00', 'synthetic/easy01', 'synthetic/easy02'];
-  const mainnet = ['mainnet/regtest-0', 'mainnet/signet-0'];
+  const few = ['synthetic/easy01', 'mainnet/regtest-0'];
+  const more = ['synthetic/easy00', 'synthetic/easy02', 'mainnet/signet-0'];
   // 163 million (test/block-files.test.ts has that one), 853, 274 and 414 million, 1.9 and 2.1 billion.
   const big = [
     'mainnet/mainnet-1',
@@ -36,26 +35,30 @@ describe('solves', () => {
     'mainnet/mainnet-170',
     'mainnet/mainnet-0',
   ];
-  it.each([...files, ...mainnet, ...(long ? big : [])])('%s', { timeout: long ? 1_800_000 : 120_000 }, async (name) => {
-    const out = join(folder, 'solved.out');
-    const { status, stdout, stderr } = await millrace('solve', join(data, `${name}.in`), out, '--device', 'native');
-    expect(stderr).toMatch(/\d+ blocks? solved in .* on native/);
-    expect({ status, stdout }).toEqual({ status: 0, stdout: '' });
-    expect(readFileSync(out, 'latin1')).toBe(readFileSync(join(data, `${name}.out`), 'latin1'));
-    expect(readdirSync(folder)).toEqual(['solved.out']);
-    rmSync(out);
-  });
+  it.each([...few, ...byTier([], more), ...(isLong ? big : [])])(
+    '%s',
+    { timeout: isLong ? 1_800_000 : 120_000 },
+    async (name) => {
+      const out = join(folder, 'solved.out');
+      const { status, stdout, stderr } = await millrace('solve', join(data, `${name}.in`), out, '--device', 'native');
+      expect(stderr).toMatch(/\d+ blocks? solved in .* on native/);
+      expect({ status, stdout }).toEqual({ status: 0, stdout: '' });
+      expect(readFileSync(out, 'latin1')).toBe(readFileSync(join(data, `${name}.out`), 'latin1'));
+      expect(readdirSync(folder)).toEqual(['solved.out']);
+      rmSync(out);
+    },
+  );
 
-  it.skipIf(long)('the files that take minutes', (ctx) => ctx.skip('takes minutes: MILLRACE_LONG=1'));
+  it.skipIf(isLong)('the files that take minutes', (ctx) => ctx.skip('takes minutes: MILLRACE_LONG=1'));
 
   it('with --any, a nonce that verifies', async () => {
-    const [input, out] = [join(data, 'synthetic/easy02.in'), join(folder, 'any.out')];
+    const [input, out] = [join(data, `synthetic/${byTier('easy01', 'easy02')}.in`), join(folder, 'any.out')];
     expect((await millrace('solve', input, out, '--any')).status).toBe(0);
     expect((await millrace('verify', input, out)).status).toBe(0);
     rmSync(out);
   });
 
-  it.each([1, 16])('the same with %i blocks at a time', async (jobs) => {
+  it.each(byTier([1], [1, 16]))('the same with %i blocks at a time', async (jobs) => {
     const out = join(folder, 'jobs.out');
     const { status } = await millrace('solve', join(data, 'synthetic/easy01.in'), out, '--jobs', `${jobs}`);
     expect(status).toBe(0);
@@ -76,9 +79,9 @@ describe('solves', () => {
     const text = readFileSync(join(data, 'synthetic/easy01.in'), 'latin1');
     const [input, out] = [join(folder, 'odd.in'), join(folder, 'odd.out')];
     writeFileSync(input, text.toUpperCase().replaceAll('\n', '\r\n'));
-    const { stdout, stderr } = await millrace('solve', input, out, '--json');
+    const { stderr, events: all } = await millrace('solve', input, out, '--json');
     expect(stderr).toBe('');
-    const events = eventsOf(stdout).filter(({ event }) => event !== 'progress' && event !== 'prepared');
+    const events = all.filter(({ event }) => event !== 'progress' && event !== 'prepared');
     const told = events.filter(({ event }) => event === 'block').toSorted((a, b) => Number(a.block) - Number(b.block));
     expect(told.map(({ block }) => block)).toEqual([1, 2, 3, 4, 5]);
     expect(told[0]).toMatchObject({ block: 1, blocks: 5, nonce: 187, written: 'bb000000' });
@@ -101,30 +104,16 @@ it('a block without a nonce: zeros, a warning, the next block, status 1', async 
 
 it('Ctrl-C ends a long search of which nothing is kept with status 3, and nothing is written', async () => {
   const out = join(folder, 'stopped.out');
-  const search = millrace('solve', join(data, 'mainnet/mainnet-0.in'), out, '--no-ledger', '--json');
+  const args = ['block', 'solve', join(data, 'mainnet/mainnet-0.in'), out, '--no-ledger', '--json'];
   // Once the device is open the search takes a minute.
-  let told = '';
-  search.child.stdout?.on('data', (text: string) => {
-    if (!told.includes('"device"') && text.includes('"device"')) setTimeout(() => search.child.kill('SIGINT'), 300);
-    told += text;
+  const { status, events } = await interrupted(args, {
+    when: /"device"/,
+    act: (pid) => setTimeout(() => process.kill(pid, 'SIGINT'), 100),
   });
-  const { status, stdout } = await search;
   expect(status).toBe(3);
-  expect(eventsOf(stdout).slice(-2)).toMatchObject([
+  expect(events.slice(-2)).toMatchObject([
     { event: 'error', code: 'aborted' },
     { event: 'done', exit: 3 },
   ]);
   expect(readdirSync(folder).filter((name) => name.includes('stopped'))).toEqual([]);
 });
-
-function millrace(...args: string[]) {
-  const env = { ...process.env, MILLRACE_JSON: '', NO_COLOR: '1' };
-  let finish: (ending: { status: number | null; stdout: string; stderr: string }) => void;
-  const ending = new Promise<{ status: number | null; stdout: string; stderr: string }>((resolve) => {
-    finish = resolve;
-  });
-  const child = execFile(process.execPath, [main, 'block', ...args], { env }, (_error, stdout, stderr) =>
-    finish({ status: child.exitCode, stdout, stderr }),
-  );
-  return Object.assign(ending, { child });
-}
