@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { between } from '../src/engine/space.js';
-import { eventsOf } from './events.js';
+import { eventsIn } from './events.js';
 import {
   hitsIn,
   millrace,
@@ -94,23 +94,32 @@ describe('a search that is run again', () => {
 });
 
 describe('a job', () => {
-  it('is stopped by Ctrl-C, shown, and gone on with by its own command', async () => {
-    const run = startRun({ every: 20_011, folder, device: 'interpreter' });
-    const id = await idOf(run);
-    await run.until(({ event }) => event === 'hit');
-    run.child.kill('SIGINT');
-    const { exit } = await run.ended;
-    expect(exit).toBe(2);
+  it('is stopped or killed, shown, and gone on with by its own command, the most important first', async () => {
+    const [stopped, killed] = [20_011, 20_013];
+    const runs = [stopped, killed].map((every) => startRun({ every, folder, device: 'interpreter' }));
+    const [id = '', important = ''] = await Promise.all(runs.map(idOf));
+    const ends = runs.map(async (run, at) => {
+      await run.until(({ event }) => event === 'hit');
+      run.child.kill(at === 0 ? 'SIGINT' : 'SIGKILL');
+      return run.ended;
+    });
+    expect(await Promise.all(ends)).toMatchObject([{ exit: 2 }, { signal: 'SIGKILL' }]);
     const shown = (await jobs('show', id.slice(0, 6), '--ranges')).stdout;
     expect(shown).toContain('run planted.mjs');
     expect(shown).toContain('{"job":{"every":20011}}');
     expect(shown).toMatch(/state +open: stopped/);
     expect(shown).toMatch(/^ {2}7 {2}{"n":7}$/m);
-    const resumed = resume(folder, id);
-    expect(resumed.status).toBe(0);
-    // The job's own command has `--json`, and tells the hits of the run that was stopped, too.
-    expect(hitsIn(eventsOf(resumed.stdout))).toEqual(planted(20_011));
-    expect(await stateOf(folder, 20_011)).toMatchObject({ faults: [], hits: planted(20_011), state: 'complete' });
+    expect(await ofNow(important)).toMatchObject({ state: 'interrupted' });
+    expect((await jobs('priority', important, '5')).status).toBe(0);
+    expect((await listed()).slice(0, 1)).toMatchObject([{ id: important, priority: 5 }]);
+    const { status, stdout, stderr } = resume(folder, '--all');
+    expect(status).toBe(0);
+    expect([...stderr.matchAll(/^job (\w+): millrace run/gm)].map((match) => match[1])).toEqual([important, id]);
+    // The jobs' own commands have `--json`, and tell the hits of the runs that were stopped, too.
+    expect(hitsIn(eventsIn(stdout))).toEqual([...planted(killed), ...planted(stopped)]);
+    for (const every of [stopped, killed]) {
+      expect(await stateOf(folder, every)).toMatchObject({ faults: [], hits: planted(every), state: 'complete' });
+    }
   });
 
   // These two wait for what comes once a second, together.
@@ -148,29 +157,6 @@ describe('a job', () => {
     run.child.kill('SIGINT');
     expect((await run.ended).exit).toBe(2);
     await other.ended;
-  });
-
-  it('that was killed is shown as interrupted, and the most important is gone on with first', async () => {
-    const runs = [20_013, 20_015].map((every) => startRun({ every, folder, device: 'interpreter' }));
-    const [other = '', id = ''] = await Promise.all(runs.map(idOf));
-    await Promise.all(
-      runs.map(async (run) => {
-        await run.until(({ event }) => event === 'hit');
-        run.child.kill('SIGKILL');
-        await run.ended;
-      }),
-    );
-    expect([await ofNow(id), await ofNow(other)]).toMatchObject([{ state: 'interrupted' }, { state: 'interrupted' }]);
-    expect((await jobs('priority', id, '5')).status).toBe(0);
-    expect((await listed()).slice(0, 1)).toMatchObject([{ id, priority: 5 }]);
-    const { status, stderr } = resume(folder, '--all');
-    expect(status).toBe(0);
-    const order = [...stderr.matchAll(/^job (\w+): millrace run/gm)].map((match) => match[1]);
-    expect(order.indexOf(id)).toBeGreaterThanOrEqual(0);
-    expect(order.indexOf(id)).toBeLessThan(order.indexOf(other));
-    for (const every of [20_013, 20_015]) {
-      expect(await stateOf(folder, every)).toMatchObject({ faults: [], state: 'complete' });
-    }
   });
 
   it('that has changed is not gone on with under its old name', async () => {
