@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { type Run, wrongEndings } from './ending.js';
-import { byTier } from './tier.js';
+import { byTier, patience } from './tier.js';
 
 /** The ledger's thread is in native code most of the time: a process that ends must not trip over it. */
 const child = fileURLToPath(new URL('store/ending-child.mjs', import.meta.url));
@@ -21,5 +21,5 @@ it('a process ends as it should, whatever its ledger is doing', { timeout: 3_600
       return { way, want, args: [child, way, String(delay)], delay };
     }),
   );
-  expect(await wrongEndings(runs, 60_000)).toEqual([]);
+  expect(await wrongEndings(runs, patience(60_000))).toEqual([]);
 });
