@@ -5,7 +5,7 @@ import { host } from './host.js';
 import { escapedJson, legible, legibleInFile, MESSAGE_LIMITS } from './legible.js';
 import { isTold, type Level } from './level.js';
 import { type Live, type LiveStream, openLive } from './live.js';
-import { redact } from './redact.js';
+import { redact, redactStart } from './redact.js';
 import { HIDDEN, isSecretName } from './secret-forms.js';
 import { type Style, styleFor } from './style.js';
 
@@ -63,7 +63,7 @@ export function openOutput(options: OutputOptions = {}, streams: Streams = host(
   const diagnostics = options.extraVerbose === undefined ? undefined : openLines(options.extraVerbose, 'diagnostics');
   const diagnose = (text: string): void => {
     const seconds = ((performance.now() - start) / 1000).toFixed(6).padStart(13);
-    diagnostics?.write(`${seconds}  ${legibleInFile(redact(text))}`);
+    diagnostics?.write(`${seconds}  ${legibleInFile(redactStart(text, MAX_DIAGNOSTIC))}`);
   };
   const file = options.events === undefined ? undefined : openLines(options.events, 'events');
   const told = json ? (isData ? stderr : stdout) : undefined;
@@ -107,6 +107,9 @@ export function openOutput(options: OutputOptions = {}, streams: Streams = host(
     },
   };
 }
+
+/** Characters of a line of `--extra-verbose`. */
+const MAX_DIAGNOSTIC = 65_536;
 
 export interface Streams {
   readonly stdout: LiveStream;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { jsonLine, openOutput } from './output.js';
-import { keepSecret, redact, redactArguments } from './redact.js';
+import { keepSecret, redact, redactArguments, redactStart } from './redact.js';
 import { isSecretName } from './secret-forms.js';
 
 describe('credentials by their form', () => {
@@ -100,6 +100,20 @@ describe('credentials by their value', () => {
   it('but not where they are too short to be told from words', () => {
     keepSecret('a');
     expect(redact('a banana')).toBe('a banana');
+  });
+});
+
+describe('the start of a text', () => {
+  keepSecret('swordfish');
+  it.each([
+    ['a short text is whole', 'with swordfish', 14, 'with …'],
+    ['it is cut', 'abcdefgh', 4, 'abcd… (8 characters)'],
+    ['a secret at the cut is hidden before', 'with swordfish and more', 8, 'with … a… (23 characters)'],
+    ['an address at the cut is hidden before', 'tcp://ann:password@host', 14, 'tcp://…@host'],
+  ])('%s', (_, text, most, wanted) => expect(redactStart(text, most)).toBe(wanted));
+  it('a secret where reading ends does not move into sight when those before it are hidden', () => {
+    const shown = redactStart(`token=${'y'.repeat(2 ** 20 - 11)} swordfish${' and more'.repeat(1e5)}`, 65_536);
+    expect(shown).not.toMatch(/sw/);
   });
 });
 

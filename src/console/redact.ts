@@ -10,6 +10,24 @@ export function redact(text: string): string {
   return shown;
 }
 
+/**
+ * At most `most` characters of what may be shown of a text. Credentials are hidden before it is cut: half a password would
+ * be shown otherwise.
+ */
+export function redactStart(text: string, most: number): string {
+  const read = text.slice(0, MAX_READ);
+  const shown = redact(read);
+  // A secret that goes past what was read is not hidden: it is in the last characters.
+  const known = read.length === text.length ? shown.length : shown.length - MAX_SECRET;
+  if (read.length === text.length && known <= most) return shown;
+  return `${shown.slice(0, Math.max(0, Math.min(most, known)))}… (${text.length} characters)`;
+}
+
+/** Servers send texts of 32 MiB, and a mebibyte takes 10 ms. */
+const MAX_READ = 1 << 20;
+/** Characters of the longest secret that is hidden for sure where a text is not read to its end. */
+const MAX_SECRET = 4096;
+
 /** Hides a value from now on, wherever it appears. */
 export function keepSecret(value: string): void {
   // Fewer than four characters are part of many words: hiding them would make everything unreadable.

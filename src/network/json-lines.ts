@@ -18,7 +18,7 @@ export interface Message {
 
 export interface JsonLinesOptions extends Omit<LineOptions, 'onLine'> {
   readonly onMessage: (message: Message) => void;
-  /** What is sent and heard, a line each. */
+  /** What is sent and heard, a line each, whole: it is cut where it is written, after the credentials are hidden. */
   readonly log?: ((text: string) => void) | undefined;
   /** What must not be in the log: it stands there as `…`. */
   readonly secret?: string | undefined;
@@ -130,9 +130,8 @@ export class JsonLines {
   #log(way: string, line: string): void {
     const { log, secret } = this.#options;
     if (!log) return;
-    const shown =
-      line.length <= LONGEST_LOGGED ? line : `${line.slice(0, LONGEST_LOGGED)}… (${line.length} characters)`;
-    log(`${way} ${secret === undefined || secret === '' ? shown : shown.replaceAll(JSON.stringify(secret), '"…"')}`);
+    const isKept = secret !== undefined && secret !== '';
+    log(`${way} ${isKept ? line.split(JSON.stringify(secret)).join('"…"') : line}`);
   }
 }
 
@@ -151,7 +150,6 @@ const ANSWER_MS = 30_000;
 const MOST_WAITING = 1024;
 /** Lines in a row. */
 const MOST_GARBAGE = 16;
-const LONGEST_LOGGED = 65_536;
 
 function objectIn(line: string, parse: (text: string) => unknown): Readonly<Record<string, unknown>> | undefined {
   try {

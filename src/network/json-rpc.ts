@@ -11,7 +11,7 @@ export type Credentials = () => { readonly user: string; readonly password: stri
 
 export interface RpcOptions {
   readonly credentials: Credentials;
-  /** What is sent and heard, a line each, with the call's number. */
+  /** What is sent and heard, a line each, with the call's number, whole. */
   readonly log?: ((text: string) => void) | undefined;
   /** A certificate of an authority of one's own, PEM. */
   readonly authority?: string | undefined;
@@ -80,7 +80,7 @@ export class JsonRpc {
     this.#log(`→ #${id} ${body}`);
     try {
       const { status, text, longPolling } = await this.#post(body, options);
-      this.#log(`← #${id} ${status} ${text.length <= LOGGED ? text : `${text.slice(0, LOGGED)}… (${text.length})`}`);
+      this.#log(`← #${id} ${status} ${text}`);
       const result = this.#resultOf(method, status, text, options.isExact ? parseExact : JSON.parse);
       return { result, longPollPath: longPolling === undefined ? undefined : this.#pathHere(longPolling) };
     } catch (error) {
@@ -188,8 +188,6 @@ interface Answer {
 const TIMEOUT_MS = 30_000;
 const LONGEST = 32 * 2 ** 20;
 const LONGEST_PATH = 1024;
-/** Characters of an answer that the log has. */
-const LOGGED = 65_536;
 
 /** A body up to a length; past it nothing more is kept. */
 function gather(response: IncomingMessage, longest: number, tooLong: () => void): Promise<string> {

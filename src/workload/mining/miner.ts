@@ -107,10 +107,7 @@ export class Miner<Share extends Mined> {
       begun = resolve;
     });
     current.ended = this.#scan(current, begun)
-      .catch((error: unknown) => {
-        this.#failure ??= { error };
-        this.#over.abort();
-      })
+      .catch((error: unknown) => this.#fail(error))
       .then(() => {
         this.#scans.delete(current);
         this.#begin();
@@ -150,15 +147,25 @@ export class Miner<Share extends Mined> {
   }
 
   #submit(share: Share, current: Current<Share['work']>): void {
-    const submission = this.#source.submit(share).then(async (verdict) => {
-      this.tally.judged(share, verdict);
-      this.#options.onVerdict?.(share, verdict);
-      const { enough } = this.#options;
-      if (enough !== undefined && this.tally.counts.accepted >= enough) this.#over.abort();
-      else if (this.#source.unit === 'block') await this.#goOn(current, verdict);
-    });
+    const submission = this.#judge(share, current)
+      .catch((error: unknown) => this.#fail(error))
+      .then(() => void this.#submissions.delete(submission));
     this.#submissions.add(submission);
-    void submission.then(() => this.#submissions.delete(submission));
+  }
+
+  async #judge(share: Share, current: Current<Share['work']>): Promise<void> {
+    const verdict = await this.#source.submit(share);
+    this.tally.judged(share, verdict);
+    this.#options.onVerdict?.(share, verdict);
+    const { enough } = this.#options;
+    if (enough !== undefined && this.tally.counts.accepted >= enough) this.#over.abort();
+    else if (this.#source.unit === 'block') await this.#goOn(current, verdict);
+  }
+
+  /** Ends mining: `run` rejects with the first error. */
+  #fail(error: unknown): void {
+    this.#failure ??= { error };
+    this.#over.abort();
   }
 
   /** After a block that was not taken, where there is nothing new to mine: the old, but not as fast as it is refused. */

@@ -367,7 +367,12 @@ export class Generator {
     const flow = this.#flowFor(made);
     if (this.#direct?.flow !== flow) {
       void closeOpened(this.#direct?.batches);
-      this.#direct = { flow, batches: DirectBatches.open(flow, this.#device, [this.#borrowed.stream]) };
+      const opening = DirectBatches.open(flow, this.#device, [this.#borrowed.stream]);
+      this.#direct = { flow, batches: opening };
+      // The next call opens it again: memory that was short may be free by then.
+      opening.catch(() => {
+        if (this.#direct?.batches === opening) this.#direct = undefined;
+      });
     }
     return this.#direct.batches;
   }
@@ -375,7 +380,11 @@ export class Generator {
   #ringFor(made: Made): Promise<DeviceRing> {
     if (this.#ring?.made !== made) {
       void closeOpened(this.#ring?.ring);
-      this.#ring = { made, ring: DeviceRing.open(this.#device, made.plan, this.#options.ring ?? 2) };
+      const opening = DeviceRing.open(this.#device, made.plan, this.#options.ring ?? 2);
+      this.#ring = { made, ring: opening };
+      opening.catch(() => {
+        if (this.#ring?.ring === opening) this.#ring = undefined;
+      });
     }
     return this.#ring.ring;
   }
