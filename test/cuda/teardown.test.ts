@@ -5,15 +5,17 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, expect, test } from 'vitest';
 import { orphans, type Want, wrongEndings } from '../ending.js';
 import { eventsOf } from '../events.js';
+import { byTier, patience } from '../tier.js';
 import { buildFake, type Call, callsIn, type Fake } from './fake.js';
 
 /**
  * Processes with a CUDA device (the fake one) that end in every way there is, at a random moment: while the driver
  * starts, while a kernel compiles, with launches, transfers and callbacks in flight. The right exit code or signal, no
- * crash, no hang, nothing left behind; and those that close have freed everything. 27 of them, 270 in the long run.
+ * crash, no hang, nothing left behind; and those that close have freed everything. 27 of them, each way once in a short
+ * run, 270 in the long one.
  */
-const RUNS = process.env.MILLRACE_LONG === '1' ? 270 : 27;
-const LIMIT_MS = 20_000;
+const RUNS = byTier(9, 27, 270);
+const LIMIT_MS = patience(20_000);
 
 const ways: Readonly<Record<string, Want>> = {
   exit: { code: 7 },
@@ -33,7 +35,7 @@ const fake = built as Fake;
 afterAll(() => fake.remove?.());
 const child = fileURLToPath(new URL('teardown-child.mjs', import.meta.url));
 
-test(`${RUNS} processes end as they should`, { timeout: RUNS * 10_000 }, async ({ skip }) => {
+test(`${RUNS} processes end as they should`, { timeout: patience(RUNS * 10_000) }, async ({ skip }) => {
   if (missing !== undefined) return skip(missing);
   const names = Object.keys(ways);
   const runs = Array.from({ length: RUNS }, (_, i) => {
@@ -54,7 +56,7 @@ test(`${RUNS} processes end as they should`, { timeout: RUNS * 10_000 }, async (
 });
 
 /** A command has one thing to do, and leaves its device to the end of its process, unless a profiler waits for that. */
-test('block solve ends at once, having said everything', { timeout: 60_000 }, async ({ skip }) => {
+test('block solve ends at once, having said everything', { timeout: patience(60_000) }, async ({ skip }) => {
   if (missing !== undefined) return skip(missing);
   const both = await Promise.all([solve('alone', {}), solve('watched', { NODE_OPTIONS: '--no-warnings' })]);
   for (const { code, done, written, count } of both) {

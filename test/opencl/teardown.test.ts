@@ -5,14 +5,14 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, expect, test } from 'vitest';
 import { probe } from '../../src/device/opencl/device.js';
 import { orphans, type Want, wrongEndings } from '../ending.js';
+import { byTier, patience } from '../tier.js';
 
 /**
  * Processes that end in every way there is, at a random moment, while the device opens or with work in flight and some
  * with a compiler at work: the right exit code or signal, no crash, no hang, nothing left behind, compilers included. 12
- * of them, ten times as many in the long run.
+ * of them, some in a short run, ten times as many in the long one.
  */
-const RUNS = process.env.MILLRACE_LONG === '1' ? 120 : 12;
-const LIMIT_MS = 30_000;
+const LIMIT_MS = patience(30_000);
 
 const ways: Readonly<Record<string, Want>> = {
   opening: { code: 7 },
@@ -34,9 +34,12 @@ afterAll(() => rm(cacheDirectory, { recursive: true, force: true }));
 const child = fileURLToPath(new URL('teardown-child.mjs', import.meta.url));
 const here = await probe();
 
-test(`${RUNS} processes end as they should`, { timeout: RUNS * 20_000 }, async (ctx) => {
+const few = ['exit', 'close', 'natural', 'compiling-exit', 'compiling-SIGKILL'];
+const names = byTier(few, Object.keys(ways));
+const RUNS = names.length * byTier(1, 1, 10);
+
+test(`${RUNS} processes end as they should`, { timeout: patience(RUNS * 20_000) }, async (ctx) => {
   if ('reason' in here) return ctx.skip(here.reason);
-  const names = Object.keys(ways);
   const runs = Array.from({ length: RUNS }, (_, i) => {
     const way = names[i % names.length]!;
     // Opening takes about 400 ms.
