@@ -30,11 +30,12 @@ describe.each(devices.map(({ id }) => id))('%s', (id) => {
   beforeAll(async () => {
     device = await openDevice(id);
     stream = device.stream();
-    programs = {
-      scale: await device.compile(scale),
-      odd: await device.compile(odd),
-      slow: await device.compile(slow, { lanes: 1 }),
-    };
+    const [ofScale, ofOdd, ofSlow] = await Promise.all([
+      device.compile(scale),
+      device.compile(odd),
+      device.compile(slow, { lanes: 1 }),
+    ]);
+    programs = { scale: ofScale, odd: ofOdd, slow: ofSlow };
   });
   afterAll(() => device?.close());
 

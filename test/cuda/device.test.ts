@@ -6,6 +6,7 @@ import { DeviceKinds, type OpenOptions } from '../../src/device/kinds.js';
 import type { MillraceError } from '../../src/kernel/error.js';
 import { cell, items, loop, rw, u32 } from '../../src/kernel/index.js';
 import { processSize } from '../process-size.mjs';
+import { byTier } from '../tier.js';
 import { reset } from './driver-rig.js';
 import { buildFake, type Call, type Fake } from './fake.js';
 
@@ -352,7 +353,11 @@ describe.skipIf(missing !== undefined)(`the CUDA device on the fake${missing ? `
   });
 
   // The rest shows what the C compiler makes of the text, which takes it a while: the long run has it.
-  const families = process.env.MILLRACE_LONG === '1' ? /./ : /^(streams|hits|ranges|bounds)\//;
+  const families = byTier(
+    /^(streams\/|hits\/a ring|ranges\/(launches|count)|bounds\/a load)/,
+    /^(streams|hits|ranges|bounds)\//,
+    /./,
+  );
   test.for([
     { completion: 'poll', wanted: families },
     { completion: 'callback', wanted: /^streams\// },
