@@ -57,7 +57,7 @@ export const examples: Examples = {
     long: { swap: { 'cuda:0,cpu': 'cpu' }, given: theirKernel, check: zeroBits(24) },
   },
   'millrace jobs list': by('test/store-faults.test.ts', "millrace(folder, 'jobs', 'list')"),
-  'millrace jobs resume': by('test/jobs-commands.test.ts', "millrace(['jobs', 'resume', 'last'], options)"),
+  'millrace jobs resume': by('test/jobs-commands.test.ts', "millraceProcess(['jobs', 'resume', 'last'], options)"),
   'millrace devices': { short: { check: says(/^wasm /m, /^interpreter /m) } },
   'millrace doctor': by('test/cli.test.ts', "run(['doctor'], {"),
   'millrace selftest': {
