@@ -44,26 +44,24 @@ const leftOutOn: Readonly<Record<string, RegExp>> = {
 
 /**
  * What a short run has where each kernel is a compiler's work: every operation of every type in a gang, all of streams,
- * and of each other group the cases that are most of its own code on a device. wasm and the interpreter have the others.
+ * and of each other group the case that is most of its own code on a device.
  */
 const kept = [
-  /^operations\/.*from memory, a gang|^operations\/f32\/all constant/,
-  /^control\/(choose|break: )/,
+  /^operations\/.*from memory, a gang/,
+  /^control\/break: /,
   /^cells\/integers/,
-  /^memory\/(bytes|counts|a buffer past)/,
+  /^memory\/bytes/,
   /^tables\/thousands/,
   /^atomics\/the value/,
   /^hits\/a ring/,
-  /^ranges\/(launches|count)/,
-  /^bounds\/a (load|look-up) outside/,
-  /^tiles\/(scan|hits)/,
-  /^found\/a borrow/,
-  /^names\/of hit/,
+  /^ranges\/count/,
+  /^bounds\/a load outside/,
+  /^tiles\/scan/,
   /^streams\//,
 ];
-/** Elsewhere: forms of operations that differ from those that stay by lanes or hoisting. */
+/** Elsewhere: forms of operations of other types than u32 and f32, and forms that differ by lanes or hoisting alone. */
 const leftOutElsewhere =
-  /^operations\/.*(multiply-adds, one lane|operand constant, one lane|hoist off)|generic, one lane/;
+  /^operations\/(i32|u64|f64|bool)\/(?!from memory, a gang)|^operations\/.*(multiply-adds, one lane|operand constant, one lane|hoist off)|generic, one lane/;
 const isKept = (device: string, name: string): boolean =>
   compiled.includes(device) ? kept.some((pattern) => pattern.test(name)) : !leftOutElsewhere.test(name);
 
