@@ -9,17 +9,19 @@
  */
 export function hideForms(text: string): string {
   if (text.length < SHORT ? !text.includes('://') && !isSecretName(text) : !/[=:\s]/.test(text)) return text;
-  const units = new Uint16Array(text.length);
+  // A unit behind the text that ends every loop: none of them compares with its length.
+  const units = new Uint16Array(text.length + 1);
   Buffer.from(units.buffer).write(text, 'utf16le');
+  units[text.length] = END_UNIT;
   next ??= automaton();
   const shown: string[] = [];
   let [state, from, places] = [OUTSIDE, 0, 0];
-  for (let at = 0; at < units.length; at++) {
+  for (let at = 0; at < text.length; at++) {
     const unit = units[at] ?? 0;
     state = next[(state << 8) | (unit < 256 ? unit : SPACE_UNIT)] ?? 0;
-    if (state > NAME_ENDED) continue;
+    if (state !== NAME_ENDED && unit !== SLASH) continue;
     const isName = state === NAME_ENDED;
-    if (!isName && (unit !== SLASH || units[at - 1] !== SLASH || units[at - 2] !== COLON)) continue;
+    if (!isName && (state !== OUTSIDE || units[at - 1] !== SLASH || units[at - 2] !== COLON)) continue;
     const start = isName ? valueStart(units, at) : at + 1;
     const end = isName ? valueEnd(units, start) : identityEnd(units, start);
     places += 1;
@@ -87,7 +89,7 @@ function valueStart(units: Uint16Array, at: number): number {
     if (isValue(units, word)) return word;
   }
   const value = afterQuote(units, behind);
-  return isSpace(units, at) && isValue(units, value) && isOption(units, at) ? value : units.length;
+  return isSpace(units, at) && isValue(units, value) && isOption(units, at) ? value : units.length - 1;
 }
 
 /** True if the word that ends at `end` has two hyphens in a row, as an option does. */
@@ -147,7 +149,10 @@ for (const [characters, bit] of [
 ] as const) {
   for (const one of characters) CLASSES[one.charCodeAt(0)] = bit;
 }
-const classOf = (units: Uint16Array, at: number): number => (at < units.length ? (CLASSES[units[at] ?? 0] ?? 0) : END);
+/** A unit that no text has: a character that Unicode leaves to programs. */
+const END_UNIT = 0xffff;
+CLASSES[END_UNIT] = END;
+const classOf = (units: Uint16Array, at: number): number => CLASSES[units[at] ?? END_UNIT] ?? END;
 
 const SPACE_UNIT = 0x20;
 const COLON = 0x3a;
