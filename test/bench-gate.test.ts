@@ -1,14 +1,12 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { byTier } from './tier.js';
+import { isLong, isShort } from './tier.js';
 
 /** `node scripts/bench-gate.mjs`, which is `npm run bench:gate`, beside a program that keeps a processor busy. */
 const script = fileURLToPath(new URL('../scripts/bench-gate.mjs', import.meta.url));
-const workloads = byTier(['words'], ['words', 'gaps'], ['block', 'words', 'uhash', 'encode', 'gaps']);
-/** Where time is short, one figure once. */
-const tries = byTier(1, 3);
-const how = byTier(['--device', 'wasm', '--tries', String(tries)], []);
+const workloads = isLong ? ['block', 'words', 'uhash', 'encode', 'gaps'] : ['words', 'gaps'];
+const TRIES = 3;
 
 let busy: ChildProcess;
 beforeAll(() => {
@@ -17,7 +15,7 @@ beforeAll(() => {
 afterAll(() => busy.kill('SIGKILL'));
 
 const gate = (...more: string[]) => {
-  const { status, stdout } = spawnSync(process.execPath, [script, ...how, ...more, ...workloads], { encoding: 'utf8' });
+  const { status, stdout } = spawnSync(process.execPath, [script, ...more, ...workloads], { encoding: 'utf8' });
   return {
     status,
     words: stdout
@@ -28,18 +26,18 @@ const gate = (...more: string[]) => {
   };
 };
 
-it('keeps what is as fast as the frozen kernels', ({ skip }) => {
+it.skipIf(isShort)('keeps what is as fast as the frozen kernels', ({ skip }) => {
   const { status, words, stdout } = gate();
   if (words.every((word) => word === 'none')) return skip('no frozen kernels for this processor');
   expect(status, stdout).toBe(0);
   expect(words.at(-1), stdout).toBe('kept');
 });
 
-it('tells a loss of a tenth, each time', ({ skip }) => {
+it.skipIf(isShort)('tells a loss of a tenth, each time', ({ skip }) => {
   const { status, words, stdout } = gate('--slowed');
   const measured = words.filter((word) => word !== 'none');
   if (measured.length === 0) return skip('no frozen kernels for this processor');
   expect(status, stdout).toBe(1);
   expect(measured, stdout).toEqual(measured.map(() => 'LOST'));
-  expect(measured.length % tries).toBe(0);
+  expect(measured.length % TRIES).toBe(0);
 });

@@ -7,15 +7,17 @@ import { afterAll, expect, it } from 'vitest';
 import { committedBaselines } from '../src/bench/baseline.js';
 import type { SavedReport } from '../src/bench/saved.js';
 import { millrace } from './command-line.js';
+import { isShort } from './tier.js';
 
 /** `millrace bench`: its report, and that a loss is found. */
 const folder = mkdtempSync(join(tmpdir(), 'millrace-bench-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const bench = (...more: string[]) => millrace(['bench', 'all', ...more], { cwd: folder });
 const wasm = ['block', '--device', 'wasm', '--threads', '1'];
+const files = ['--save', 'now.json', '--markdown', 'now.md', '--plot', 'now.svg'];
 const written = (name: string): string => readFileSync(join(folder, name), 'utf8');
 
-it('saves what it tells; what has become slower since is a loss', async () => {
+it.skipIf(isShort)('saves what it tells; what has become slower since is a loss', async () => {
   // As if it had made 10^15 hashes a second then: no noise of a machine hides that.
   const { devices } = (await millrace(['devices', '--json'])).events.at(-1) as unknown as {
     devices: { id: string; name: string }[];
@@ -27,7 +29,6 @@ it('saves what it tells; what has become slower since is a loss', async () => {
   const then = { machine: { devices: [{ id: 'wasm', name, units: 1 }] }, figures: [before] };
   writeFileSync(join(folder, 'then.json'), JSON.stringify(then));
 
-  const files = ['--save', 'now.json', '--markdown', 'now.md', '--plot', 'now.svg'];
   const { status, events } = await bench(...wasm, '--json', ...files, '--compare', 'then.json');
   expect(events.filter(({ event }) => event === 'no-figure')).toEqual([]);
   expect(status).toBe(1);
@@ -44,15 +45,21 @@ it('saves what it tells; what has become slower since is a loss', async () => {
   expect(written('now.svg')).toMatch(/^<svg [\s\S]*SHA-256d of headers[\s\S]*chunks of a job/);
 });
 
-it('without a file it compares with the reports of the package, where they have such a device', async () => {
+it('without a file it compares with the reports of the package, where they have such a device; what has no figure is saved too', async () => {
   for (const { machine, figures } of committedBaselines()) {
     expect(machine.devices).toHaveLength(1);
     expect(figures.length).toBeGreaterThan(0);
   }
   // The interpreter has no figures at all, so that this takes no time.
-  const { status, events } = await bench('gaps', '--device', 'interpreter', '--json', '--compare');
+  const { status, events } = await bench('gaps', '--device', 'interpreter', ...files, '--json', '--compare');
   expect(status).toBe(0);
-  expect(events.filter(({ event }) => event === 'no-figure')).not.toEqual([]);
+  const none = events.filter(({ event }) => event === 'no-figure');
+  expect(none).not.toEqual([]);
+  const { figures, missing, command } = JSON.parse(written('now.json')) as SavedReport;
+  expect([figures, missing.length]).toEqual([[], none.length]);
+  expect(command).toMatch(/^millrace bench all gaps --device interpreter --save now\.json /);
+  expect(written('now.md')).toContain('interpreter');
+  expect(written('now.svg')).toMatch(/^<svg /);
   expect(events.find(({ event }) => event === 'warning')?.message).toMatch('nothing to compare');
 });
 

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { millrace, signalled } from './command-line.js';
 import { PoolServer } from './network/pool-server.js';
+import { isShort } from './tier.js';
 import { zerosFile } from './zeros.js';
 
 /** Text that files, names, arguments and servers bring to messages: it is seen, and has no effect on a terminal. */
@@ -64,6 +65,18 @@ const ways: readonly [what: string, args: (text: string) => readonly string[]][]
 ];
 
 describe.each(ways)('%s', (_, made) => {
+  test('all of it at once', async () => {
+    const { status, stdout, stderr } = await millrace(made(HOSTILE + FORGED + LONG), { cwd: folder });
+    expect(status).not.toBe(0);
+    expect(stderr).not.toBe('');
+    expect(stdout + stderr).not.toMatch(ACTIVE);
+    expect(`${stdout}${stderr}`).not.toMatch(/^error: forged/m);
+    expect(stdout + stderr).not.toContain('y'.repeat(201));
+    expect(stderr.length).toBeLessThan(2000);
+  });
+});
+
+describe.skipIf(isShort).each(ways)('%s', (_, made) => {
   test('control characters are escaped', async () => {
     const { status, stdout, stderr } = await millrace(made(HOSTILE), { cwd: folder });
     expect(status).not.toBe(0);

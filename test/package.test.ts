@@ -14,7 +14,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { eventsOf } from './events.js';
-import { isShort } from './tier.js';
+import { byTier, isShort } from './tier.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
@@ -29,8 +29,9 @@ let packed: { filename: string; files: { path: string }[] };
 
 beforeAll(() => {
   scratch = mkdtempSync(join(tmpdir(), 'millrace-package-'));
-  // Scripts would build what these tests have built.
-  packed = JSON.parse(npm(root, 'pack', '--json', '--ignore-scripts', '--pack-destination', scratch))[0];
+  // Its script `prepack` finds that what these tests run is built.
+  const how = byTier(['--ignore-scripts'], []);
+  packed = JSON.parse(npm(root, 'pack', '--json', ...how, '--pack-destination', scratch))[0];
 });
 
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { main, millrace } from './command-line.js';
+import { byTier } from './tier.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-words-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -56,13 +57,15 @@ describe('words on standard output', () => {
     expect([status, stderr, stdout.length]).toEqual([0, '', 7_700_000]);
     const digest = (await words(...args, '--digest')).stdout.trim();
     expect(sha256(stdout)).toBe(digest);
-    for (const how of [
+    const ways = [
       ['--sync'],
+      ['--device', 'wasm', '--streams', '1', '--slots', '5'],
       ['--async'],
       ['--device', 'wasm'],
       ['--threads', '1'],
       ['--streams', '1', '--slots', '5'],
-    ]) {
+    ];
+    for (const how of byTier(ways.slice(0, 2), ways)) {
       expect(`${how} ${(await words(...args, '--digest', ...how)).stdout.trim()}`).toBe(`${how} ${digest}`);
     }
   });
@@ -143,9 +146,12 @@ describe('what makes no sense is told before the first byte', () => {
 });
 
 describe('ends', () => {
-  test.each(['?d?d?d', '?l?l?l?l?l?l?l?l'])('a reader that has seen enough: %s', (mask) => {
-    expect(shell(`millrace words '${mask}' | head -n 2`)).toMatchObject({ status: 0, stderr: '' });
-  });
+  test.each(byTier(['?l?l?l?l?l?l?l?l'], ['?d?d?d', '?l?l?l?l?l?l?l?l']))(
+    'a reader that has seen enough: %s',
+    (mask) => {
+      expect(shell(`millrace words '${mask}' | head -n 2`)).toMatchObject({ status: 0, stderr: '' });
+    },
+  );
 
   test('a full disk: how far it came, and where to go on', async () => {
     const { status, stdout, stderr } = await words('?l?l?l?l?l?l?l?l', '--skip', '5', '-o', '/dev/full');
@@ -165,10 +171,9 @@ describe('ends', () => {
     const next = Number(/--skip (\d+)/.exec(stderr)?.[1]);
     expect(next).toBeGreaterThan(0);
     expect(statSync(file).size).toBe(next * 7);
-    expect(shell(`millrace words '?l?l?l?l?l?l' --skip ${next} --limit ${1_000_000 - next} >> '${file}'`).status).toBe(
-      0,
-    );
-    expect(sha256(readFileSync(file, 'latin1'))).toBe(
+    const rest = await words('?l?l?l?l?l?l', '--skip', `${next}`, '--limit', `${1_000_000 - next}`);
+    expect(rest.status).toBe(0);
+    expect(sha256(readFileSync(file, 'latin1') + rest.stdout)).toBe(
       (await words('?l?l?l?l?l?l', '--limit', '1000000', '--digest')).stdout.trim(),
     );
   });

@@ -58,7 +58,7 @@ export const examples: Examples = {
   },
   'millrace jobs list': by('test/store-faults.test.ts', "millrace(folder, 'jobs', 'list')"),
   'millrace jobs resume': by('test/jobs-commands.test.ts', "millraceProcess(['jobs', 'resume', 'last'], options)"),
-  'millrace devices': { short: { check: says(/^wasm /m, /^interpreter /m) } },
+  'millrace devices': { all: { check: says(/^wasm /m, /^interpreter /m) } },
   'millrace doctor': by('test/cli.test.ts', "run(['doctor'], {"),
   'millrace selftest': {
     long: { more: wasm, check: says(/ 0 failed/) },
@@ -68,9 +68,9 @@ export const examples: Examples = {
   'millrace kernel show block --target c': { short: { check: says(/^void |^static /m) } },
   'millrace kernel stats block': {
     // The numbers of the workload's README.
-    short: { check: says(/^additions +1,045 /m, /^rotations +1,020 /m) },
+    all: { check: says(/^additions +1,045 /m, /^rotations +1,020 /m) },
   },
-  'millrace uhash tune --show': { short: { more: wasm, check: says(/^uhash on wasm: nothing is known$/m) } },
+  'millrace uhash tune --show': { all: { more: wasm, check: says(/^uhash on wasm: nothing is known$/m) } },
   'millrace uhash tune --reset': { long: { more: wasm, check: says(/^uhash on wasm: forgotten$/m) } },
   'millrace uhash tune --retune': {
     long: { more: [...wasm, '--budget', '1s'], check: says(/H\/s +1\.000 .* best$/m) },

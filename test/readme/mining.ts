@@ -55,7 +55,7 @@ export const mining: Examples = {
       },
     },
   'millrace gaps mine --rpc http://127.0.0.1:31397 --cookie ~/.gapcoin/.cookie --payout ADDRESS': {
-    short: {
+    all: {
       served: async (folder) => ({
         'http://127.0.0.1:31397': (await node(folder, new GapChain(SCRIPT))).url,
         '~/.gapcoin/.cookie': '.cookie',

@@ -58,7 +58,7 @@ const gaps =
 /** What the workloads' READMEs tell to type. */
 export const workloads: Examples = {
   'millrace block solve blocks.in nonces.out': {
-    short: {
+    all: {
       given: blocks,
       more: wasm,
       check: (_, folder) => expect(readFileSync(join(folder, 'nonces.out'), 'latin1')).toBe('1\n7ab60000\n'),
@@ -121,7 +121,7 @@ export const workloads: Examples = {
   "node -e 'process.stdout.write(new Uint8Array(Float64Array.from({ length: 131072 }, Math.random).buffer))' > samples.f64":
     { short: { check: ({ stdout }) => expect(stdout.length).toBe(2 * 8 * SAMPLES) } },
   'millrace encode samples.f64 --length 65536': {
-    short: {
+    all: {
       given: raw,
       more: wasm,
       check: ({ stderr }) => expect(stderr).toMatch(/^1 state of 16 qubits \(amplitude, f64, 1\.00 MiB\)/),
@@ -155,7 +155,7 @@ export const workloads: Examples = {
   ),
 
   'millrace gaps search --start 2^280 --length 2^30 --min-merit 15': {
-    short: {
+    all: {
       swap: { '2^30': '2^13', '15': '3' },
       more: little,
       check: gaps(/^(\d+) {2}\d+\.\d{9} {2}(\d+)$/gm, 3 * 280 * Math.LN2),
@@ -185,7 +185,7 @@ export const workloads: Examples = {
     "['gaps', 'search', '--header', genesis.header84_hex, '-f', '20', '-s', '262144', '-e', ...cpu]",
   ),
   'millrace gaps search --start 2^80 --length 2^36 --crt set.txt --min-gap 150': {
-    short: { given: set, more: little, check: gaps(/^(\d+) {2}\d+\.\d{9} {2}(\d+)$/gm, 150) },
+    all: { given: set, more: little, check: gaps(/^(\d+) {2}\d+\.\d{9} {2}(\d+)$/gm, 150) },
   },
   'millrace gaps verify 1425172824437699411 --gap 1476': {
     short: { check: says(/^valid\n {2}gap +1476\n {2}merit +35\.310308073\n/) },
