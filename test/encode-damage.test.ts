@@ -76,7 +76,7 @@ describe('Arrow', () => {
   });
 
   const names = ['lists', 'fixed', 'large-lists', 'floats', 'nulls', 'lz4', 'zstd', 'stream', 'polars'];
-  const count = byTier(100, 300, 22_000);
+  const count = byTier(40, 300, 22_000);
 
   test(`${count} mutations give data or a clear error, and no array is much larger than the file`, {
     timeout: isLong ? 1_200_000 : 60_000,
@@ -161,7 +161,7 @@ describe('readers that work for long hear of an abort', () => {
   });
 
   test('Parquet', async () => {
-    const column = { name: 'x', data: new Float64Array(2 ** 20), type: 'DOUBLE' as const };
+    const column = { name: 'x', data: new Float64Array(byTier(2 ** 18, 2 ** 20)), type: 'DOUBLE' as const };
     const path = join(folder, 'long.parquet');
     await writeFile(path, new Uint8Array(parquetWriteBuffer({ columnData: [column], rowGroupSize: 4096 })));
     expect(await interrupted((signal) => read(path, { batch: 64, signal }))).toBe('AbortError');
@@ -169,16 +169,19 @@ describe('readers that work for long hear of an abort', () => {
 
   const library = process.platform === 'darwin' ? 'libzstd.1.dylib' : 'libzstd.so.1';
 
-  test.for(['ZSTD', 'GZIP', 'LZ4_RAW', 'SNAPPY'] as const)('a long page, %s', async (codec, { skip }) => {
-    if (codec === 'ZSTD' && loadFault(library) !== undefined) skip('no libzstd');
-    const { packed, size } = zeros[codec]();
-    let ticks = 0;
-    const timer = setInterval(() => ticks++, 1);
-    const found = await unpackBy(codec, new Turns())(packed, size);
-    clearInterval(timer);
-    expect(Buffer.alloc(size).equals(found)).toBe(true);
-    expect(ticks).toBeGreaterThan(1);
-  });
+  test.for(byTier<(keyof typeof zeros)[]>(['ZSTD', 'LZ4_RAW'], ['ZSTD', 'GZIP', 'LZ4_RAW', 'SNAPPY']))(
+    'a long page, %s',
+    async (codec, { skip }) => {
+      if (codec === 'ZSTD' && loadFault(library) !== undefined) skip('no libzstd');
+      const { packed, size } = zeros[codec]();
+      let ticks = 0;
+      const timer = setInterval(() => ticks++, 1);
+      const found = await unpackBy(codec, new Turns())(packed, size);
+      clearInterval(timer);
+      expect(Buffer.alloc(size).equals(found)).toBe(true);
+      expect(ticks).toBeGreaterThan(1);
+    },
+  );
 });
 
 /** Zeros, compressed so that they take long to decompress: by each format's description. */

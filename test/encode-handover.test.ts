@@ -12,6 +12,7 @@ import { openDevice } from '../src/device/registry.js';
 import { type Encoder, type EncoderOptions, openEncoder } from '../src/workload/encode/encoder.js';
 import { EncodeError } from '../src/workload/encode/errors.js';
 import { buildFake } from './cuda/fake.js';
+import { isShort } from './tier.js';
 
 /** Samples that are on the device already, and states that another library goes on with. */
 const folder = await mkdtemp(join(tmpdir(), 'millrace-test-'));
@@ -156,7 +157,7 @@ describe.skipIf(missing !== undefined)(`states for other libraries${missing ? `:
     }
   });
 
-  test('NumPy takes them where they are', (ctx) => {
+  test.skipIf(isShort)('NumPy takes them where they are', (ctx) => {
     const asked = [
       'import numpy, os, sysconfig',
       'v = lambda name: sysconfig.get_config_var(name) or ""',

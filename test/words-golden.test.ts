@@ -6,6 +6,7 @@ import { listDevices, openDevice } from '../src/device/registry.js';
 import { Engine } from '../src/engine/engine.js';
 import { wordBatches } from '../src/workload/words/batches.js';
 import { type Request, type RequestOptions, requestOf } from '../src/workload/words/request.js';
+import { isShort } from './tier.js';
 
 /** What other programs wrote, as test/data/words has it. */
 interface Golden {
@@ -162,6 +163,8 @@ describe.each(devices.map(({ id }) => id))('%s', (id) => {
 
   test('every recorded output, to the byte', async () => {
     const most = id === 'interpreter' ? 20_000 : Number.POSITIVE_INFINITY;
-    for (const { golden, asked } of right) if (golden.bytes <= most) await check(golden, asked, engine);
+    // A short run has every fourth on all devices but one.
+    const some = right.filter((_, at) => !isShort || id === 'native' || at % 4 === 0);
+    for (const { golden, asked } of some) if (golden.bytes <= most) await check(golden, asked, engine);
   });
 });

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, expect, test } from 'vitest';
 import type { Finding, Probed } from '../../src/device/kinds.js';
+import { byTier } from '../tier.js';
 import { buildFake, type Fake } from './fake.js';
 
 /** What is said on machines that lack something: the driver, a GPU, NVRTC, NVML. Each in a process of its own. */
@@ -68,7 +69,8 @@ const cases: { readonly name: string; readonly env: Record<string, string>; read
     },
   ];
 
-test.for(cases)('$name', async ({ env, reason, what }, { skip }) => {
+// Each is a process: a short run has one without a driver and one without NVRTC.
+test.for(byTier([cases[0]!, cases[3]!], cases))('$name', async ({ env, reason, what }, { skip }) => {
   if (missing !== undefined) return skip(missing);
   const { probed, findings, opened } = await ask(env);
   expect(probed).toMatchObject({ reason: expect.stringMatching(reason) });

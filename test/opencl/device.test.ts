@@ -9,7 +9,7 @@ import type { Device } from '../../src/device/device.js';
 import type { GpuSource } from '../../src/device/gpu/driver.js';
 import { type OpenClDevice, open, probe } from '../../src/device/opencl/device.js';
 import { cell, items, loop, rw, table } from '../../src/kernel/index.js';
-import { patience } from '../tier.js';
+import { isShort, patience } from '../tier.js';
 import { openApart, withFreshManifest } from './open.js';
 
 /** A CPU platform is enough for all of this: what a GPU executes runs on it too (`openApart`). */
@@ -112,7 +112,7 @@ describe('the cache of binaries', () => {
     expect(loads.map((line) => /from (its binary|text)/.exec(line)?.[1])).toEqual(['its binary', 'text']);
   });
 
-  test('two that ask for the same at a time share one compilation', async (ctx) => {
+  test.skipIf(isShort)('two that ask for the same at a time share one compilation', async (ctx) => {
     const one = await device(ctx);
     const before = await entries();
     const both = await Promise.all([sumOf(one, 1003), sumOf(one, 1003)]);
@@ -298,30 +298,33 @@ describe.each<Opener>(['as it is', 'as a GPU'])('%s', (how) => {
     expect(await maps()).toBe(before);
   });
 
-  test('a closed program is released, one that waits for its tables too', async (ctx) => {
-    const one = await device(ctx, how);
-    const released = async (): Promise<number> =>
-      (await one.telemetry()).calls.find(({ name }) => name === 'clReleaseKernel')?.calls ?? 0;
-    const entries = Uint32Array.from({ length: 4096 }, (_, i) => i * i);
-    const looks = items('looks', { buffers: { x: rw('u32') } }, ({ item, buffers }) => {
-      buffers.x.set(item, table('u32', [...entries]).at(item.and(4095)));
-    });
-    for (let k = 1; k <= 3; k++) {
-      (await one.compile(looks)).close();
-      await expect.poll(released).toBe(k);
-    }
-    const x = await one.alloc(64);
-    const stream = one.stream();
-    const program = await one.compile(looks);
-    const into = new Uint32Array(16);
-    stream.launch({ job: program.bind({}), count: 16, buffers: { x } });
-    stream.read(x, into);
-    const { done } = stream.mark();
-    program.close();
-    await done;
-    expect([...into]).toEqual([...entries.subarray(0, 16)]);
-    await expect.poll(released).toBe(4);
-  });
+  test.skipIf(isShort && how === 'as a GPU')(
+    'a closed program is released, one that waits for its tables too',
+    async (ctx) => {
+      const one = await device(ctx, how);
+      const released = async (): Promise<number> =>
+        (await one.telemetry()).calls.find(({ name }) => name === 'clReleaseKernel')?.calls ?? 0;
+      const entries = Uint32Array.from({ length: 4096 }, (_, i) => i * i);
+      const looks = items('looks', { buffers: { x: rw('u32') } }, ({ item, buffers }) => {
+        buffers.x.set(item, table('u32', [...entries]).at(item.and(4095)));
+      });
+      for (let k = 1; k <= 3; k++) {
+        (await one.compile(looks)).close();
+        await expect.poll(released).toBe(k);
+      }
+      const x = await one.alloc(64);
+      const stream = one.stream();
+      const program = await one.compile(looks);
+      const into = new Uint32Array(16);
+      stream.launch({ job: program.bind({}), count: 16, buffers: { x } });
+      stream.read(x, into);
+      const { done } = stream.mark();
+      program.close();
+      await done;
+      expect([...into]).toEqual([...entries.subarray(0, 16)]);
+      await expect.poll(released).toBe(4);
+    },
+  );
 
   test('memory of the driver’s own goes when nobody can look at it any more', async (ctx) => {
     const one = await device(ctx, how);
@@ -367,23 +370,26 @@ describe.each<Opener>(['as it is', 'as a GPU'])('%s', (how) => {
     expect(calls.some(({ name }) => name === 'clFinish')).toBe(false);
   });
 
-  test('what a cancelled stream gets next runs whole, again and again', async (ctx) => {
-    const one = await device(ctx, how);
-    const program = await one.compile(spin);
-    const x = await one.alloc(64);
-    const stream = one.stream();
-    for (let i = 0; i < 10; i++) {
-      stream.launch({ job: program.bind({ steps: 1000 }), count: 2 ** 31, buffers: { x } });
-      const stopped = stream.mark();
-      if (i % 2 === 0) await new Promise((resolve) => setTimeout(resolve, i));
-      stream.cancel();
-      stream.launch({ job: program.bind({ steps: 1 }), count: 16, buffers: { x } });
-      const words = new Uint32Array(16);
-      stream.read(x, words);
-      const whole = stream.mark();
-      expect((await stopped.done).complete).toBe(false);
-      expect((await whole.done).complete).toBe(true);
-      expect([...words]).toEqual(Array.from({ length: 16 }, (_, k) => 5 * k + 1));
-    }
-  });
+  test.skipIf(isShort && how === 'as a GPU')(
+    'what a cancelled stream gets next runs whole, again and again',
+    async (ctx) => {
+      const one = await device(ctx, how);
+      const program = await one.compile(spin);
+      const x = await one.alloc(64);
+      const stream = one.stream();
+      for (let i = 0; i < 10; i++) {
+        stream.launch({ job: program.bind({ steps: 1000 }), count: 2 ** 31, buffers: { x } });
+        const stopped = stream.mark();
+        if (i % 2 === 0) await new Promise((resolve) => setTimeout(resolve, i));
+        stream.cancel();
+        stream.launch({ job: program.bind({ steps: 1 }), count: 16, buffers: { x } });
+        const words = new Uint32Array(16);
+        stream.read(x, words);
+        const whole = stream.mark();
+        expect((await stopped.done).complete).toBe(false);
+        expect((await whole.done).complete).toBe(true);
+        expect([...words]).toEqual(Array.from({ length: 16 }, (_, k) => 5 * k + 1));
+      }
+    },
+  );
 });

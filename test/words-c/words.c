@@ -4,6 +4,10 @@
 #ifndef ROUNDS
 #define ROUNDS 400
 #endif
+/* More than fit in one launch. */
+#ifndef MANY
+#define MANY 8000000
+#endif
 
 static const char lower[] = "abcdefghijklmnopqrstuvwxyz", digits[] = "0123456789";
 
@@ -82,7 +86,7 @@ int main(void) {
 
   /* More than one launch. */
   CHECK(wg_set_mask(words, ids, 9) == 0);
-  window(words, sets, 9, WG_FORMAT_NEWLINES, 12345, 8000000, 0);
+  window(words, sets, 9, WG_FORMAT_NEWLINES, 12345, MANY, 0);
   wg_destroy(words);
   wg_destroy(NULL);
   puts("ok");

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { processSize } from '../../../test/process-size.mjs';
+import { byTier } from '../../../test/tier.js';
 import { items, type Kernel, read, rw, tiles } from '../../kernel/index.js';
 import { type Data, runKernel, type Setup } from '../conformance/rig.js';
 import type { Device } from '../device.js';
@@ -31,7 +32,8 @@ describe.skipIf(absent)('wasm', () => {
 
   test('transfers larger than a turn arrive whole and in order, and other work goes on meanwhile', async () => {
     const words = 5 * 2 ** 20 + 3;
-    const data = Uint32Array.from({ length: words }, (_, i) => Math.imul(i, 0x9e3779b1));
+    const data = new Uint32Array(words);
+    for (let i = 0; i < words; i++) data[i] = Math.imul(i, 0x9e3779b1);
     const [a, b] = [await device.alloc(words * 4), await device.alloc(words * 4)];
     const [one, two] = [device.stream(), device.stream()];
     const into = new Uint32Array(words);
@@ -73,8 +75,9 @@ describe.skipIf(absent)('wasm', () => {
       await processSize();
       return readFileSync('/proc/self/maps', 'utf8').match(/ rwxp /g)?.length ?? 0;
     };
-    const before = await run(0, 40);
-    expect(await run(40, 160)).toBeLessThan(before + 40); // one for each program otherwise
+    const [first, all] = byTier([10, 70], [40, 160]) as [number, number];
+    const before = await run(0, first);
+    expect(await run(first, all)).toBeLessThan(before + 40); // one for each program otherwise
     await own.close();
   });
 
@@ -130,7 +133,7 @@ describe.skipIf(absent)('wasm', () => {
         stream.close();
       }
     };
-    await fc.assert(fc.asyncProperty(fc.array(command, { maxLength: 60 }), run), { numRuns: 40 });
+    await fc.assert(fc.asyncProperty(fc.array(command, { maxLength: 60 }), run), { numRuns: byTier(10, 40) });
   });
 
   test('memory that was used before is zero again, small and large', async () => {
