@@ -15,7 +15,7 @@ import { buildOf } from './version.js';
  */
 export function action<Options extends object>(
   run: (call: Call<Options>) => Promise<Ending>,
-  manner: Manner = {},
+  manner: Manner<Options> = {},
 ): (...given: unknown[]) => Promise<void> {
   return async (...given) => {
     host().exitCode = await perform(given.at(-1) as Command, run, manner);
@@ -35,15 +35,19 @@ export interface Call<Options extends object> {
 }
 
 /** What sort of command it is. */
-export interface Manner {
+export interface Manner<Options extends object = object> {
   /** Its stdout carries data that is not lines for people: events of `--json` go to stderr. */
   readonly isData?: boolean;
+  /** It stops where it can go on later, which may take a while; it may depend on what is asked of it. */
+  readonly hasCheckpoints?: boolean | ((options: Options) => boolean);
+  /** How long it may take to end by itself after Ctrl-C, in milliseconds. Default: by whether it has checkpoints. */
+  readonly graceMs?: number;
 }
 
 async function perform<Options extends object>(
   command: Command,
   run: (call: Call<Options>) => Promise<Ending>,
-  { isData = false }: Manner,
+  { isData = false, hasCheckpoints = false, graceMs }: Manner<Options>,
 ): Promise<ExitCode> {
   keepSecretsOf(host().args, process.env);
   const { options, fault } = await settled(command);
@@ -57,7 +61,8 @@ async function perform<Options extends object>(
     const failure = fault ?? refused;
     if (failure !== undefined) throw failure;
   };
-  const stopping = watchSignals(output);
+  const isLong = typeof hasCheckpoints === 'function' ? hasCheckpoints(options as Options) : hasCheckpoints;
+  const stopping = watchSignals(output, graceMs ?? (isLong ? CHECKPOINT_MS : GRACE_MS));
   const unforeseen = watchFailures(output);
   const call: Call<Options> = {
     output,
@@ -83,6 +88,10 @@ async function perform<Options extends object>(
     unforeseen.end();
   }
 }
+
+/** How long a command may take to end by itself after Ctrl-C, in milliseconds: without and with checkpoints. */
+const GRACE_MS = 1000;
+const CHECKPOINT_MS = 10_000;
 
 /** The first event of every command. */
 export function startOf(command: string): Readonly<Record<string, unknown>> {

@@ -14,10 +14,10 @@ export interface Stopping {
 }
 
 /**
- * Listens to SIGINT, SIGTERM and SIGHUP. After the first one a command has `GRACE_MS` to write a checkpoint, to wait for
- * the chunk on its device and to end by itself; then it is ended. What was not safe by then is done again when it is resumed.
+ * Listens to SIGINT, SIGTERM and SIGHUP. `graceMs` is how long a command may take to end by itself: it writes a
+ * checkpoint and waits for the chunk on its device, which may take a second.
  */
-export function watchSignals(output: Output): Stopping {
+export function watchSignals(output: Output, graceMs: number): Stopping {
   const controller = new AbortController();
   let exit: ExitCode | undefined;
   const timers: NodeJS.Timeout[] = [];
@@ -48,7 +48,7 @@ export function watchSignals(output: Output): Stopping {
       },
       () => undefined, // without a C library an ordinary exit has to do
     );
-    timers.push(setTimeout(leave, GRACE_MS).unref());
+    timers.push(setTimeout(leave, graceMs).unref());
     timers.push(setTimeout(() => output.say('stopping; Ctrl-C again aborts'), TELL_MS).unref());
   };
   for (const name of SIGNALS) process.on(name, onSignal);
@@ -70,8 +70,6 @@ export function watchSignals(output: Output): Stopping {
 
 /** A terminal that is closed ends what runs in it, as a service manager does. */
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
-/** With the end of the process a first signal ends a command within two seconds, whatever it waits for. */
-const GRACE_MS = 1700;
 /** A command that ends sooner says nothing of it. */
 const TELL_MS = 500;
 /** How long other work may keep the process after a command that was stopped. */

@@ -52,7 +52,7 @@ export function runCommand(): Command {
     .addOption(options.devices().default('auto', 'the best there is'))
     .addHelpText('after', help);
   withBookingOptions(withTelemetryOptions(withMonitorOptions(withOpeningOptions(withFeedingOptions(command)))));
-  command.action(action(run));
+  command.action(action(run, { hasCheckpoints: true }));
   return withExamples(
     command,
     ['millrace run kernel.ts --space 2^32 --param bits=24', 'all hits'],

@@ -43,7 +43,7 @@ export function blockCommand(): Command {
     .addOption(valued('--jobs <n>', 'blocks that are searched at a time').argParser(wholeNumber(1, 64)).default(JOBS));
   withTelemetryOptions(withTuningOptions(withMonitorOptions(withOpeningOptions(withFeedingOptions(solving)))));
   withBookingOptions(solving, { hits: false });
-  solving.action(action(solve));
+  solving.action(action(solve, { hasCheckpoints: true }));
   withExamples(solving, ['millrace block solve blocks.in nonces.out --device cuda:0,cpu']);
   const verifying = block
     .command('verify')

@@ -38,7 +38,7 @@ export function gapsCommand(): Command {
     )
     .addOption(options.devices().default('auto', 'the best there is'));
   withMonitorOptions(withOpeningOptions(withFeedingOptions(withPlanOptions(searching))));
-  withBookingOptions(withTelemetryOptions(searching)).action(action(find));
+  withBookingOptions(withTelemetryOptions(searching)).action(action(find, { hasCheckpoints: true }));
   withExamples(
     searching,
     ['millrace gaps search --start 2^280 --length 2^30 --min-merit 15'],

@@ -62,6 +62,9 @@ export function withMiningOptions(command: Command, port: number): Command {
   return withTelemetryOptions(withMonitorOptions(withOpeningOptions(withFeedingOptions(command))));
 }
 
+/** For `action`: how long mining may take to end after Ctrl-C. The answers to the last shares are waited for. */
+export const MINING_MANNER = { graceMs: 1800 };
+
 /** What of mining is a coin's own. */
 export interface MiningCoin<Share extends Mined> {
   readonly terms: Terms<Share>;

@@ -63,7 +63,7 @@ export function uhashCommand(): Command {
         .default(0),
     )
     .addOption(flag('--stop-on-proof', 'end with the first proof'));
-  withBookingOptions(withDevices(mining)).action(action(mine));
+  withBookingOptions(withDevices(mining)).action(action(mine, { hasCheckpoints: true }));
   withExamples(mining, ['millrace uhash mine --challenge 00ff --difficulty 12 --json', 'an event for each proof']);
   const verifying = uhash
     .command('verify')

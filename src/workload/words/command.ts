@@ -82,7 +82,7 @@ export function wordsCommand(): Command {
     .addOption(flag('--sync', 'one chunk at a time'));
   withTuningOptions(withTelemetryOptions(withMonitorOptions(withOpeningOptions(withFeedingOptions(command)))), 'known');
   withBookingOptions(command, { hits: false });
-  command.action(action(words, { isData: true }));
+  command.action(action(words, { isData: true, hasCheckpoints: ({ output }) => output !== undefined }));
   return withExamples(
     command,
     ["millrace words '?u?l?l?l?d?d'", '45,697,600 words, a line each'],

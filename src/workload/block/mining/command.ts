@@ -5,7 +5,7 @@ import { valued } from '../../../console/options.js';
 import type { Ending } from '../../../console/output.js';
 import { prepareKernels } from '../../../console/preparation.js';
 import { checkPayout } from '../../mining/address.js';
-import { type MiningOptions, mine, miningUsage, withMiningOptions } from '../../mining/command.js';
+import { MINING_MANNER, type MiningOptions, mine, miningUsage, withMiningOptions } from '../../mining/command.js';
 import { versionKernel, versionsPerItem } from '../versions.js';
 import { BITCOIN_CHAINS } from './chains.js';
 import { scanWork } from './scan-work.js';
@@ -25,7 +25,7 @@ export function addMineCommand(block: Command): void {
         .default(USUAL_MASK, '1fffe000, BIP 320'),
     )
     .addOption(valued('--suggest-difficulty <d>', 'difficulty that is asked for at pools').argParser(difficulty));
-  withMiningOptions(mining, 8332).action(action(mineBlocks));
+  withMiningOptions(mining, 8332).action(action(mineBlocks, MINING_MANNER));
   withExamples(
     mining,
     ['millrace block mine --rpc http://127.0.0.1:18443 --cookie ~/.bitcoin/regtest/.cookie --payout ADDRESS', 'solo'],

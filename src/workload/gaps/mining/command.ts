@@ -5,7 +5,7 @@ import { valued, wholeNumber } from '../../../console/options.js';
 import type { Ending, Output } from '../../../console/output.js';
 import type { Device } from '../../../device/device.js';
 import { checkPayout } from '../../mining/address.js';
-import { type MiningOptions, mine, withMiningOptions } from '../../mining/command.js';
+import { MINING_MANNER, type MiningOptions, mine, withMiningOptions } from '../../mining/command.js';
 import { feedingGiven, type PlanGiven, planGiven, warnWithoutGpu, withPlanOptions } from '../plan-options.js';
 import { Referee } from '../referee.js';
 import { LEAST_SHIFT, MOST_SHIFT } from '../reference.js';
@@ -26,7 +26,7 @@ export function addMineCommand(gaps: Command): void {
         .argParser(wholeNumber(LEAST_SHIFT, MOST_SHIFT))
         .default(DEFAULT_SHIFT),
     );
-  withMiningOptions(withPlanOptions(mining), 31397).action(action(mineGaps));
+  withMiningOptions(withPlanOptions(mining), 31397).action(action(mineGaps, MINING_MANNER));
   withExamples(
     mining,
     ['millrace gaps mine --rpc http://127.0.0.1:31397 --cookie ~/.gapcoin/.cookie --payout ADDRESS', 'solo'],
