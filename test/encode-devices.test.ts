@@ -147,6 +147,9 @@ describe.each(names)('%s', { timeout: patience(600_000) }, (name) => {
   const isBrief = isShort && name !== 'wasm';
   test.for(encodings)('vectors of %s', async (encoding, { skip }) => {
     if (id === undefined) return skip(missing);
+    const isEmulated = name === 'opencl' || name === 'webgpu';
+    if (isBrief && isEmulated && encoding !== 'amplitude' && encoding !== 'iqp')
+      return skip('native and wasm have it: npm run test:all');
     for (const { num_qubits: qubits, num_samples: samples = 1, input, re, im } of few(vectors(encoding))) {
       const shape = { encoding, qubits, length: input.length / samples };
       const expected = re.flatMap((value, i) => [value, im[i]!]);
@@ -171,7 +174,7 @@ describe.each(names)('%s', { timeout: patience(600_000) }, (name) => {
     // Its compiler takes ten seconds for two passes; the vectors above have one.
     if (name === 'webgpu' && encoding === 'iqp' && !isLong) return skip('only in the long run: npm run test:long');
     if (isBrief && encoding === 'phase') return skip('its vectors, and amplitudes of as many: npm run test:all');
-    if (isBrief && encoding === 'iqp' && name === 'opencl') return skip('native and wasm have it: npm run test:all');
+    if (isBrief && encoding === 'iqp') return skip('wasm has it: npm run test:all');
     const { shape, values } = sampleOf(encoding, qubits, samples, length);
     for (const precision of isThorough ? precisions : precisions.slice(0, 1)) {
       const expected = referenceStates(shape, samples, values, { precision });
@@ -222,7 +225,7 @@ describe.each(names)('%s', { timeout: patience(600_000) }, (name) => {
 
   test('probabilities of 16 qubits add up to 1, in f32 too', async (ctx) => {
     if (id === undefined) return ctx.skip(missing);
-    if (isBrief && name === 'opencl') return ctx.skip('native, wasm and webgpu have it: npm run test:all');
+    if (isBrief && name !== 'native') return ctx.skip('native and wasm have it: npm run test:all');
     const { shape, values } = sampleOf('amplitude', 16, 1);
     for (const precision of isBrief ? precisions.slice(-1) : precisions) {
       const states = await statesOn(device, { shape, precision }, 1, values);

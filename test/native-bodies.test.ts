@@ -30,8 +30,7 @@ const hashes = (lengths: readonly number[]): Kernel =>
 /** Lengths about a block's end and past it, fewer in wider gangs, whose programs take compilers longer. */
 const lanesAndLengths: readonly (readonly [lanes: number, lengths: readonly number[]])[] = byTier(
   [
-    [1, [13, 14, LONGEST]],
-    [2, [14]],
+    [1, [14, LONGEST]],
     [4, [8]],
   ],
   [
@@ -44,10 +43,7 @@ const lanesAndLengths: readonly (readonly [lanes: number, lengths: readonly numb
 );
 /** Lanes, and nonces of an item that fill no group, or several. */
 const lanesAndNonces: readonly (readonly [lanes: number, nonces: number])[] = byTier(
-  [
-    [1, 7],
-    [4, 4],
-  ],
+  [[1, 7]],
   [
     [1, 4],
     [1, 7],

@@ -139,7 +139,7 @@ describe('native bodies', () => {
   };
 
   // Compilers take the longer the wider a gang is.
-  for (const lanes of byTier([1, 4], [1, 2, 4, 8, 16])) {
+  for (const lanes of byTier([4], [1, 2, 4, 8, 16])) {
     test(`of this processor, ${lanes} lanes: the bits of node:crypto and of the generic body`, async (ctx) => {
       if (native.absent) return ctx.skip(native.absent);
       const [key, text] = [randomBytes(16), randomBytes(16 * count)];

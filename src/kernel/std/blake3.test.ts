@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { hexOfWords, kernelRunners, wordsOfHex } from '../../../test/run-kernel.js';
-import { byTier } from '../../../test/tier.js';
+import { byTier, isShort } from '../../../test/tier.js';
 import { read, rw } from '../buffers.js';
 import { items } from '../items.js';
 import { u32 } from '../types.js';
@@ -34,7 +34,10 @@ function messageOf(bytes: number, spare: number): Uint32Array {
 }
 
 describe('blake3.hash', () => {
-  test.each(Object.entries(published))('of %s bytes is the published one', async (length, hash) => {
+  // About the ends of words, blocks and chunks, and chunks of which one has no other half.
+  const some = ['0', '1', '8', '64', '65', '1024', '1025', '3073'];
+  const lengths = Object.entries(published).filter(([length]) => !isShort || some.includes(length));
+  test.each(lengths)('of %s bytes is the published one', async (length, hash) => {
     const bytes = Number(length);
     // What stands behind the message in its last word must not matter.
     const setup = { count: 1, buffers: { message: messageOf(bytes, 0xa5), out: new Uint32Array(8) } };
@@ -42,7 +45,7 @@ describe('blake3.hash', () => {
     expect(hexOfWords(out as Uint32Array)).toBe(hash);
   });
 
-  test('runs in a gang', async (ctx) => {
+  test.skipIf(isShort)('runs in a gang', async (ctx) => {
     if (native.absent) return ctx.skip(native.absent);
     const message = messageOf(65, 0);
     const repeated = Uint32Array.from({ length: message.length * 37 }, (_, i) => message[i % message.length]!);
@@ -103,7 +106,7 @@ describe('blake3.compressIv', () => {
   };
   for (const [runner, lanes] of [
     [interpreter, 4] as const,
-    ...byTier([1, 4], [1, 2, 4, 8, 16]).map((n) => [native, n] as const),
+    ...byTier([4], [1, 2, 4, 8, 16]).map((n) => [native, n] as const),
   ]) {
     test(`is what UniversalHash does (${runner.id}, ${lanes} lanes)`, async (ctx) => {
       if (runner.absent) return ctx.skip(runner.absent);

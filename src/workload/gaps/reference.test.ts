@@ -161,9 +161,9 @@ describe('known gaps', () => {
     for (const [at, [, shift, adder, start, gap, fixedMerit, fixed]] of rows.entries()) {
       const p = BigInt(start!);
       const q = p + BigInt(gap!);
-      if (at % byTier(16, 4, 1) === 0) expect(isProbablePrime(p) && passesFermat(q)).toBe(true);
+      if (at % byTier(64, 4, 1) === 0) expect(isProbablePrime(p) && passesFermat(q)).toBe(true);
       // Nothing between them: all of them takes two minutes.
-      if (at % byTier(384, 96, 1) === 0) expect(nextPrime(p)).toBe(q);
+      if (at % byTier(768, 96, 1) === 0) expect(nextPrime(p)).toBe(q);
       expect(bitsOf(p)).toBe(256 + Number(shift));
       expect(p & ((1n << BigInt(shift!)) - 1n)).toBe(BigInt(adder!));
       expect(merit(p, q)).toBe(BigInt(fixedMerit!));
@@ -228,7 +228,7 @@ describe("the miners' sieve", () => {
       .update(Buffer.from(words.buffer, words.byteOffset, words.byteLength))
       .digest('hex');
   // The largest table takes three seconds.
-  test.each(windows.slice(0, isLong ? 4 : 3))(
+  test.each(windows.slice(0, byTier(2, 3, 4)))(
     '$sieve_size integers, $sieve_primes primes',
     { timeout: 60_000 },
     (w) => {
