@@ -271,7 +271,7 @@ test('devices agree to the bit', { timeout: patience(600_000) }, async (ctx) => 
   const opened = await Promise.all(exact.map(({ id }) => openDevice(id)));
   try {
     for (const [encoding, qubits] of byTier<readonly (readonly [Encoding, number])[]>(
-      [['angle', 2]],
+      [['iqp', 2]],
       [
         ['amplitude', 15],
         ['phase', 14],
