@@ -77,6 +77,7 @@ export default defineConfig({
     ],
     expect: { poll: { timeout: 30_000 * slower, interval: 10 } },
     globalSetup: ['scripts/setup.mjs'],
+    setupFiles: process.env.NODE_V8_COVERAGE ? ['scripts/take-coverage.mjs'] : [],
     // The built command, which tests run in their own process: loaded by Node, not compiled again by vite.
     server: { deps: { external: [/\/dist\//] } },
     // Native code can end its process; in a fork that fails one file, in a thread it would end the whole run.

@@ -74,8 +74,10 @@ function readCounts(file) {
  * @returns {string | undefined} `engine/run.ts`, of src or dist
  */
 function moduleOf(url) {
-  if (!url.startsWith('file:')) return undefined;
-  const path = relative(root, fileURLToPath(url.replace(/\?.*$/, ''))).replaceAll('\\', '/');
+  const plain = url.replace(/\?.*$/, '');
+  // vitest names the modules that it runs by their paths.
+  if (!plain.startsWith('file:') && !plain.startsWith(root)) return undefined;
+  const path = relative(root, plain.startsWith('file:') ? fileURLToPath(plain) : plain).replaceAll('\\', '/');
   const [, name] = /^(?:src|dist)\/(.*)\.(?:js|ts)$/.exec(path) ?? [];
   return name === undefined || name.startsWith('browser/') || name.endsWith('.test') ? undefined : `${name}.ts`;
 }
