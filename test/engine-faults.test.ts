@@ -100,6 +100,6 @@ describe('the only device', () => {
 
   test('hangs: the job fails and says why', async () => {
     // There is no sound device that could be taken for one that hangs, so a short wait is enough.
-    await expect(find([{ ...HEALTHY, hangsAt: 40 }], { patience: 0.003 })).rejects.toThrow('has not answered');
+    await expect(find([{ ...HEALTHY, hangsAt: 9 }], { patience: 0.003 })).rejects.toThrow('has not answered');
   });
 });

@@ -293,7 +293,8 @@ describe('a prover', { timeout: 600_000 }, () => {
         if (proof !== undefined || hashes !== 1n) throw new Error(`batch ${at}: ${hashes} hashes`);
       }
       const after = { threads: threads(), big: counted.allocated.filter((size) => size > 2 ** 20).length };
-      expect(after).toEqual(before);
+      expect(after.big).toBe(before.big);
+      expect(after.threads).toBeLessThanOrEqual(before.threads); // Node may end one of its own
     } finally {
       await prover.close();
     }
