@@ -7,7 +7,7 @@ import { planted, runHere, startRun, stateOf, writePlanted } from './store/plant
 import { byTier } from './tier.js';
 
 /** A real job on a real device, killed again and again by the one signal that nobody can answer. */
-const KILLS = byTier(4, 14, 200);
+const KILLS = byTier(2, 14, 200);
 /** A third of a second for WebAssembly on one thread, minutes for the interpreter. */
 const SPACE = 20_000_000;
 

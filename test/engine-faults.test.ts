@@ -3,6 +3,7 @@ import type { Device } from '../src/device/device.js';
 import { openDevice } from '../src/device/registry.js';
 import { Engine, type Nature, search, type VirtualDevice, virtualDevices } from '../src/engine/index.js';
 import { items, u32, when } from '../src/kernel/index.js';
+import { isShort } from './tier.js';
 
 /**
  * What the engine makes of devices that fail, on virtual ones: real work, played faults. Whatever happens, the job ends
@@ -98,7 +99,7 @@ describe('the only device', () => {
     await expect(find([{ ...HEALTHY, ...fault }])).rejects.toThrow(message);
   });
 
-  test('hangs: the job fails and says why', async () => {
+  test.skipIf(isShort)('hangs: the job fails and says why', async () => {
     // There is no sound device that could be taken for one that hangs, so a short wait is enough.
     await expect(find([{ ...HEALTHY, hangsAt: 9 }], { patience: 0.003 })).rejects.toThrow('has not answered');
   });

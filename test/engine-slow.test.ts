@@ -3,6 +3,7 @@ import type { Device } from '../src/device/device.js';
 import { openDevice } from '../src/device/registry.js';
 import { Engine, type EngineOptions, type Nature, type Progress, search, virtualDevices } from '../src/engine/index.js';
 import { items, u32, when } from '../src/kernel/index.js';
+import { byTier } from './tier.js';
 
 /** Devices that are sound and slow, or on a machine that is: all of their work counts, and is done once. */
 const SPACE = 300_000;
@@ -20,14 +21,14 @@ afterAll(() => behind?.close());
 afterEach(() => void vi.restoreAllMocks());
 
 /** Chunks of 50,000 items take a quarter of a second; limits are 100 ms at least. */
-async function find(natures: readonly Nature[], told = (_: Progress, __: Engine): void => undefined) {
+async function find(natures: readonly Nature[], told = (_: Progress, __: Engine): void => undefined, space = SPACE) {
   const options: EngineOptions = { patience: 0.05, records: 10_000 };
   const engine = new Engine(virtualDevices(behind, natures), options);
   const hits: bigint[] = [];
   try {
     const what = {
       engine,
-      space: SPACE,
+      space,
       job: { every: EVERY },
       canaries,
       least: 50_000,
@@ -41,7 +42,7 @@ async function find(natures: readonly Nature[], told = (_: Progress, __: Engine)
   return { hits: hits.length, devices: engine.devices, items: work.reduce((sum, { count }) => sum + count, 0) };
 }
 
-const wanted = Math.ceil((SPACE - 7) / EVERY);
+const wanted = (space = SPACE): number => Math.ceil((space - 7) / EVERY);
 
 describe('a chunk of a quarter of a second', () => {
   const seen: (Progress & { ended: bigint })[] = [];
@@ -54,7 +55,7 @@ describe('a chunk of a quarter of a second', () => {
 
   test('makes the canary beside it late: the work is kept, and nothing is done twice', () => {
     const { hits, devices, items: done } = found;
-    expect([hits, done]).toEqual([wanted, SPACE]);
+    expect([hits, done]).toEqual([wanted(), SPACE]);
     expect(devices).toMatchObject([{ stalled: 0, fault: undefined }]);
     expect(devices[0]!.canaries).toBeGreaterThan(1);
   });
@@ -77,9 +78,10 @@ test('a clock that jumps, as after a stop or a sleep, is not held against a devi
   };
   const timer = setInterval(jump, 300);
   try {
-    const { hits, devices, items: done } = await find([{ speed: 200_000 }]);
+    const space = byTier(200_000, SPACE);
+    const { hits, devices, items: done } = await find([{ speed: 200_000 }], undefined, space);
     expect(jumps).toBeGreaterThan(1);
-    expect([hits, done]).toEqual([wanted, SPACE]);
+    expect([hits, done]).toEqual([wanted(space), space]);
     expect(devices).toMatchObject([{ stalled: 0, fault: undefined }]);
   } finally {
     clearInterval(timer);

@@ -14,7 +14,7 @@ import {
   virtualDevices,
 } from '../src/engine/index.js';
 import { items, rw, u32, when } from '../src/kernel/index.js';
-import { byTier, isLong } from './tier.js';
+import { byTier, isLong, isShort } from './tier.js';
 
 /** The same answers, whatever devices there are, however they are fed, whenever they are stopped. */
 const everything = items('everything', { hit: { twice: u32 } }, ({ index, emit }) => emit({ twice: index.lo.mul(2) }));
@@ -35,7 +35,7 @@ describe.each(devices.map(({ id }) => id))('on %s', (id) => {
   afterAll(() => device?.close());
 
   test('a kernel that hits on every index: all hits arrive, in order, none twice', async () => {
-    const space = id === 'interpreter' ? 3000 : 20_000;
+    const space = id === 'interpreter' ? byTier(1000, 3000) : byTier(5000, 20_000);
     const found: number[] = [];
     for await (const { index, twice } of search(everything, { devices: device, space, ring: 128 })) {
       found.push(Number(index) * 2 === twice ? twice / 2 : -1);
@@ -43,7 +43,8 @@ describe.each(devices.map(({ id }) => id))('on %s', (id) => {
     expect(found).toEqual(Array.from({ length: space }, (_, k) => k));
   });
 
-  test('the smallest hit, and none', async () => {
+  // The host finds it: short runs compile no second kernel where that is slow.
+  test.skipIf(isShort && /^(opencl|webgpu)/.test(id))('the smallest hit, and none', async () => {
     const at = { devices: device, space: { start: 30_000n, length: 20_000n }, mode: 'first' } as const;
     expect(await search(marked, { ...at, job: { every: 9999 } }).first()).toEqual({ index: 30_004n, n: 30_004 });
     expect(await search(marked, { ...at, job: { every: 60_000 } }).first()).toBeUndefined();
@@ -57,7 +58,8 @@ beforeAll(async () => {
 afterAll(() => behind?.close());
 
 describe('one job', () => {
-  const SPACE = 60_000;
+  const SPACE = byTier(12_000, 60_000);
+  const wanted = mixedDigest(SPACE);
   const speeds = [2e6, 5e5, 1e6, 4e6];
   const pipelines = ['sync', 'poll', 'callback', 'persistent'] as const;
   const matrix = [1, 2, 3, 4].flatMap((count) =>
@@ -99,7 +101,7 @@ describe('one job', () => {
       digest.update(batch.bytes);
       batch.release();
     }
-    expect(digest.digest('hex')).toBe(mixedDigest(SPACE));
+    expect(digest.digest('hex')).toBe(wanted);
     await engine.close();
     for (const { open } of made) expect(open).toEqual({ buffers: 0, streams: 0, host: 0 });
   }

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { patience } from './tier.js';
+import { byTier, patience } from './tier.js';
 
 /**
  * A library that keeps a handler by `signal()` and puts it back (NVRTC does so while it compiles) drops its flags. Node's
@@ -18,13 +18,13 @@ const child = (guarded: boolean) => `
   setInterval(() => undefined, 1000);
 `;
 
-const endOf = (guarded: boolean, signal: NodeJS.Signals): Promise<NodeJS.Signals | null> =>
+const endOf = (guarded: boolean, signal: NodeJS.Signals, ms = 3000): Promise<NodeJS.Signals | null> =>
   new Promise((resolve) => {
     const cwd = fileURLToPath(new URL('..', import.meta.url));
     const started = spawn(process.execPath, ['--input-type=module', '-e', child(guarded)], { cwd });
     let limit: NodeJS.Timeout | undefined;
     started.stdout.once('data', () => {
-      limit = setTimeout(() => started.kill('SIGKILL'), patience(3000));
+      limit = setTimeout(() => started.kill('SIGKILL'), patience(ms));
       started.kill(signal);
     });
     started.once('close', (_, by) => {
@@ -34,7 +34,7 @@ const endOf = (guarded: boolean, signal: NodeJS.Signals): Promise<NodeJS.Signals
   });
 
 test.runIf(process.platform === 'linux')('a handler put back without its flags is put right', async () => {
-  const unguarded = endOf(false, 'SIGTERM');
+  const unguarded = endOf(false, 'SIGTERM', byTier(1500, 3000));
   expect(await Promise.all([endOf(true, 'SIGINT'), endOf(true, 'SIGTERM')])).toEqual(['SIGINT', 'SIGTERM']);
   expect(await unguarded).toBe('SIGKILL');
 });

@@ -12,7 +12,7 @@ import { byTier } from './tier.js';
 
 /** Several processes at one ledger. */
 const child = (name: string): string => fileURLToPath(new URL(`store/${name}-child.mjs`, import.meta.url));
-const TIMES = byTier(60, 200, 20_000);
+const TIMES = byTier(20, 200, 20_000);
 const ROUNDS = byTier(1, 2, 50);
 
 let folder = '';

@@ -48,18 +48,21 @@ describe('the power is lost', () => {
     expect(whole.done).toEqual(whole.acknowledged);
   });
 
-  it.each([1, 2])('at any moment, and everything acknowledged is there, nothing else (seed %d)', async (seed) => {
-    if ('reason' in disk) return; // told above
-    const random = generator(seed);
-    for (let loss = 0; loss < LOSSES; loss++) {
-      await letGo(loss);
-      const end = Math.floor(random() * changes.length);
-      const { notices, done, scanned, acknowledged } = play(end, random, false);
-      expect([end, notices]).toEqual([end, []]); // this is no damage: nobody is alarmed
-      expect([...done].filter((piece) => !scanned.has(piece))).toEqual([]);
-      expect([end, [...acknowledged].filter((piece) => !done.has(piece))]).toEqual([end, []]);
-    }
-  });
+  it.each(byTier([1], [1, 2]))(
+    'at any moment, and everything acknowledged is there, nothing else (seed %d)',
+    async (seed) => {
+      if ('reason' in disk) return; // told above
+      const random = generator(seed);
+      for (let loss = 0; loss < LOSSES; loss++) {
+        await letGo(loss);
+        const end = Math.floor(random() * changes.length);
+        const { notices, done, scanned, acknowledged } = play(end, random, false);
+        expect([end, notices]).toEqual([end, []]); // this is no damage: nobody is alarmed
+        expect([...done].filter((piece) => !scanned.has(piece))).toEqual([]);
+        expect([end, [...acknowledged].filter((piece) => !done.has(piece))]).toEqual([end, []]);
+      }
+    },
+  );
 
   it('on a disk that has lied about fsync, and still nothing is claimed that was not scanned', async (ctx) => {
     if ('reason' in disk) return ctx.skip(disk.reason);
@@ -122,10 +125,12 @@ function play(end: number, random: () => number, isLying: boolean) {
       covered.has(between(BigInt(piece) * 10n, BigInt(piece) * 10n + 10n)),
     );
     expect(covered.total).toBe(BigInt(pieces.length) * 10n); // no part of a piece
-    for (const piece of pieces) {
-      const own = hits.filter(({ index }) => index / 10n === BigInt(piece));
-      expect(own.length).toBe(piece % 3);
+    const own = new Map<number, number>();
+    for (const { index } of hits) {
+      const piece = Number(index / 10n);
+      own.set(piece, (own.get(piece) ?? 0) + 1);
     }
+    expect(pieces.filter((piece) => (own.get(piece) ?? 0) !== piece % 3)).toEqual([]);
     return {
       notices,
       done: new Set(pieces),

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { byTier } from '../../test/tier.js';
 import type { Device } from '../device/device.js';
 import { openDevice } from '../device/registry.js';
 import { MillraceError } from '../kernel/error.js';
@@ -115,6 +116,8 @@ describe('saved figures', () => {
   });
 });
 
-it.each<Limit>(['write', 'copy', 'to device', 'to host', 'integer'])('the limit %s can be measured', async (limit) => {
+// The integer limit is measured above as well.
+const limits: readonly Limit[] = ['write', 'to device', 'to host', 'copy', 'integer'];
+it.each(byTier(limits.slice(0, 3), limits))('the limit %s can be measured', async (limit) => {
   expect(await measureLimit(device, limit)).toBeGreaterThan(1e6);
 });

@@ -3,7 +3,14 @@ import { join } from 'node:path';
 import { Intervals } from '../../src/engine/intervals.js';
 import { between, type Range } from '../../src/engine/space.js';
 import { openStore, type Store } from '../../src/store/index.js';
-import { millrace as command, type Ended, millraceProcess, type Started, start } from '../command-line.js';
+import {
+  millrace as command,
+  type Ended,
+  type HereOptions,
+  millraceProcess,
+  type Started,
+  start,
+} from '../command-line.js';
 import type { Event } from '../events.js';
 
 /** A search whose hits are known, run by the built command. */
@@ -69,9 +76,12 @@ export function startRun({ uid, ...given }: Given): Searching {
 }
 
 /** Runs it to its end within this process. */
-export async function runHere(given: Omit<Given, 'uid'>): Promise<SearchEnded> {
+export async function runHere({
+  heard,
+  ...given
+}: Omit<Given, 'uid'> & Pick<HereOptions, 'heard'>): Promise<SearchEnded> {
   const { args, options } = callOf(given);
-  return endedOf({ ...(await command(args, options)), signal: null });
+  return endedOf({ ...(await command(args, { ...options, ...(heard && { heard }) })), signal: null });
 }
 
 /** Neither arguments nor variables name the device: `jobs resume` repeats both, and may run on another. */
