@@ -117,7 +117,7 @@ describe.concurrent('block solve', () => {
 });
 
 describe.concurrent('words -o FILE', () => {
-  it('pauses where the host makes the words and no device is open', async () => {
+  it.skipIf(isShort)('pauses where the host makes the words and no device is open', async () => {
     const { place, options } = placeOf('words-paused');
     const running = start(['words', '?l?l?l?l?l?l?l', '--max-run', '1', '-o', 'out', '--json'], options);
     const { id } = await running.until(({ event }) => event === 'job');

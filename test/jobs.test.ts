@@ -189,15 +189,19 @@ describe('a job', () => {
   });
 
   it('that has changed is not gone on with under its old name', async () => {
-    const place = join(folder, 'changing');
-    mkdirSync(place);
-    writePlanted(place);
+    const [place, changed] = ['changing', 'changed'].map((name) => join(folder, name)) as [string, string];
+    for (const one of [place, changed]) {
+      mkdirSync(one);
+      writePlanted(one);
+    }
     const id = idIn(await runHere({ every: 20_017, folder: place, ...part }));
     const text = readFileSync(join(place, 'planted.mjs'), 'utf8');
-    writeFileSync(join(place, 'planted.mjs'), text.replace('rest.eq(7)', 'rest.eq(8)'));
+    for (const one of [place, changed])
+      writeFileSync(join(one, 'planted.mjs'), text.replace('rest.eq(7)', 'rest.eq(8)'));
     const message = 'describes another job now';
-    // `jobs resume` starts the job's command with this variable.
-    const told = await runHere({ every: 20_017, folder: place, env: { MILLRACE_RESUMED_JOB: id } });
+    // `jobs resume` starts the job's command with this variable. This process imports a file once, hence a second file.
+    const [env, args] = [{ MILLRACE_RESUMED_JOB: id }, ['--data-dir', join(place, 'data')]];
+    const told = await runHere({ every: 20_017, folder: changed, env, args });
     expect(told.exit).toBe(64);
     expect(told.events.at(-2)?.message).toContain(message);
     if (isShort) return;

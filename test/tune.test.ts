@@ -104,6 +104,7 @@ describe('what was tuned', () => {
       };
       const tuned = await solve(watched(device));
       expect(tuned.asked).toEqual([{ lanes: 1 }]);
+      if (isShort) return; // the rest compiles once more, and src/engine/tune.test.ts has it with a device that is played
       const newer = { ...device.info, versions: { ...device.info.versions, v8: '99.0' } };
       const untuned = await solve(watched(device, newer));
       expect(untuned.asked).toEqual([{}]);
