@@ -28,13 +28,14 @@ afterAll(() => device?.close());
 
 describe('mineHeader', () => {
   it('finds the share that a pool accepted, by its published hash', async () => {
-    const nonces = { from: share.nonce_u32 - 40_000, to: share.nonce_u32 + 1000 };
+    const tried = byTier(4000, 40_000);
+    const nonces = { from: share.nonce_u32 - tried, to: share.nonce_u32 + 1000 };
     const target = targetFromBits(header.readUInt32LE(72));
     expect(target).toBe(BigInt(`0x${share.target}`));
     const found = await mineHeader(header.subarray(0, 76), target, { devices: device, nonces });
     expect(found).toMatchObject({ nonce: share.nonce_u32, version: 2, hash: share.hash });
     expect(Buffer.from(found!.header).toString('hex')).toBe(share.header);
-    expect(found!.tried).toBeGreaterThanOrEqual(40_001);
+    expect(found!.tried).toBeGreaterThan(tried);
   });
 
   it('opens devices by name', async () => {

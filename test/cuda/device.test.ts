@@ -354,7 +354,7 @@ describe.skipIf(missing !== undefined)(`the CUDA device on the fake${missing ? `
 
   // The rest shows what the C compiler makes of the text, which takes it a while: the long run has it.
   const families = byTier(
-    /^(streams\/|hits\/a ring|ranges\/(launches|count)|bounds\/a load)/,
+    /^(streams\/|hits\/a ring|ranges\/count|bounds\/a load)/,
     /^(streams|hits|ranges|bounds)\//,
     /./,
   );

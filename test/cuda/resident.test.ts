@@ -154,7 +154,7 @@ describe.skipIf(missing !== undefined)(`resident grids on the fake${missing ? `:
     await sleep(20);
     for (let k = 0; k < byTier(2, 4); k++) {
       const [memory, buffer] = await Promise.all([device.host(4096), device.alloc(4096)]);
-      await device.compile(items(`other${k}`, { job: { by: u32 } }, () => undefined));
+      await device.compile(items('other', { job: { by: u32 } }, () => undefined));
       memory.free();
       buffer.free();
       await sleep(10);
