@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { Command } from 'commander';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { program } from '../src/cli/program.js';
-import { cleanEnvironment, interrupted, main, millrace } from './command-line.js';
+import { cleanEnvironment, interrupted, main, millrace, signalled } from './command-line.js';
 import { eventsOf, schema, wholeEventsIn } from './events.js';
 import { byTier, isShort } from './tier.js';
 import { zerosFile } from './zeros.js';
@@ -138,7 +138,9 @@ describe('endings', () => {
   it.each(byTier<NodeJS.Signals[]>(['SIGINT'], ['SIGINT', 'SIGTERM', 'SIGHUP']))(
     '%s stops where the job can go on',
     async (signal) => {
-      const ended = await interrupted(run('--json'), { cwd: folder, when: /"hit"/, act: kill(signal) });
+      const ended = await (isShort
+        ? signalled(run('--json'), [[/"hit"/, signal]], { cwd: folder })
+        : interrupted(run('--json'), { cwd: folder, when: /"hit"/, act: kill(signal) }));
       expect(ended).toMatchObject({ status: 2, stderr: '' });
       expect(wholeEventsIn(ended.stdout).at(-1)).toMatchObject({
         exit: 2,
@@ -176,9 +178,12 @@ describe('endings', () => {
   });
 
   it('without a terminal, lines are appended as often as is asked for', async () => {
-    const { status, stdout, stderr } = await millrace(run('--status', '1s', '--runtime', byTier('1s', '3s')), {
-      cwd: folder,
-    });
+    const { status, stdout, stderr } = await millrace(
+      run('--status', '1s', '--runtime', byTier('1s', '3s'), '--max-cpu', '20'),
+      {
+        cwd: folder,
+      },
+    );
     expect(status).toBe(4);
     expect(stdout + stderr).not.toContain('\u001b');
     expect(
@@ -197,13 +202,14 @@ describe('limits', () => {
     expect(enough.stdout).toBe((await millrace(run('--space', '2^18'), { cwd: folder })).stdout);
   });
   it('--max-cpu and --profile desktop change nothing of the answer', async () => {
-    const usual = await millrace(run('--space', '2^19'), { cwd: folder });
+    const space = byTier('2^18', '2^19');
+    const usual = await millrace(run('--space', space), { cwd: folder });
     expect(usual.stdout).not.toBe('');
     for (const args of [
       ['--max-cpu', '20'],
       ['--profile', 'desktop'],
     ])
-      expect((await millrace(run('--space', '2^19', ...args), { cwd: folder })).stdout).toBe(usual.stdout);
+      expect((await millrace(run('--space', space, ...args), { cwd: folder })).stdout).toBe(usual.stdout);
   });
 });
 

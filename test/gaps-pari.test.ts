@@ -9,7 +9,7 @@ import { byTier } from './tier.js';
 /** What a search finds, and what is said of primes, held against PARI/GP. It proves primes; here they are only tested. */
 
 /** Numbers of these bits, each from a random start: short ones in many gaps, long ones in a few. */
-const SEARCHES = byTier([65, 128], [65, 288], [65, 96, 128, 192, 256, 288, 320, 384, 512]);
+const SEARCHES = byTier([128], [65, 288], [65, 96, 128, 192, 256, 288, 320, 384, 512]);
 
 /** From prime to prime; those around a gap are proved. */
 const GAPS = [

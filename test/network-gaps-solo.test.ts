@@ -15,9 +15,9 @@ import { byTier, isLong, isShort } from './tier.js';
 const HARD = 60n << 48n;
 
 describe('a node with templates', () => {
-  test(`takes a chain of ${byTier(4, 5, 100)} blocks, each with another number of transactions`, async () => {
+  test(`takes a chain of ${byTier(3, 5, 100)} blocks, each with another number of transactions`, async () => {
     const node = await gapNode();
-    const enough = byTier(4, 5, 100);
+    const enough = byTier(3, 5, 100);
     const difficulties = new Set<bigint>();
     const { running, miner, told } = mineAt(node, PAYOUT, {
       enough,

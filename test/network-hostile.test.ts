@@ -22,7 +22,7 @@ describe('a pool that misbehaves', () => {
     ['resets the connection', (client) => client.socket.resetAndDestroy()],
     ['closes the connection', (client) => client.socket.end()],
   ];
-  test.each(odd.filter(([what]) => byTier(/garbage|wrong types|of 0|endless|resets/, /./).test(what)))(
+  test.each(odd.filter(([what]) => byTier(/wrong types|endless|resets/, /./).test(what)))(
     '%s: it is left, and tried again',
     async (_, act) => {
       const server = await pool();
@@ -91,7 +91,7 @@ describe('a pool that misbehaves', () => {
     await server.until(() => server.accepted.length >= 1);
     const lines: string[] = [];
     const kept = { send: (message: unknown) => lines.push(JSON.stringify(message)) } as unknown as Client;
-    for (let n = 0; n < byTier(1000, 5000); n++) server.notify(kept, server.job(true), true);
+    for (let n = 0; n < byTier(400, 5000); n++) server.notify(kept, server.job(true), true);
     for (const { socket } of server.clients) socket.write(`${lines.join('\n')}\n`);
     await server.until(() => server.accepted.some(({ job }) => job === server.current!.id));
     await stop();
@@ -119,7 +119,7 @@ describe('a pool that misbehaves', () => {
     expect(server.refused).toEqual([]);
   });
 
-  test.each(byTier(['mining.authorize', 'mining.submit'], ['mining.subscribe', 'mining.authorize', 'mining.submit']))(
+  test.each(byTier(['mining.submit'], ['mining.subscribe', 'mining.authorize', 'mining.submit']))(
     'does not answer %s',
     async (silent) => {
       const server = await pool();

@@ -86,7 +86,9 @@ test('installs into an empty folder without install scripts and lists the interp
   if (isShort) layOut(folder, tarball);
   else npm(folder, 'install', '--prefer-offline', '--ignore-scripts', '--no-audit', '--no-fund', tarball);
 
-  const text = run(folder, 'npx', ['--no-install', 'millrace', 'devices', '--json']);
+  const text = isShort
+    ? run(folder, join('node_modules', '.bin', 'millrace'), ['devices', '--json'])
+    : run(folder, 'npx', ['--no-install', 'millrace', 'devices', '--json']);
   const told = eventsOf(text).at(-1);
   expect(told?.devices).toContainEqual(expect.objectContaining({ id: 'interpreter' }));
   expect(told?.absent).toBeInstanceOf(Array);

@@ -15,7 +15,7 @@ import { byTier } from './tier.js';
 
 const isThere = (program: string): boolean => spawnSync(program, ['--help'], { stdio: 'ignore' }).error === undefined;
 const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
-const runs = byTier(30, 60, 2000);
+const runs = byTier(16, 60, 2000);
 
 function output(program: string, args: readonly string[]): Buffer {
   const { stdout, status, stderr } = spawnSync(program, args, { maxBuffer: 2 ** 28 });

@@ -174,7 +174,7 @@ export const workloads: Examples = {
     },
     ...by(
       'test/gaps-cli.test.ts',
-      "'gaps', 'search', '--start', '2^64', '--length', '2^20', '--min-gap', '300'",
+      "'gaps', 'search', '--start', '2^64', '--length', length, '--min-gap', '300'",
       "'--list', 'Me', ...cpu]",
       "'--min-merit', '15'",
     ),

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { millrace as commandLine, interrupted } from '../../../test/command-line.js';
+import { millrace as commandLine, signalled } from '../../../test/command-line.js';
 import { byTier, isLong } from '../../../test/tier.js';
 import { listDevices } from '../../device/registry.js';
 
@@ -105,11 +105,8 @@ it('a block without a nonce: zeros, a warning, the next block, status 1', async 
 it('Ctrl-C ends a long search of which nothing is kept with status 3, and nothing is written', async () => {
   const out = join(folder, 'stopped.out');
   const args = ['block', 'solve', join(data, 'mainnet/mainnet-0.in'), out, '--no-ledger', '--json'];
-  // Once the device is open the search takes a minute.
-  const { status, events } = await interrupted(args, {
-    when: /"device"/,
-    act: (pid) => setTimeout(() => process.kill(pid, 'SIGINT'), 100),
-  });
+  // From then on the search takes a minute.
+  const { status, events } = await signalled(args, [[/"prepared"/, 'SIGINT']]);
   expect(status).toBe(3);
   expect(events.slice(-2)).toMatchObject([
     { event: 'error', code: 'aborted' },
