@@ -123,11 +123,6 @@ describe.each(names)('%s', (name) => {
     if (missing) return ctx.skip(missing.reason);
     await body(device!);
   };
-  /** What wasm does with other numbers too. */
-  const onOthers = (body: (device: Device) => Promise<void>) => async (ctx: { skip(why: string): void }) => {
-    if (isShort && name === 'wasm') return ctx.skip('native has it: npm run test:all');
-    await onLight(body)(ctx);
-  };
   /** Kernels of its own, for which the compilers of emulated GPUs take seconds; every gap is still found there. */
   const onLight = (body: (device: Device) => Promise<void>) => async (ctx: { skip(why: string): void }) => {
     if (isShort && !isLight) return ctx.skip('its kernels take seconds to compile here: npm run test:all');
@@ -135,10 +130,10 @@ describe.each(names)('%s', (name) => {
   };
 
   describe('sieve', () => {
-    test(
+    test.skipIf(isShort && name === 'wasm')(
       'windows of the chain, round by round',
       { timeout: 120_000 },
-      onOthers(async (here) => {
+      onLight(async (here) => {
         const [small] = JSON.parse(data('sieve_windows.json')) as {
           sieve_size: number;
           sieve_primes: number;
@@ -330,10 +325,11 @@ describe.each(names)('%s', (name) => {
     }),
   );
 
-  test(
+  // Later blocks are below.
+  test.skipIf(isShort)(
     'the first block of the chain',
     { timeout: 300_000 },
-    onOthers(async (here) => {
+    on(async (here) => {
       if (!isLight && !isLong) return; // its compilers take half a minute for numbers of 276 bits
       const numbers = { start: genesis, length: 1n << 20n, leastGap: leastGap(genesis, 16n << 48n), primes: 100_000 };
       expect(await gapsOn(here, numbers, 1n << 20n, { window: 2 ** 20 })).toEqual([1_023_209n]);

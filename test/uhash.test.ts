@@ -303,7 +303,7 @@ describe('a prover', { timeout: 600_000 }, () => {
   test('all proofs, in order, and those of a challenge that was swapped are dropped', async () => {
     const prover = createProver(device, { batch: 6, challenge: { header: zeros, difficulty: 1 } });
     const other = { header: bytes('000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f'), difficulty: 2 };
-    const count = 12n;
+    const count = 10n;
     const proofsOf = (header: Uint8Array, bits: number, nonces = count) =>
       Array.from({ length: Number(nonces) }, (_, nonce) => ({
         nonce: BigInt(nonce),
