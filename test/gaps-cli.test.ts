@@ -97,7 +97,9 @@ describe('search', { timeout: 120_000 }, () => {
   });
 
   test('events, and a batch depth by the environment', async () => {
-    const args = ['gaps', 'search', '--start', '2^64', '--length', '2^19', '--min-gap', '300', '--window', '65536'];
+    const count = byTier(4, 8);
+    const length = `${count * 65_536}`;
+    const args = ['gaps', 'search', '--start', '2^64', '--length', length, '--min-gap', '300', '--window', '65536'];
     const { status, stdout } = await millrace([...args, '--json', ...cpu], { env: { MILLRACE_BATCH_DEPTH: '2' } });
     expect(status).toBe(0);
     const events = eventsOf(stdout);
@@ -107,7 +109,7 @@ describe('search', { timeout: 120_000 }, () => {
       expect(gap).toBeGreaterThanOrEqual(300);
       expect(BigInt(start as string) - 2n ** 64n).toBe(BigInt(offset as number));
     }
-    expect(events.at(-1)).toMatchObject({ event: 'done', gaps: gaps.length, integers: 2 ** 19, windows: 8 });
+    expect(events.at(-1)).toMatchObject({ event: 'done', gaps: gaps.length, integers: count * 65_536, windows: count });
     const one = await millrace([...args, '--json', '--first', '--batch-depth', '1', '--streams', '1', ...cpu]);
     const [first] = eventsOf(one.stdout).filter(({ event }) => event === 'gap');
     expect(first).toEqual(gaps[0]);
@@ -116,7 +118,7 @@ describe('search', { timeout: 120_000 }, () => {
     const { pieces, windows, depths, slots } = batches as unknown as Record<'pieces' | 'windows' | 'slots', number> & {
       depths: number[];
     };
-    expect([windows, slots]).toEqual([8, 6]);
+    expect([windows, slots]).toEqual([count, 6]);
     expect(batches).toMatchObject({ bytesToDevice: 0 });
     expect(depths.length).toBeLessThanOrEqual(3);
     expect(depths.reduce((all, count) => all + count, 0)).toBe(pieces);
