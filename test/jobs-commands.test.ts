@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JobSummary } from '../src/store/index.js';
 import { extentOf } from '../src/workload/words/extent.js';
 import { requestOf } from '../src/workload/words/request.js';
-import { cleanEnvironment, main, millrace, millraceProcess, type Started, start } from './command-line.js';
+import { cleanEnvironment, main, millrace, millraceProcess, type Started, signalled, start } from './command-line.js';
 import { reading } from './store/planted.js';
 import { isLong, isShort } from './tier.js';
 
@@ -69,13 +69,10 @@ describe.concurrent('block solve', () => {
     writeFileSync(join(place, 'two.in'), `${['2', ...easy, ...hard].join('\n')}\n`);
     const args = ['block', 'solve', 'two.in', 'two.out', '--json', '--device'];
     // Slow enough to be met at work wherever this runs.
-    const slowly = () => start([...args, 'interpreter'], options);
-    const first = slowly();
-    await first.until(({ event }) => event === 'block');
-    await first.until(({ event }) => event === 'job');
-    first.child.kill('SIGINT');
-    const stopped = await first.ended;
-    expect(stopped).toMatchObject({ status: 2, signal: null });
+    const slow = [...args, 'interpreter', '--streams', '1', '--slots', '1'];
+    const both = /"event":"block"[\s\S]*"event":"job"|"event":"job"[\s\S]*"event":"block"/;
+    const stopped = await signalled(slow, [[both, 'SIGINT']], options);
+    expect(stopped.status).toBe(2);
     expect(stopped.events.at(-1)).toMatchObject({ exit: 2, job: (await job())?.job.id, blocks: 2, solved: 1 });
     expect((await job())?.job).toMatchObject({ state: 'open', reason: 'stopped' });
     expect(() => statSync(join(place, 'two.out'))).toThrow('ENOENT');
@@ -84,7 +81,7 @@ describe.concurrent('block solve', () => {
     expect(after).toBeGreaterThan(0n);
     // In a short run jobs of other commands are killed.
     if (!isShort) {
-      const second = slowly();
+      const second = start(slow, options);
       await until(second, ({ done }) => done > after);
       second.child.kill('SIGKILL');
       await second.ended;
