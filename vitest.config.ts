@@ -1,7 +1,8 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { basename, dirname, join, relative } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
+import { root } from './scripts/prepare.mjs';
 import { scratchHome } from './scripts/setup.mjs';
 import { slowness } from './scripts/slowness.mjs';
 import { softwareVulkan } from './scripts/vulkan.mjs';
@@ -31,19 +32,38 @@ class LongestFirst extends BaseSequencer {
 
 /**
  * Files that share a process, since one of its own costs each two thirds of a second: by their text they change nothing
- * that belongs to the whole process. What starts the device for GPUs or a command has its own.
+ * that belongs to the whole process, and start no command.
  */
-const light = readdirSync('src', { recursive: true, encoding: 'utf8' })
-  .filter((name) => name.endsWith('.test.ts'))
-  .map((name) => `src/${name}`)
-  .filter(
-    (name) =>
-      !/process\.(env|chdir|on|exit|emit|kill|cwd|stdout|stderr)|\bvi\.|command-line|new Worker|gpu-core/.test(
-        readFileSync(name, 'utf8'),
-      ),
-  );
+const light = [
+  ...namesIn('src').filter((name) => !/^src\/device\/gpu\/device/.test(name)),
+  ...namesIn('test').filter((name) =>
+    /^test\/(engine|encode|gaps|words|block|simulation|structure|api|licen)/.test(name),
+  ),
+].filter(
+  (name) =>
+    !/process\.(env|chdir|on|exit|emit|kill|cwd|stdout|stderr)|\bvi\.|command-line|new Worker|gpu-core|spawn\(/.test(
+      readFileSync(name, 'utf8'),
+    ),
+);
+
+function namesIn(folder: string): string[] {
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' });
+  return files.filter((name) => name.endsWith('.test.ts')).map((name) => `${folder}/${name}`);
+}
+
+/**
+ * Tests run what is built, as users do: loaded by Node it computes three times as fast as the source does when vite loads it,
+ * where each use of an import is a look-up. `npm run watch` takes the source, whose dependents vite knows.
+ */
+function builtFile(source: string, importer: string | undefined): { id: string; external: true } | null {
+  if (!source.startsWith('.') || importer === undefined) return null;
+  const path = relative(join(root, 'src'), join(dirname(importer), source));
+  const file = join(root, 'dist', path);
+  return path.startsWith('..') || !existsSync(file) ? null : { id: file, external: true };
+}
 
 export default defineConfig({
+  plugins: process.env.MILLRACE_FROM_SOURCE ? [] : [{ name: 'built', enforce: 'pre', resolveId: builtFile }],
   test: {
     environment: 'node',
     // What a person has set or kept at home is not a test's to use, or to change.

@@ -1,5 +1,5 @@
-// Before vitest's first test: tests run from src, but worker threads they start are loaded from dist, which therefore
-// has to match. `npm test` has built already; this is for `npx vitest`.
+// Before vitest's first test: tests run what is in dist, which therefore has to match src. `npm test` has built already;
+// this is for `npx vitest`.
 
 import { mkdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

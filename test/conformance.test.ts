@@ -65,9 +65,8 @@ const kept = [
   /^tiles\/scan/,
   /^streams\//,
 ];
-/** Elsewhere: forms of operations of other types than u32 and f32, and forms that differ by lanes or hoisting alone. */
-const leftOutElsewhere =
-  /^operations\/(i32|u64|f64|bool)\/(?!from memory, a gang)|^operations\/.*(multiply-adds, one lane|operand constant, one lane|hoist off)|generic, one lane/;
+/** Elsewhere one form of each type, and for u32 also values that move to the host. */
+const leftOutElsewhere = /^operations\/(?!.*from memory, a gang|u32\/of the job and chunk, hoist on)|generic, one lane/;
 const isKept = (device: string, name: string): boolean =>
   compiled.includes(device) ? kept.some((pattern) => pattern.test(name)) : !leftOutElsewhere.test(name);
 
