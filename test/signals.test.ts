@@ -1,6 +1,11 @@
 import { spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
+import { Exit } from '../src/console/exit.js';
+import { main } from './command-line.js';
 import { byTier, patience } from './tier.js';
 
 /**
@@ -38,3 +43,50 @@ test.runIf(process.platform === 'linux')('a handler put back without its flags i
   expect(await Promise.all([endOf(true, 'SIGINT'), endOf(true, 'SIGTERM')])).toEqual(['SIGINT', 'SIGTERM']);
   expect(await unguarded).toBe('SIGKILL');
 });
+
+/**
+ * A C compiler that takes a minute: for what a device is opened with (a Node-API addon) or for kernels. The
+ * commands have a checkpoint to write.
+ */
+const slowCompilers = [
+  ['kernels', Exit.stopped, 'gaps', 'search', '--start', '2^80', '--length', '2^24', '--min-gap', '300'],
+  ['opening', Exit.aborted, 'run', 'kernel.ts', '--space', '2^32'],
+] as const;
+test.runIf(process.platform === 'linux').for(slowCompilers.slice(0, byTier(1, 2)))(
+  'a first SIGTERM ends a command while a compiler works (%s), and the compiler',
+  async (given) => {
+    const [what, exit, ...command] = given;
+    const folder = mkdtempSync(join(tmpdir(), 'millrace-signals-'));
+    const [compiler, pidFile] = [join(folder, 'cc'), join(folder, 'pid')];
+    const isSlow = what === 'opening' ? ':' : '! grep -q napi "$file"';
+    writeFileSync(
+      compiler,
+      `#!/bin/sh
+for file; do case "$file" in *.c) ${isSlow} && { echo $$ > ${pidFile}.new; mv ${pidFile}.new ${pidFile}; exec sleep 60; };; esac; done
+exec cc "$@"
+`,
+      { mode: 0o755 },
+    );
+    writeFileSync(
+      join(folder, 'kernel.ts'),
+      `import { items, u32, when } from 'millrace';
+export default items('none', { hit: { x: u32 } }, ({ index, emit }) => when(index.lo.eq(7), () => emit({ x: 7 })));
+`,
+    );
+    try {
+      const env = { ...process.env, CC: compiler, MILLRACE_CACHE_DIR: join(folder, 'cache'), XDG_DATA_HOME: folder };
+      const started = spawn(process.execPath, [main, ...command, '--device', 'native'], { cwd: folder, env });
+      const ended = new Promise<number | null>((resolve) => started.once('close', resolve));
+      await expect.poll(() => existsSync(pidFile) || started.exitCode !== null).toBe(true);
+      expect(started.exitCode).toBeNull();
+      const limit = setTimeout(() => started.kill('SIGKILL'), patience(4000));
+      started.kill('SIGTERM');
+      expect(await ended).toBe(exit);
+      clearTimeout(limit);
+      const pid = Number(readFileSync(pidFile, 'utf8'));
+      await expect.poll(() => existsSync(`/proc/${pid}`)).toBe(false);
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  },
+);

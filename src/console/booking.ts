@@ -178,25 +178,12 @@ export class Booking<T extends Indexed> {
     this.#devices = () => engine()?.devices.map(({ info }) => info.id) ?? [];
     this.ledger?.uses(this.#devices());
     if (this.#late) this.#timer = setTimeout(() => void this.#openLate(), LATE_MS).unref();
-    let isHeld = false;
-    const note = (): void => {
-      const isPaused = isHeld || (engine()?.isPaused ?? false);
-      if (isPaused === this.#isPaused || this.#isOver) return;
-      this.#isPaused = isPaused;
-      this.ledger?.paused(isPaused).catch(() => undefined); // a ledger that cannot be written says so by its next hit
-    };
     return {
-      pause: (device) => {
-        held.pause(device);
-        note();
-      },
-      resume: (device) => {
-        held.resume(device);
-        note();
-      },
+      ...held,
       paused: (isPaused) => {
-        isHeld = isPaused;
-        note();
+        if (isPaused === this.#isPaused || this.#isOver) return;
+        this.#isPaused = isPaused;
+        this.ledger?.paused(isPaused).catch(() => undefined); // a ledger that cannot be written says so by its next hit
       },
       checkpoint: async () => {
         await this.#openLate();

@@ -35,14 +35,14 @@ export interface Opening {
   tell(device: Device): Promise<void>;
 }
 
-/** `driver` is what the command itself asks of a GPU's driver. */
+/** `driver` is what the command itself asks of a GPU's driver, and `signal` ends the wait for it. */
 export function startOpening(
   given: OpeningOptions,
   output: Output,
-  driver: Pick<OpenOptions, 'streams' | 'completion'> = {},
+  driver: Pick<OpenOptions, 'streams' | 'completion' | 'signal'> = {},
 ): Opening {
   const { maxMemory, profile, apiTable: wanted = false } = given;
-  const { streams, completion } = driver;
+  const { streams, completion, signal } = driver;
   const threads = threadsOf(given);
   if (profile === 'desktop') yieldToOthers(output);
   return {
@@ -52,6 +52,7 @@ export function startOpening(
       ...(maxMemory !== undefined && { memory: maxMemory }),
       ...(streams !== undefined && { streams }),
       ...(completion !== undefined && { completion }),
+      ...(signal && { signal }),
       ...(wanted && { telemetry: true }),
       ...(output.diagnose && { log: output.diagnose }),
     },

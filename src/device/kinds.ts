@@ -22,6 +22,8 @@ export interface OpenOptions {
   readonly expect?: readonly Expected[];
   /** Diagnostics, a line each: handles, caches, decisions. */
   readonly log?: (line: string) => void;
+  /** Stops waiting for drivers and compilers: a device that opens later is closed. */
+  readonly signal?: AbortSignal;
 }
 
 export interface Expected {
@@ -127,7 +129,8 @@ export class DeviceKinds {
         advice: 'name one, or auto',
       });
     }
-    const opened = await Promise.allSettled(list.map((name) => this.open(name, options)));
+    const opening = list.map((name) => this.open(name, options));
+    const opened = await Promise.allSettled(opening.map((device) => unlessAborted(device, options.signal)));
     const failed = opened.find((result) => result.status === 'rejected');
     const devices = opened.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
     if (failed === undefined) return devices;
@@ -199,6 +202,23 @@ export class DeviceKinds {
       advice: `devices here are ${here}; auto takes the best${missing === '' ? '' : `; also known: ${missing}`}`,
     });
   }
+}
+
+/** A device that comes too late is closed. */
+function unlessAborted(opening: Promise<Device>, signal: AbortSignal | undefined): Promise<Device> {
+  if (signal === undefined) return opening;
+  return new Promise((resolve, reject) => {
+    const abort = (): void => {
+      reject(signal.reason);
+      opening.then(
+        (device) => device.close(),
+        () => undefined, // it is not wanted any more
+      );
+    };
+    if (signal.aborted) return abort();
+    signal.addEventListener('abort', abort, { once: true });
+    opening.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+  });
 }
 
 /** What is expected is prepared when the driver has been asked to start, not before. */

@@ -43,7 +43,6 @@ export class Run {
   readonly #audits: Audits;
   readonly #lanes = new Set<Lane>();
   readonly #chunks = new Map<number, Chunk>();
-  #opening = 0;
   /** Results that are being checked. */
   #checking = 0;
   #ending: Ending | undefined;
@@ -216,17 +215,13 @@ export class Run {
       this.#leave(lane, fault);
       return;
     }
-    this.#opening++;
     lane
       .open()
       .then(
         () => this.#lanes.has(lane) && !this.#ending && pipeline.join(lane),
         (error) => (isOfDevice(error) ? this.#leave(lane, error) : this.fail(error)),
       )
-      .finally(() => {
-        this.#opening--;
-        this.#settle();
-      });
+      .finally(() => this.#settle());
   }
 
   #leave(lane: Lane, error: unknown): void {
@@ -400,7 +395,7 @@ export class Run {
     }
     for (const lane of this.#lanes) lane.pipeline.sweep();
     const isFlying = !this.#isLate && [...this.#chunks.values()].some(({ isLost }) => !isLost);
-    if (this.#ending === undefined || isFlying || this.#opening > 0 || this.#account.isStoring) return;
+    if (this.#isOver || this.#ending === undefined || isFlying || this.#account.isStoring) return;
     clearTimeout(this.#late);
     this.#isOver = true;
     this.#account.close();

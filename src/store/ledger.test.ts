@@ -185,6 +185,9 @@ describe('a job', () => {
     second.request(id, 'pause');
     expect(tick().request).toBe('pause');
     expect(tick().request).toBeUndefined();
+    second.request(id, 'cancel');
+    first.mark(id, 'paused'); // its own state is no answer
+    expect(tick().request).toBe('cancel');
     const other = second.begin(opening({ key: digestOf('another'), priority: 5 })).job.id;
     expect(tick().outrankedBy).toBeUndefined(); // it uses no device of ours
     second.commit(other, batch({ elapsedMs: 20_000, devices: ['cuda:0', 'wasm'] }));

@@ -119,7 +119,7 @@ export class Ledger {
 
   /** Paused or going on again, for others to see. */
   mark(id: string, state: 'running' | 'paused'): void {
-    this.#commit(() => setState(this.#connection, id, state));
+    this.#commit(() => this.#connection.run('UPDATE jobs SET state = ? WHERE id = ?', state, id));
   }
 
   /** The process is done with a job. `complete` is believed only where every index is there. */
@@ -221,7 +221,11 @@ export class Ledger {
 
   #standing(id: string): Omit<Standing, 'isWritten'> {
     const { request, priority = 0 } = findById(this.#connection, id) ?? {};
-    if (request) this.#commit(() => this.#connection.run('UPDATE jobs SET request = NULL WHERE id = ?', id));
+    // Another process may have asked for something else by now: that is for the next look.
+    if (request) {
+      const answered = 'UPDATE jobs SET request = NULL WHERE id = ? AND request = ?';
+      this.#commit(() => this.#connection.run(answered, id, request));
+    }
     return { request, outrankedBy: this.#outrankedBy(id, priority) };
   }
 

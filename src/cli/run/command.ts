@@ -132,7 +132,7 @@ async function workWatched(job: Running, telemetry: Telemetry): Promise<Ending> 
   const { call, task } = job;
   const { output, options: given } = call;
   const { engine: fed, driver } = feedingOf(given, output);
-  const opening = startOpening(given, output, driver);
+  const opening = startOpening(given, output, { ...driver, signal: call.signal });
   const devices = await openDevices(given.device, { ...opening.options, ...telemetry.opening });
   try {
     for (const { info } of devices) output.event('device', { id: info.id, name: info.name });

@@ -101,7 +101,7 @@ async function work(
   const [inName = '', outName = ''] = call.args;
   startTuning(given, output);
   const { engine, driver } = feedingOf(given, output);
-  const { options: opened, aim, tell } = startOpening(given, output, driver);
+  const { options: opened, aim, tell } = startOpening(given, output, { ...driver, signal });
   const targets = blocks.map(({ bits }) => targetFromBits(bits));
   const expect = expected(targets);
   const devices = await openDevices(given.device, { ...opened, ...telemetry.opening, expect });

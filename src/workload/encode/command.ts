@@ -104,7 +104,7 @@ async function encodeSource(
   telemetry: Telemetry,
 ): Promise<Ending> {
   const feeding = feedingOf(asked, output);
-  const opening = startOpening(asked, output, feeding.driver);
+  const opening = startOpening(asked, output, { ...feeding.driver, signal });
   const devices = await openDevices(asked.device, { ...opening.options, ...telemetry.opening });
   let engine: Engine | undefined;
   let sink: Sink | undefined;

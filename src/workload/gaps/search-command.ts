@@ -132,7 +132,7 @@ async function workWatched(
 ): Promise<Ending> {
   const { output, options: given } = call;
   const { engine: feeding, driver } = feedingOf(feedingGiven(given), output);
-  const { options: opened, tell } = startOpening(given, output, driver);
+  const { options: opened, tell } = startOpening(given, output, { ...driver, signal: call.signal });
   const devices = await openDevices(given.device, { ...opened, ...telemetry.opening });
   try {
     warnWithoutGpu(given, output, devices);

@@ -113,7 +113,7 @@ async function mineFrom<Share extends Mined>(
   const { output, options: given, signal } = call;
   const { terms } = coin;
   const { engine: fed, driver } = feedingOf(coin.feeding ?? given, output);
-  const { options: opened, tell } = startOpening(given, output, driver);
+  const { options: opened, tell } = startOpening(given, output, { ...driver, signal });
   const devices = await openDevices(given.device, { ...opened, ...telemetry.opening });
   const engine = new Engine(devices, { ...fed, ...telemetry.engine });
   try {

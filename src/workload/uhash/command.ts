@@ -230,7 +230,7 @@ async function proveWatched(
   const { output, options: asked } = call;
   startTuning(asked, output);
   const { engine, driver } = feedingOf(asked, output);
-  const { options: opened, tell } = startOpening(asked, output, driver);
+  const { options: opened, tell } = startOpening(asked, output, { ...driver, signal: call.signal });
   const name = asked.backend === undefined ? asked.device : (backends[asked.backend] ?? asked.backend);
   const devices = await openDevices(name, { ...opened, ...telemetry.opening });
   try {

@@ -159,7 +159,7 @@ async function make(
   const range = between(request.range.start + before.words, endOf(request.range));
   startTuning(given, output);
   const feeding = feedingOf(pipelineOf(given), output);
-  const opening = startOpening({ ...threadsFor(given), ...given }, output, feeding.driver);
+  const opening = startOpening({ ...threadsFor(given), ...given }, output, { ...feeding.driver, signal });
   const devices: Device[] = [];
   let engine: Engine | undefined;
   let monitor: Monitor | undefined;
