@@ -42,8 +42,7 @@ const MASK = 0x1fffe000;
  * they are dealt to the devices in turn, so that each is tried on some, and all on all in the long run.
  */
 function sizesFor(name: string): number[] {
-  if (isShort)
-    return [256, 255, 250, 240, 225, 224, 193, 100, 33, 1].filter((bits) => bits <= 224 || !hasOneKernel(name));
+  if (isShort) return [256, 250, 225, 224, 193, 1].filter((bits) => bits <= 224 || !hasOneKernel(name));
   const own = dealt.indexOf(name);
   return Array.from({ length: 256 }, (_, at) => 256 - at).filter(
     (bits) => isLong || own < 0 || bits > 224 || bits % dealt.length === own || bits <= 2,

@@ -65,10 +65,15 @@ const kept = [
   /^tiles\/scan/,
   /^streams\//,
 ];
-/** Elsewhere one form of each type, and for u32 also values that move to the host. */
+/** Types that on an emulated GPU are written as u32 is. */
+const likeU32 = /^operations\/(i32|bool)/;
+/** Elsewhere one form of each type, and on wasm for u32 also values that move to the host. */
 const leftOutElsewhere = /^operations\/(?!.*from memory, a gang|u32\/of the job and chunk, hoist on)|generic, one lane/;
-const isKept = (device: string, name: string): boolean =>
-  compiled.includes(device) ? kept.some((pattern) => pattern.test(name)) : !leftOutElsewhere.test(name);
+const isKept = (device: string, name: string): boolean => {
+  if (device === 'native') return kept.some((pattern) => pattern.test(name));
+  if (compiled.includes(device)) return kept.some((pattern) => pattern.test(name)) && !likeU32.test(name);
+  return !leftOutElsewhere.test(name) && (device !== 'interpreter' || !name.includes('hoist on'));
+};
 
 describe.each(names)('%s', (name) => {
   const missing = absent.find(({ id }) => id === name);

@@ -23,7 +23,7 @@ import { isLong, isShort, patience } from './tier.js';
  */
 const run = promisify(execFile);
 /** Each costs every compiler a second. What the short run leaves to the other has workloads' tests, or is like one that stays. */
-const few = ['large', 'sums-u64', 'radix'];
+const few = ['radix'];
 const samples: readonly Sample[] = [...itemSamples, ...tileSamples, ...stdSamples].filter(
   ({ kernel }) => !isShort || few.includes(kernel.name),
 );
@@ -66,7 +66,7 @@ describe.each(['cuda', 'opencl', 'webgpu'])('%s', (name) => {
   });
   afterAll(() => device?.close());
 
-  test('samples give the bits of the interpreter', { timeout: 5 * MINUTES }, async ({ skip }) => {
+  test.skipIf(isShort)('samples give the bits of the interpreter', { timeout: 5 * MINUTES }, async ({ skip }) => {
     if (missing) return skip(missing.reason);
     const own = device!;
     const able = samples.filter(({ needs = [] }) => needs.every((ability) => can(own, ability)));

@@ -33,8 +33,8 @@ const child = fileURLToPath(new URL('teardown-child.mjs', import.meta.url));
 const { absent } = await listDevices();
 
 test.for([
-  { device: 'native', few: ['opening', 'throw', 'SIGINT'], count: byTier(3, 10, 200) },
-  { device: 'wasm', few: ['forgotten', 'exit-in-close', 'SIGTERM'], count: byTier(3, 10, 100) },
+  { device: 'native', few: ['opening', 'SIGINT'], count: byTier(2, 10, 200) },
+  { device: 'wasm', few: ['forgotten', 'exit-in-close'], count: byTier(2, 10, 100) },
 ])(
   '$count processes end as they should on $device',
   { timeout: 3_600_000 },

@@ -30,7 +30,7 @@ beforeEach((ctx) => {
 const running: TerminalOptions = { columns: 120, env: { NO_COLOR: '1' } };
 const COLOURS = new RegExp(`${String.fromCharCode(27)}\\[[0-9;]*m`);
 const RUN = [process.execPath, main, 'run', 'job.mjs', '--device', 'wasm', '--threads', '1', '--no-ledger'];
-/** For what is about the terminal alone: no compiler, and no load on the machine. */
+/** For what is about the terminal alone: no compiler, and little load on the machine. */
 const QUIET = [...RUN.map((word) => (word === 'wasm' ? 'interpreter' : word)), '--max-cpu', '20'];
 const start = (args: readonly string[] = [], options: TerminalOptions = running): Terminal =>
   startInTerminal([...RUN, ...args], { cwd: folder, ...options });
@@ -41,11 +41,11 @@ async function nextPicture(terminal: Terminal): Promise<void> {
   for (const before = pictures(); pictures() <= before; ) await new Promise((next) => setTimeout(next, 10));
 }
 
-describe('the status screen', () => {
+describe.concurrent('the status screen', () => {
   const labels = ['job', 'status', 'started', 'estimated', 'speed', 'total', 'hits', 'progress'];
 
   it('has its lines in their order, below the hits, fits 40 columns, and is gone in the end', async () => {
-    const terminal = start([], { ...running, rows: 40 });
+    const terminal = start(['--max-cpu', '20'], { ...running, rows: 40 });
     const screen = await terminal.until(/^ +(\d+) +\1$[\s\S]*^job .*[\s\S]*^hits +[1-9][\s\S]*^\[s\]tatus/m);
     expect(screen.flatMap((line) => /^([a-z]+) {2,}/.exec(line)?.[1] ?? [])).toEqual(labels);
     expect(screen.join('\n')).toMatch(/^speed +wasm +[\d.]+ [kM]?\/s +[\d.]+ m?s +\d+ × [\d.]+ [kM]? .*fed [\d.]+ %/m);
@@ -93,7 +93,7 @@ describe('the status screen', () => {
   });
 });
 
-describe('keys', () => {
+describe.concurrent('keys', () => {
   const doneOf = async (terminal: Terminal): Promise<bigint> => {
     const screen = await terminal.until(/^progress +[\d,]+ of/m);
     const [, done = ''] = [...screen.join('\n').matchAll(/^progress +([\d,]+) of/gm)].at(-1)!;
@@ -101,7 +101,7 @@ describe('keys', () => {
   };
 
   it('p pauses, r goes on, s leaves a status behind, others do nothing; colours unless NO_COLOR is set', async () => {
-    const terminal = start([], { ...running, env: { NO_COLOR: '' } });
+    const terminal = start(['--max-cpu', '20'], { ...running, env: { NO_COLOR: '' } });
     await terminal.until(/^total/m);
     expect(terminal.text).toMatch(COLOURS);
     terminal.press('xzp');
@@ -154,7 +154,7 @@ describe('keys', () => {
   });
 });
 
-describe('the terminal is left as it was', () => {
+describe.concurrent('the terminal is left as it was', () => {
   const ends: readonly [what: string, end: (terminal: Terminal) => void, how: string][] = [
     ['Ctrl-C twice', (terminal) => terminal.press('\u0003\u0003'), 'exit 3'],
     ['Ctrl-\\', (terminal) => terminal.press('\u001c'), 'signal 3'],

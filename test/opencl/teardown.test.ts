@@ -34,7 +34,7 @@ afterAll(() => rm(cacheDirectory, { recursive: true, force: true }));
 const child = fileURLToPath(new URL('teardown-child.mjs', import.meta.url));
 const here = await probe();
 
-const few = ['exit', 'natural', 'compiling-SIGKILL'];
+const few = ['natural', 'compiling-SIGKILL'];
 const names = byTier(few, Object.keys(ways));
 const RUNS = names.length * byTier(1, 1, 10);
 

@@ -33,7 +33,7 @@ const starting: Readonly<Record<string, Want>> = {
   allocating: { code: 7 },
 };
 
-const few = ['exit', 'close', 'compiling'];
+const few = ['close', 'compiling'];
 
 const probed = await probe();
 const missing = 'reason' in probed ? probed.reason : undefined;
