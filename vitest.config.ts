@@ -98,7 +98,7 @@ export default defineConfig({
     pool: 'forks',
     sequence: { sequencer: LongestFirst },
     // As many as cores: with three on two of them all took as long, and each test was slower.
-    maxWorkers: 3,
+    maxWorkers: 2,
     testTimeout: (tier === 'long' ? 60 * 60_000 : 120_000) * slower,
     hookTimeout: (tier === 'long' ? 10 * 60_000 : 120_000) * slower,
   },
