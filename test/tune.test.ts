@@ -65,7 +65,9 @@ describe('millrace tune', () => {
     expect(named((await tune('--show')).events, 'tuned')).toEqual([]);
   });
 
-  it('refuses options that contradict each other, and workloads that are none', async () => {
+  it('refuses options that contradict each other, workloads and kinds of tuning that do not exist', async () => {
+    const { status, stderr } = await millrace(['block', 'solve', 'in', 'out', '--tuning', 'auto']);
+    expect({ status, stderr }).toMatchObject({ status: 64, stderr: expect.stringContaining('known, off') });
     expect((await tune('--reset', '--retune')).status).toBe(64);
     expect((await tune('--show', '--reset')).status).toBe(64);
     expect((await millrace(['tune', 'sums'])).status).toBe(64);
@@ -120,7 +122,7 @@ describe('what was tuned', () => {
     const block = ['00000001', '11'.repeat(32), '5f5e1000', '2000ffff', '1', 'aa'.repeat(32)];
     writeFileSync(input, `1\n${block.join('\n')}\n`);
     const empty = join(folder, 'empty');
-    for (const tuning of byTier(['off'], ['off', 'auto'])) {
+    for (const tuning of byTier(['off'], ['off', 'known'])) {
       const out = join(folder, `${tuning}.out`);
       const given = ['--device', 'wasm', '--threads', '1', '--data-dir', empty, '--tuning', tuning];
       expect(await millrace(['block', 'solve', input, out, ...given])).toMatchObject({ status: 0 });

@@ -43,8 +43,7 @@ export {
   type TuningRecord,
   tune,
 } from './tune.js';
-export { keepTuning, keepTuningsOn, settingFor, type TuningShelf, tuningFor } from './tune-known.js';
-export { type LiveListener, tunedFlow, tuneWhileWorking } from './tune-live.js';
+export { keepTuning, keepTuningsOn, settingFor, type TuningShelf, tunedFlow, tuningFor } from './tune-known.js';
 export type { Found, Given } from './values.js';
 export type { Check, CheckModule, Opinion, Verify } from './verify.js';
 export { type Nature, VirtualDevice, virtualDevices } from './virtual.js';

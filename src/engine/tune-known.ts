@@ -1,6 +1,7 @@
 import type { Device, DeviceInfo } from '../device/device.js';
 import type { Kernel } from '../kernel/index.js';
 import type { EngineOptions } from './engine.js';
+import type { Flow } from './flow.js';
 import type { Setting, Tunable, TuningRecord } from './tune.js';
 
 /**
@@ -32,8 +33,6 @@ export function keepTuningsOn(shelf: TuningShelf | undefined): void {
   known = new WeakMap();
 }
 
-export const tuningShelf = (): TuningShelf | undefined => theShelf;
-
 export function tuningAbout({ name, kernels, axes }: Tunable, info: DeviceInfo): TuningAbout {
   const { kind, name: hardware, units, versions } = info;
   return {
@@ -51,6 +50,17 @@ export function tuningAbout({ name, kernels, axes }: Tunable, info: DeviceInfo):
 /** What is set for a workload on a device: read once, then remembered while the device is open. */
 export async function settingFor<S extends Setting>(device: Device, tunable: Tunable<S>): Promise<S> {
   return ((await tuningFor(device, tunable))?.setting ?? {}) as S;
+}
+
+/** A flow that is made on each device with the setting that is kept for it. */
+export function tunedFlow<S extends Setting, Result>(
+  tunable: Tunable<S>,
+  make: (setting: S) => Flow<Result>,
+): Flow<Result> {
+  return {
+    name: make({} as S).name,
+    open: async (device, options) => make(await settingFor(device, tunable)).open(device, options),
+  };
 }
 
 /** Streams and slots that suit devices, for the engine that is to feed them. */

@@ -34,7 +34,7 @@ export function blockBench(): Command {
         .argParser(wholeNumber(LEAST_RUNS, 1000))
         .default(LEAST_RUNS),
     );
-  withTuningOptions(withFeedingOptions(withOpeningOptions(command)), 'known').action(action(bench));
+  withTuningOptions(withFeedingOptions(withOpeningOptions(command))).action(action(bench));
   return withExamples(
     command,
     ['millrace bench block', 'next to OpenSSL'],

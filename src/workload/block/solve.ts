@@ -9,8 +9,7 @@ import {
   type Preparation,
   search,
 } from '../../engine/index.js';
-import { settingFor } from '../../engine/tune-known.js';
-import { tunedFlow } from '../../engine/tune-live.js';
+import { settingFor, tunedFlow } from '../../engine/tune-known.js';
 import { compileOptions, type FoundNonce, isTopWordZero, kernelFor, nonceFlow, perThreadOn } from './nonce-flow.js';
 import { checkNonce } from './reference.js';
 import { NONCES } from './scan.js';

@@ -105,7 +105,7 @@ function withDevices(command: Command): Command {
       ),
     ),
   );
-  return withTuningOptions(fed, 'known');
+  return withTuningOptions(fed);
 }
 
 interface DeviceOptions extends OpeningOptions, FeedingOptions, MonitorOptions, TelemetryOptions, TuningOptions {

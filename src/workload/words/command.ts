@@ -80,7 +80,7 @@ export function wordsCommand(): Command {
     .addOption(options.devices())
     .addOption(flag('--async', 'several chunks at a time on each device (default)'))
     .addOption(flag('--sync', 'one chunk at a time'));
-  withTuningOptions(withTelemetryOptions(withMonitorOptions(withOpeningOptions(withFeedingOptions(command)))), 'known');
+  withTuningOptions(withTelemetryOptions(withMonitorOptions(withOpeningOptions(withFeedingOptions(command)))));
   withBookingOptions(command, { hits: false });
   command.action(action(words, { isData: true, hasCheckpoints: ({ output }) => output !== undefined }));
   return withExamples(
