@@ -1,4 +1,5 @@
-import { rmSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,7 +11,7 @@ import { type Share, scanWork } from '../src/workload/block/mining/scan-work.js'
 import { bitcoinNode } from '../src/workload/block/mining/solo.js';
 import { stratumOpener } from '../src/workload/block/mining/stratum.js';
 import type { Scan } from '../src/workload/mining/source.js';
-import { start } from './command-line.js';
+import { interrupted, start } from './command-line.js';
 import { RegtestChain } from './network/chain.js';
 import { gapNode, gapPool, mineAt, mineGaps, PAYOUT, SCRIPT } from './network/gap-rig.js';
 import { NodeServer } from './network/node-server.js';
@@ -206,6 +207,25 @@ describe('commands', () => {
     child.kill('SIGTERM');
     expect((await ended).status).toBe(2);
     expect(performance.now() - from).toBeLessThan(LIMIT_MS);
+  });
+
+  // An ordinary exit waits for the thread that looks up the name, here a minute.
+  test.runIf(process.platform === 'linux')('a silent name server: exit status 2', async ({ skip }) => {
+    const folder = mkdtempSync(join(tmpdir(), 'millrace-names-'));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    const [source, library] = [join(folder, 'names.c'), join(folder, 'names.so')];
+    const text = 'int getaddrinfo(void) { return write(2, "looking up", 10) + sleep(60); }\n';
+    writeFileSync(source, `#include <unistd.h>\n${text}`);
+    const { status } = spawnSync('cc', ['-shared', '-fPIC', '-o', library, source]);
+    if (status !== 0) return skip('no C compiler');
+    const args = ['block', 'mine', '--stratum', 'stratum+tcp://pool.example:3333', '--user', 'a', ...here];
+    let from = 0;
+    const act = (pid: number): void => {
+      from = performance.now();
+      process.kill(pid, 'SIGTERM');
+    };
+    expect((await interrupted(args, { when: /looking up/, act, env: { LD_PRELOAD: library } })).status).toBe(2);
+    expect(performance.now() - from).toBeLessThan(30_000);
   });
 
   test('a pool that sends what takes long to read: it is mined for, and a signal is heard', async () => {

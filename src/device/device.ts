@@ -36,11 +36,6 @@ export interface Device {
   streamHandles?(): Promise<readonly number[]>;
   /** Frees everything. Work in flight is abandoned: its completions reject with `device-closed`. */
   close(): Promise<void>;
-  /**
-   * Instead of `close`, where the process is about to end and that frees everything sooner. The device is closed for
-   * whoever asks it; what the driver holds stays until the process is gone, and may be freed right behind it.
-   */
-  leave?(): Promise<void>;
 }
 
 export interface DeviceInfo {

@@ -221,18 +221,6 @@ describe.skipIf(missing !== undefined)(`the CUDA device on the fake${missing ? `
     });
   });
 
-  test('is closed, not left, where something still runs', async () => {
-    const device = await open();
-    const program = await compileEmpty(device, 'endless-leave');
-    const [stream, y] = [device.stream(), await device.alloc(64)];
-    fake.set('endless', 1);
-    stream.launch({ job: program.bind({ by: 1 }), count: 16, buffers: { y } });
-    const mark = stream.mark();
-    await device.leave?.();
-    await expect(mark.done).rejects.toMatchObject({ code: 'device-closed' });
-    expect(fake.calls().at(-1)?.name).toBe('cuDevicePrimaryCtxRelease');
-  });
-
   describe('learns that work is done', () => {
     async function run(device: Device, marks: number): Promise<DeviceTelemetry> {
       const program = await device.compile(chain('completion'));

@@ -44,14 +44,9 @@ function load() {
   return [long.mark(), small.mark()];
 }
 
-if (way === 'natural' || way === 'forgotten' || way === 'left') {
+if (way === 'natural' || way === 'forgotten') {
   const marks = load();
   if (way !== 'forgotten') for (const mark of marks) await mark.done;
-  if (way === 'left') {
-    await device.leave?.();
-    const refused = await device.alloc(64).catch((error) => error.code);
-    if (refused !== 'device-closed') process.exitCode = 6;
-  }
 } else {
   const until = Date.now() + Number(delay);
   const marks = load();

@@ -16,7 +16,6 @@ import { prepareKernels } from '../../console/preparation.js';
 import { type TelemetryOptions, withTelemetryOptions } from '../../console/telemetry/options.js';
 import { type Telemetry, withTelemetry } from '../../console/telemetry/start.js';
 import type { Device } from '../../device/device.js';
-import { leaveDevices } from '../../device/leave.js';
 import { openDevices } from '../../device/registry.js';
 import { type Aim, Engine, endOf, type Hit, type Mode, type Range, type Search, search } from '../../engine/index.js';
 import { rangeGiven } from '../../engine/source.js';
@@ -147,7 +146,7 @@ async function workWatched(job: Running, telemetry: Telemetry): Promise<Ending> 
       for (const device of devices) await opening.tell(device);
     }
   } finally {
-    await leaveDevices(devices);
+    await Promise.all(devices.map((device) => device.close()));
   }
 }
 

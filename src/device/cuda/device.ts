@@ -15,13 +15,12 @@ import type {
 import { CrewThreads } from '../gpu/crew-threads.js';
 import { askedOf, type Built, GpuDevice, type Link, openLink } from '../gpu/device.js';
 import type { GpuSource } from '../gpu/driver.js';
-import { leaveToHeir } from '../heir.js';
 import type { Finding, OpenOptions, Probed } from '../kinds.js';
 import { addressOf } from '../native/libc.js';
 import { workerBeside } from '../pool/threads.js';
 import { build, type Toolchain } from './build.js';
 import type { CudaStart } from './driver.js';
-import { cudaVersion, type Gpu, isForOneProcess, refusesWork } from './info.js';
+import { cudaVersion, type Gpu, refusesWork } from './info.js';
 import { findLibrary } from './library.js';
 import { targetFor } from './nvrtc.js';
 import { ask } from './service.js';
@@ -36,14 +35,12 @@ const PIPES = 'nvidia';
 export class CudaDevice extends GpuDevice {
   protected readonly target = 'cuda';
   protected readonly nearLimit: number;
-  readonly #isForOne: boolean;
   readonly #tools: Toolchain;
   readonly #cache: Promise<DiskCache>;
 
   constructor(link: Link, info: DeviceInfo, gpu: Gpu, tools: Toolchain) {
     super(link, addressOf, undefined, info);
     this.nearLimit = gpu.nearBytes;
-    this.#isForOne = isForOneProcess(gpu);
     this.#tools = tools;
     this.#cache = DiskCache.open();
     this.#cache.catch(() => undefined); // told where it is used
@@ -68,12 +65,6 @@ export class CudaDevice extends GpuDevice {
   /** Resident grids that have not been closed, or have not ended. */
   get residentGrids(): number {
     return this.residents.count;
-  }
-
-  /** The driver takes 0.1 s to let go of a process's files: an heir waits for that, unless the next process must too. */
-  leave(): Promise<void> {
-    if (!this.#isForOne) leaveToHeir((path) => path.startsWith('/dev/nvidia'));
-    return this.left();
   }
 
   protected async build(source: GpuSource): Promise<Built> {

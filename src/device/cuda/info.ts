@@ -32,7 +32,6 @@ export interface Gpu {
 }
 
 const COMPUTE_PROHIBITED = 2;
-const COMPUTE_EXCLUSIVE = 3;
 
 /** The driver's CUDA version, 13000 for 13.0, after `cuInit`; why there is none otherwise. */
 export function startDriver(api: CudaApi): { readonly version: number } | { readonly reason: string } {
@@ -102,9 +101,6 @@ export function refusesWork({ computeMode }: Gpu): string | undefined {
     ? 'its compute mode is "prohibited" (nvidia-smi -c 0 allows it)'
     : undefined;
 }
-
-/** Another process cannot open it before this one has let go of it. */
-export const isForOneProcess = ({ computeMode }: Gpu): boolean => computeMode === COMPUTE_EXCLUSIVE;
 
 /** What is known beside the driver API: from NVML and NVRTC. */
 export interface Surroundings {

@@ -206,17 +206,6 @@ export abstract class GpuDevice implements Device {
     return this.#finish(deviceClosed(this));
   }
 
-  /** For devices that the process's end may take; see `Device.leave`. Where something still runs it is closed. */
-  protected left(): Promise<void> {
-    this.#streams.news();
-    if (this.#end || this.#streams.isBusy || this.residents.isOpen) return this.close();
-    const error = deviceClosed(this);
-    this.#streams.fail(error);
-    this.#link.leave(error);
-    this.#end = { error, done: Promise.resolve() };
-    return this.#end.done;
-  }
-
   checkOpen(): void {
     if (this.#end) throw this.#end.error;
   }

@@ -174,14 +174,6 @@ export class Link {
     if (boards.delete(this.board) && isResting) giveBoard(this.board);
   }
 
-  /** Leaves the worker where it is, for the process's end: it is asked for nothing any more, and sleeps. */
-  leave(error: Error): void {
-    this.#stopping = true;
-    this.#refuseCalls(error);
-    this.#thread.keepAlive(false);
-    boards.delete(this.board);
-  }
-
   #refuseCalls(error: Error): void {
     for (const { reject } of this.#calls.values()) reject(error);
     this.#calls.clear();

@@ -113,11 +113,6 @@ export class ResidentQueue implements Resident {
     return this.#closing;
   }
 
-  /** The grid may still run. */
-  get isOpen(): boolean {
-    return open.has(this.#memory);
-  }
-
   /** Something may have moved on. True when there is more to wait for. */
   news(): boolean {
     // In this order: what has no flag after that never gets one.

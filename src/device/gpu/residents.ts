@@ -73,11 +73,6 @@ export class Residents {
     return this.#queues.size;
   }
 
-  /** Some grid may still run. */
-  get isOpen(): boolean {
-    return [...this.#queues.values()].some(({ isOpen }) => isOpen);
-  }
-
   /** Something may have moved on. True when there is more to wait for. */
   news(): boolean {
     let isBusy = false;

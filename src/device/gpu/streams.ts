@@ -70,11 +70,6 @@ export class Streams {
     return this.#lines.reduce((sum, line) => sum + (line?.queue && !line.closing ? 1 : 0), 0);
   }
 
-  /** Some mark has not been told of, or some command is not on its way yet. */
-  get isBusy(): boolean {
-    return this.#lines.some((line) => line?.queue?.busy);
-  }
-
   open(): Stream {
     const { most } = this.#link;
     const free = this.#lines.findIndex((line) => line && !line.queue);

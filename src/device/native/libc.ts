@@ -149,50 +149,6 @@ export function bytesAt(address: number, bytes: number): Uint8Array {
 }
 
 /**
- * Starts a program that has these files of this process too, and as its input a pipe that ends with this process. Linux
- * only; false where it cannot be had. Node's own `spawn` forks, which with some hundred MiB of memory takes 10 ms: this
- * takes 0.3.
- */
-export function startHolding(command: readonly string[], files: readonly number[]): boolean {
-  const pipe2 = self.func('int pipe2(uint64_t ends, int flags)');
-  const init = self.func('int posix_spawn_file_actions_init(uint64_t actions)');
-  const adddup2 = self.func('int posix_spawn_file_actions_adddup2(uint64_t actions, int file, int as)');
-  const addopen = self.func(
-    'int posix_spawn_file_actions_addopen(uint64_t actions, int as, const char *path, int flags, uint32_t mode)',
-  );
-  const spawn = self.func(
-    'int posix_spawn(uint64_t pid, const char *path, uint64_t actions, uint64_t how, uint64_t args, uint64_t env)',
-  );
-  const close = self.func('int close(int file)');
-  const ends = new Int32Array(2);
-  // SAFETY: two words, which outlive the call.
-  if (pipe2(addressOf(ends), O_CLOEXEC) !== 0) return false;
-  const [input = 0, own = 0] = ends;
-  const texts = command.map((text) => Buffer.from(`${text}\0`));
-  const args = BigUint64Array.from([...texts.map((text) => BigInt(addressOf(text))), 0n]);
-  const [actions, env, pid] = [new Uint8Array(SPAWN_ACTIONS), new BigUint64Array(1), new Int32Array(1)];
-  const free = Math.max(...files, input, own) + 1;
-  // SAFETY: `actions` is larger than any C library's; it, texts, their addresses and `pid` outlive the calls.
-  const at = addressOf(actions);
-  const results = [
-    init(at),
-    ...files.map((file, i) => adddup2(at, file, free + i)),
-    adddup2(at, input, 0),
-    addopen(at, 1, '/dev/null', O_WRONLY, 0),
-    adddup2(at, 1, 2),
-  ];
-  const isRefused = results.some((code) => code !== 0);
-  const code = isRefused ? -1 : spawn(addressOf(pid), command[0] ?? '', at, 0, addressOf(args), addressOf(env));
-  close(input);
-  if (code !== 0) close(own);
-  return code === 0;
-}
-const O_CLOEXEC = 0x80000;
-const O_WRONLY = 1;
-/** Bytes: 80 with glibc and with musl. */
-const SPAWN_ACTIONS = 256;
-
-/**
  * Takes the system's exclusive lock on an open file or folder, without waiting. The lock goes when the file is closed, at
  * the latest with the process, however it ends. `unsupported` where the file system has no locks.
  */

@@ -10,7 +10,6 @@ import type { Ending } from '../../console/output.js';
 import { openProgress } from '../../console/progress.js';
 import { type TelemetryOptions, withTelemetryOptions } from '../../console/telemetry/options.js';
 import { type Telemetry, withTelemetry } from '../../console/telemetry/start.js';
-import { leaveDevices } from '../../device/leave.js';
 import { openDevices } from '../../device/registry.js';
 import { Engine } from '../../engine/index.js';
 import { encodeRows } from './encode.js';
@@ -161,7 +160,7 @@ async function encodeSource(
     await engine?.close();
     await telemetry.end();
     for (const device of devices) await opening.tell(device);
-    await leaveDevices(devices);
+    await Promise.all(devices.map((device) => device.close()));
   }
 }
 

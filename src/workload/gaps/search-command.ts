@@ -9,7 +9,6 @@ import type { Ending } from '../../console/output.js';
 import type { TelemetryOptions } from '../../console/telemetry/options.js';
 import { type Telemetry, withTelemetry } from '../../console/telemetry/start.js';
 import type { Device } from '../../device/device.js';
-import { leaveDevices } from '../../device/leave.js';
 import { openDevices } from '../../device/registry.js';
 import { between, Engine } from '../../engine/index.js';
 import { Recorder } from '../../engine/record.js';
@@ -149,7 +148,7 @@ async function workWatched(
       for (const device of devices) await tell(device);
     }
   } finally {
-    await leaveDevices(devices);
+    await Promise.all(devices.map((device) => device.close()));
   }
 }
 

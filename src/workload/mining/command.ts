@@ -13,7 +13,6 @@ import { type TelemetryOptions, withTelemetryOptions } from '../../console/telem
 import { type Telemetry, withTelemetry } from '../../console/telemetry/start.js';
 import { buildOf } from '../../console/version.js';
 import type { Device } from '../../device/device.js';
-import { leaveDevices } from '../../device/leave.js';
 import { openDevices } from '../../device/registry.js';
 import { Engine } from '../../engine/index.js';
 import { MillraceError } from '../../kernel/error.js';
@@ -144,7 +143,7 @@ async function mineFrom<Share extends Mined>(
   } finally {
     await engine.close();
     await telemetry.end();
-    await leaveDevices(devices);
+    await Promise.all(devices.map((device) => device.close()));
   }
 }
 

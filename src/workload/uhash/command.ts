@@ -20,7 +20,6 @@ import { type TelemetryOptions, withTelemetryOptions } from '../../console/telem
 import { type Telemetry, withTelemetry } from '../../console/telemetry/start.js';
 import { startTuning, type TuningOptions, withTuningOptions } from '../../console/tuning.js';
 import type { Device } from '../../device/device.js';
-import { leaveDevices } from '../../device/leave.js';
 import { openDevices } from '../../device/registry.js';
 import type { Range } from '../../engine/index.js';
 import { uhashBench } from './bench.js';
@@ -285,7 +284,7 @@ async function proveWatched(
       await telemetry.end();
     }
   } finally {
-    await leaveDevices(devices);
+    await Promise.all(devices.map((device) => device.close()));
   }
 }
 

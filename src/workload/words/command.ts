@@ -21,7 +21,6 @@ import { type TelemetryOptions, withTelemetryOptions } from '../../console/telem
 import { type Telemetry, withTelemetry } from '../../console/telemetry/start.js';
 import { startTuning, type TuningOptions, withTuningOptions } from '../../console/tuning.js';
 import type { Device } from '../../device/device.js';
-import { leaveDevices } from '../../device/leave.js';
 import { openDevices } from '../../device/registry.js';
 import { between, Engine, endOf, type Indexed } from '../../engine/index.js';
 import { MillraceError } from '../../kernel/error.js';
@@ -238,7 +237,7 @@ async function make(
     await engine?.close();
     await telemetry.end();
     for (const device of devices) await opening.tell(device);
-    await leaveDevices(devices);
+    await Promise.all(devices.map((device) => device.close()));
   }
 }
 
