@@ -34,10 +34,10 @@ class LongestFirst extends BaseSequencer {
  * change; the others, by their text, change nothing that belongs to the whole process.
  */
 const commands =
-  /^test\/(bench|browser|cli|conformance|conventions|crash|encode|fuzz|gaps|gpu-text|jobs|native-bodies|package|readme|run|telemetry|terminal|tune|uhash|words)[.-]/;
+  /^test\/(bench|browser|cache|cli|conformance|conventions|crash|encode|examples|feeding|fuzz|gaps|gpu-text|jobs|native-bodies|package|readme|regular|run|telemetry|terminal|tune|uhash|words)[./-]|^src\/(console|workload)\//;
 const harmless = /^src\/(?!device\/gpu\/device)|^test\/(api|block|engine|licen|simulation|structure)/;
 const light = [...namesIn('src'), ...namesIn('test')].filter(
-  (name) => (commands.test(name) && !/telemetry-|gmp/.test(name)) || (harmless.test(name) && leavesNothing(name)),
+  (name) => (commands.test(name) && !/telemetry-/.test(name)) || (harmless.test(name) && leavesNothing(name)),
 );
 
 function leavesNothing(name: string): boolean {

@@ -65,13 +65,13 @@ const kept = [
   /^tiles\/scan/,
   /^streams\//,
 ];
-/** Types that on an emulated GPU are written as u32 is. */
+/** Types whose operations differ least from those of u32: a short run has them on native alone. */
 const likeU32 = /^operations\/(i32|bool)/;
 /** Elsewhere one form of each type, and on wasm for u32 also values that move to the host. */
 const leftOutElsewhere = /^operations\/(?!.*from memory, a gang|u32\/of the job and chunk, hoist on)|generic, one lane/;
 const isKept = (device: string, name: string): boolean => {
-  if (device === 'native') return kept.some((pattern) => pattern.test(name));
-  if (compiled.includes(device)) return kept.some((pattern) => pattern.test(name)) && !likeU32.test(name);
+  if (device !== 'native' && likeU32.test(name)) return false;
+  if (compiled.includes(device)) return kept.some((pattern) => pattern.test(name));
   return !leftOutElsewhere.test(name) && (device !== 'interpreter' || !name.includes('hoist on'));
 };
 

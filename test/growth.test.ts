@@ -19,7 +19,7 @@ const { absent } = await listDevices();
 test.for([
   // Enough for each to leave more than is allowed below, if each cycle left something. A thread takes 60 ms to start.
   { name: 'native', cycles: byTier(24, 8, 400), threads: byTier(1, 10) },
-  { name: 'opencl', cycles: byTier(25, 60, 400), threads: 1 },
+  { name: 'opencl', cycles: byTier(10, 60, 400), threads: 1 },
   { name: 'webgpu', cycles: byTier(3, 5, 100), threads: 1 },
   ...(isLong ? [{ name: 'wasm', cycles: 400, threads: 4 }] : []),
 ])('$name, opened and closed $cycles times', { timeout: 3_600_000 }, async ({ name, cycles, threads }, { skip }) => {

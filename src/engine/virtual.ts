@@ -122,7 +122,7 @@ export class VirtualDevice implements Device {
     const { speed } = this.nature;
     if (speed === undefined) return undefined;
     const perSecond = typeof speed === 'number' ? speed : speed(this.launches);
-    const from = Math.max(performance.now(), this.#busyUntil);
+    const from = Math.max(nowMs(), this.#busyUntil);
     const to = from + (1000 * items) / perSecond;
     this.#busyUntil = to;
     return { from, to };
@@ -258,7 +258,7 @@ class VirtualStream implements Stream {
         this.#cancels.delete(end);
         resolve();
       };
-      const timer = setTimeout(end, Math.max(0, moment - performance.now()));
+      const timer = setTimeout(end, Math.max(0, moment - nowMs()));
       this.#cancels.add(end);
     });
   }
@@ -285,9 +285,10 @@ function lie(words: Uint32Array, { ring }: DeviceProgram, items: number): void {
   for (let word = 1; word < ring.recordWords; word++) words[at + word] = 0x5eed + word;
 }
 
-/** From the clock that timers are set by to the one of all devices. */
-const nanoseconds = (milliseconds: number): bigint => ZERO_NS + BigInt(Math.round(milliseconds * 1e6));
-const ZERO_NS = clockNs() - BigInt(Math.round(performance.now() * 1e6));
+/** Milliseconds on the clock of all devices, from when this module was loaded. */
+const nowMs = (): number => Number(clockNs() - ZERO_NS) / 1e6;
+const nanoseconds = (ms: number): bigint => ZERO_NS + BigInt(Math.ceil(ms * 1e6));
+const ZERO_NS = clockNs();
 
 function gone(id: string, code: 'device-closed' | 'device-failed', what: string): MillraceError {
   return new MillraceError({ code, message: `${id} ${what}`, asked: `work on ${id}`, advice: 'use another device' });
