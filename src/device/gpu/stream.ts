@@ -1,56 +1,37 @@
 import { MillraceError } from '../../kernel/error.js';
 import { launchBlock } from '../../kernel/grid.js';
-import type { Completion, DeviceBuffer, Launch, Stream } from '../device.js';
-import {
-  checkCopy,
-  checkLaunch,
-  checkRange,
-  checkStreamOpen,
-  checkWord,
-  heldBuffer,
-  ownCompletion,
-} from '../launch.js';
+import type { StreamCommands } from '../checked-stream.js';
+import type { Values } from '../device.js';
+import type { CheckedLaunch } from '../launch.js';
 import type { GpuBuffer } from './buffer.js';
 import { COPY_WORDS, FILL_WORDS, FOLLOW_WORDS, Kind, LAUNCH_WORDS, putWide, WAIT_WORDS } from './commands.js';
 import { GpuCompletion } from './completion.js';
-import { GpuJob } from './program.js';
+import type { GpuJob } from './program.js';
 import type { Queue } from './queue.js';
 import { sendTransfer } from './stage.js';
 import type { Streams } from './streams.js';
 
-/** Checks commands and puts them into the ring. Nothing here waits. */
-export class GpuStream implements Stream {
+/** Puts the commands of a stream into the ring. */
+export class GpuStream implements StreamCommands<GpuBuffer, GpuJob, GpuCompletion> {
   readonly #owner: Streams;
   readonly #queue: Queue;
-  #waited: GpuCompletion[] = [];
-  #closed = false;
 
   constructor(owner: Streams, queue: Queue) {
     this.#owner = owner;
     this.#queue = queue;
   }
 
-  write(buffer: DeviceBuffer, data: ArrayBufferView, offset = 0): void {
-    const to = this.#buffer(buffer, 'write');
-    checkRange('write', to, offset, data.byteLength, false);
-    if (data.byteLength === 0) return;
+  write(to: GpuBuffer, offset: number, data: ArrayBufferView): void {
     if (!this.#direct(Kind.write, to, offset, data)) this.#queue.stage.write(to.number, offset, data);
     this.#watch();
   }
 
-  read(buffer: DeviceBuffer, into: ArrayBufferView, offset = 0): void {
-    const from = this.#buffer(buffer, 'read');
-    checkRange('read', from, offset, into.byteLength, false);
-    if (into.byteLength === 0) return;
+  read(from: GpuBuffer, offset: number, into: ArrayBufferView): void {
     if (!this.#direct(Kind.read, from, offset, into)) this.#queue.stage.read(from.number, offset, into);
     this.#watch();
   }
 
-  copy(from: DeviceBuffer, to: DeviceBuffer, bytes: number, fromOffset = 0, toOffset = 0): void {
-    const source = this.#buffer(from, 'copy (source)');
-    const target = this.#buffer(to, 'copy (target)');
-    checkCopy(source, target, bytes, fromOffset, toOffset);
-    if (bytes === 0) return;
+  copy(source: GpuBuffer, fromOffset: number, target: GpuBuffer, toOffset: number, bytes: number): void {
     const { lane } = this.#queue;
     const at = lane.begin(Kind.copy, COPY_WORDS);
     lane.words[at] = source.number;
@@ -61,27 +42,18 @@ export class GpuStream implements Stream {
     this.#send();
   }
 
-  fill(buffer: DeviceBuffer, word: number, offset = 0, length?: number): void {
-    const target = this.#buffer(buffer, 'fill');
-    const bytes = length ?? target.bytes - offset;
-    checkRange('fill', target, offset, bytes, true);
-    const value = checkWord(word);
-    if (bytes === 0) return;
+  fill(target: GpuBuffer, offset: number, word: number, bytes: number): void {
     const { lane } = this.#queue;
     const at = lane.begin(Kind.fill, FILL_WORDS);
     lane.words[at] = target.number;
-    lane.words[at + 1] = value;
+    lane.words[at + 1] = word;
     putWide(lane.words, at + 2, offset);
     putWide(lane.words, at + 4, bytes);
     this.#send();
   }
 
-  launch(launch: Launch): void {
-    this.#open();
-    const { device } = this.#owner;
-    const { base, count, countFrom, buffers, ring, ringCapacity } = checkLaunch<GpuBuffer>(device, launch);
-    const { job, chunk = {} } = launch;
-    if (!(job instanceof GpuJob)) throw new TypeError('a job of this device comes from bind() of its program');
+  launch(job: GpuJob, chunk: Values, launch: CheckedLaunch<GpuBuffer>): void {
+    const { base, count, countFrom, buffers, ring, ringCapacity } = launch;
     const parameters = job.parameters.words(base, ringCapacity, chunk);
     if (count === 0) return;
     const { lane } = this.#queue;
@@ -100,21 +72,16 @@ export class GpuStream implements Stream {
     this.#send();
   }
 
-  wait(completion: Completion): void {
-    this.#open();
-    const own = ownCompletion<GpuCompletion>(this.#owner.device, completion);
-    this.#waited.push(own);
-    // Its number may be used again 2^32 marks later; and a stream has passed its own marks by the time it gets here.
-    if (own.settled || own.line === this.#queue.lane.line) return;
+  wait({ line, number }: GpuCompletion): void {
     const { lane } = this.#queue;
+    if (line === lane.line) return; // a stream has passed its own marks by the time it gets here
     const at = lane.begin(Kind.wait, WAIT_WORDS);
-    lane.words[at] = own.line;
-    lane.words[at + 1] = own.number;
+    lane.words[at] = line;
+    lane.words[at + 1] = number;
     this.#send();
   }
 
   follow(handle: number): void {
-    this.#open();
     const { info } = this.#owner.device;
     if (info.kind !== 'cuda' || !Number.isSafeInteger(handle) || handle <= 0) {
       throw new MillraceError({
@@ -130,11 +97,8 @@ export class GpuStream implements Stream {
     this.#send();
   }
 
-  mark(): Completion {
-    this.#open();
+  mark(waited: readonly GpuCompletion[]): GpuCompletion {
     const { line } = this.#queue.lane;
-    const waited = this.#waited;
-    this.#waited = [];
     const completion = new GpuCompletion(this.#owner.device, line, this.#owner.nextMark(line), waited);
     this.#queue.mark(completion);
     this.#owner.watch();
@@ -142,13 +106,10 @@ export class GpuStream implements Stream {
   }
 
   cancel(): void {
-    this.#open();
     this.#owner.cancel(this.#queue.lane.line);
   }
 
   close(): void {
-    if (this.#closed) return;
-    this.#closed = true;
     this.#owner.closed(this.#queue);
   }
 
@@ -178,15 +139,5 @@ export class GpuStream implements Stream {
 
   #watch(): void {
     if (this.#queue.busy) this.#owner.watch();
-  }
-
-  #buffer(buffer: DeviceBuffer, role: string): GpuBuffer {
-    this.#open();
-    return heldBuffer<GpuBuffer>(this.#owner.device, buffer, role);
-  }
-
-  #open(): void {
-    this.#owner.checkOpen();
-    checkStreamOpen(this.#closed);
   }
 }

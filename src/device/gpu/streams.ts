@@ -1,4 +1,5 @@
 import { MillraceError } from '../../kernel/error.js';
+import { CheckedStream } from '../checked-stream.js';
 import type { Device, Stream } from '../device.js';
 import type { Trap } from '../traps.js';
 import { TurnShare } from '../turn.js';
@@ -6,6 +7,7 @@ import { epochWord, LINES, wakeWorker } from './board.js';
 import { Kind } from './commands.js';
 import { Lane } from './lane.js';
 import type { Link } from './link.js';
+import { GpuJob } from './program.js';
 import { type End, Queue } from './queue.js';
 import { type LineResult, ResultReader } from './results.js';
 import { RingWriter } from './ring.js';
@@ -89,12 +91,7 @@ export class Streams {
     line.queue = queue;
     lane.begin(Kind.open, 0);
     lane.send();
-    return new GpuStream(this, queue);
-  }
-
-  /** For streams. */
-  checkOpen(): void {
-    this.device.checkOpen();
+    return new CheckedStream(this.device, GpuJob, new GpuStream(this, queue));
   }
 
   /** For streams: there is something to wait for. */

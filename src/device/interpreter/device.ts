@@ -1,11 +1,12 @@
 import type { MillraceError } from '../../kernel/error.js';
 import type { Kernel } from '../../kernel/index.js';
 import { absent } from '../absent.js';
+import { CheckedStream } from '../checked-stream.js';
 import type { Device, DeviceBuffer, DeviceInfo, HostMemory, Stream } from '../device.js';
 import { sharedMemory } from '../host-memory.js';
 import { checkAllocation, deviceClosed } from '../launch.js';
 import { InterpreterBuffer } from './buffer.js';
-import { InterpreterProgram } from './program.js';
+import { InterpreterJob, InterpreterProgram } from './program.js';
 import { Schedule } from './schedule.js';
 import { InterpreterStream } from './stream.js';
 
@@ -36,7 +37,7 @@ export class InterpreterDevice implements Device {
 
   stream(): Stream {
     this.checkOpen();
-    return new InterpreterStream(this);
+    return new CheckedStream(this, InterpreterJob, new InterpreterStream(this));
   }
 
   async close(): Promise<void> {

@@ -1,71 +1,45 @@
 import { MillraceError } from '../../kernel/error.js';
 import { interpret, valuesOf } from '../../kernel/index.js';
-import type { Completion, DeviceBuffer, Launch, Stream } from '../device.js';
-import {
-  checkCopy,
-  checkLaunch,
-  checkRange,
-  checkStreamOpen,
-  checkWord,
-  heldBuffer,
-  ownCompletion,
-} from '../launch.js';
+import type { StreamCommands } from '../checked-stream.js';
+import type { Values } from '../device.js';
+import type { CheckedLaunch } from '../launch.js';
 import type { InterpreterBuffer } from './buffer.js';
 import { InterpreterCompletion } from './completion.js';
 import type { InterpreterDevice } from './device.js';
-import { InterpreterJob } from './program.js';
+import type { InterpreterJob } from './program.js';
 import { Line, type Step } from './schedule.js';
 
-/** Checks commands and queues them as closures over the memory they touch. */
-export class InterpreterStream implements Stream {
+/** Queues the commands of a stream as closures over the memory they touch. */
+export class InterpreterStream implements StreamCommands<InterpreterBuffer, InterpreterJob, InterpreterCompletion> {
   readonly #device: InterpreterDevice;
   readonly #line = new Line();
-  #waited: InterpreterCompletion[] = [];
   #epoch = 0;
-  #closed = false;
 
   constructor(device: InterpreterDevice) {
     this.#device = device;
     device.schedule.lines.add(this.#line);
   }
 
-  write(buffer: DeviceBuffer, data: ArrayBufferView, offset = 0): void {
-    const target = this.#buffer(buffer, 'write');
-    checkRange('write', target, offset, data.byteLength, false);
-    const { memory } = target;
+  write({ memory }: InterpreterBuffer, offset: number, data: ArrayBufferView): void {
     this.#once(() => memory.set(bytesOf(data), offset));
   }
 
-  read(buffer: DeviceBuffer, into: ArrayBufferView, offset = 0): void {
-    const source = this.#buffer(buffer, 'read');
-    checkRange('read', source, offset, into.byteLength, false);
-    const { memory } = source;
+  read({ memory }: InterpreterBuffer, offset: number, into: ArrayBufferView): void {
     this.#once(() => bytesOf(into).set(memory.subarray(offset, offset + into.byteLength)));
   }
 
-  copy(from: DeviceBuffer, to: DeviceBuffer, bytes: number, fromOffset = 0, toOffset = 0): void {
-    const source = this.#buffer(from, 'copy (source)');
-    const target = this.#buffer(to, 'copy (target)');
-    checkCopy(source, target, bytes, fromOffset, toOffset);
-    const { memory: read } = source;
-    const { memory: written } = target;
+  copy(from: InterpreterBuffer, fromOffset: number, to: InterpreterBuffer, toOffset: number, bytes: number): void {
+    const { memory: read } = from;
+    const { memory: written } = to;
     this.#once(() => written.set(read.subarray(fromOffset, fromOffset + bytes), toOffset));
   }
 
-  fill(buffer: DeviceBuffer, word: number, offset = 0, length?: number): void {
-    const target = this.#buffer(buffer, 'fill');
-    const bytes = length ?? target.bytes - offset;
-    checkRange('fill', target, offset, bytes, true);
-    const value = checkWord(word);
-    const { memory } = target;
-    this.#once(() => new Uint32Array(memory.buffer, offset, bytes / 4).fill(value));
+  fill({ memory }: InterpreterBuffer, offset: number, word: number, bytes: number): void {
+    this.#once(() => new Uint32Array(memory.buffer, offset, bytes / 4).fill(word));
   }
 
-  launch(launch: Launch): void {
-    this.#open();
-    const { base, count, countFrom, buffers, ring } = checkLaunch<InterpreterBuffer>(this.#device, launch);
-    const { job, chunk = {} } = launch;
-    if (!(job instanceof InterpreterJob)) throw new TypeError('a job of this device comes from bind() of its program');
+  launch(job: InterpreterJob, chunk: Values, launch: CheckedLaunch<InterpreterBuffer>): void {
+    const { base, count, countFrom, buffers, ring } = launch;
     const { program, name, bindings } = job.program;
     valuesOf(name, 'chunk', job.program.chunk, chunk);
     const run = {
@@ -99,28 +73,21 @@ export class InterpreterStream implements Stream {
     });
   }
 
-  wait(completion: Completion): void {
-    this.#open();
-    const own = ownCompletion<InterpreterCompletion>(this.#device, completion);
-    this.#waited.push(own);
-    this.#push({ kind: 'wait', completion: own });
+  wait(completion: InterpreterCompletion): void {
+    this.#push({ kind: 'wait', completion });
   }
 
-  mark(): Completion {
-    this.#open();
-    const completion = new InterpreterCompletion(this.#device, this.#waited);
-    this.#waited = [];
+  mark(waited: readonly InterpreterCompletion[]): InterpreterCompletion {
+    const completion = new InterpreterCompletion(this.#device, waited);
     this.#push({ kind: 'mark', completion });
     return completion;
   }
 
   cancel(): void {
-    this.#open();
     this.#epoch++;
   }
 
   close(): void {
-    this.#closed = true;
     this.#line.closed = true; // what is queued still runs
     this.#device.schedule.kick();
   }
@@ -138,16 +105,6 @@ export class InterpreterStream implements Stream {
   #push(step: Step): void {
     this.#line.steps.push(step);
     this.#device.schedule.kick();
-  }
-
-  #buffer(buffer: DeviceBuffer, role: string): InterpreterBuffer {
-    this.#open();
-    return heldBuffer<InterpreterBuffer>(this.#device, buffer, role);
-  }
-
-  #open(): void {
-    this.#device.checkOpen();
-    checkStreamOpen(this.#closed);
   }
 }
 

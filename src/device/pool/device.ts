@@ -1,5 +1,6 @@
 import { MillraceError } from '../../kernel/error.js';
 import type { Kernel } from '../../kernel/index.js';
+import { CheckedStream } from '../checked-stream.js';
 import type { CompileOptions, Device, DeviceBuffer, DeviceInfo, DeviceProgram, HostMemory, Stream } from '../device.js';
 import { sharedMemory } from '../host-memory.js';
 import { deviceClosed } from '../launch.js';
@@ -7,7 +8,7 @@ import type { ProgramSource } from '../program.js';
 import { Traps } from '../traps.js';
 import { Pool, STREAMS } from './board.js';
 import { type PoolOptions, WorkerPool } from './pool.js';
-import { PoolCode, PoolProgram } from './program.js';
+import { PoolCode, PoolJob, PoolProgram } from './program.js';
 import { Queue } from './queue.js';
 import { type HostTransfers, PoolStream } from './stream.js';
 
@@ -71,7 +72,7 @@ export abstract class PoolDevice implements Device {
     this.#queues[line] = queue;
     const { words } = this.#pool.board;
     if (line >= Atomics.load(words, Pool.lines)) Atomics.store(words, Pool.lines, line + 1);
-    return new PoolStream(this, queue, this.transfers, this.#boardAddress);
+    return new CheckedStream(this, PoolJob, new PoolStream(this, queue, this.transfers, this.#boardAddress));
   }
 
   close(): Promise<void> {

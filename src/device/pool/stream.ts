@@ -1,18 +1,11 @@
-import type { Completion, DeviceBuffer, Launch, Stream } from '../device.js';
-import {
-  checkCopy,
-  checkLaunch,
-  checkRange,
-  checkStreamOpen,
-  checkWord,
-  heldBuffer,
-  ownCompletion,
-} from '../launch.js';
+import type { StreamCommands } from '../checked-stream.js';
+import type { Values } from '../device.js';
+import type { CheckedLaunch } from '../launch.js';
 import { Command, Line, lineWord } from './board.js';
 import type { PoolBuffer } from './buffer.js';
 import { PoolCompletion } from './completion.js';
 import type { PoolDevice } from './device.js';
-import { PoolJob } from './program.js';
+import type { PoolJob } from './program.js';
 import type { Held, Pending, Queue } from './queue.js';
 import type { Held as Used } from './uses.js';
 
@@ -25,15 +18,13 @@ export interface HostTransfers {
   lend(words: Uint32Array): { readonly address: number; readonly keep?: unknown; giveBack?(): void };
 }
 
-/** Checks commands and puts them on a queue. Nothing here waits. */
-export class PoolStream implements Stream {
+/** Puts the commands of a stream on a queue. */
+export class PoolStream implements StreamCommands<PoolBuffer, PoolJob, PoolCompletion> {
   readonly #device: PoolDevice;
   readonly #queue: Queue;
   readonly #host: HostTransfers;
   /** Where this stream's control words are, for generated code. */
   readonly #control: number;
-  #waited: PoolCompletion[] = [];
-  #closed = false;
 
   /** `boardAddress`: where workers see the board. */
   constructor(device: PoolDevice, queue: Queue, host: HostTransfers, boardAddress: number) {
@@ -43,42 +34,27 @@ export class PoolStream implements Stream {
     this.#control = boardAddress + (lineWord(queue.line) + Line.epoch) * 4;
   }
 
-  write(buffer: DeviceBuffer, data: ArrayBufferView, offset = 0): void {
-    const to = this.#buffer(buffer, 'write');
-    checkRange('write', to, offset, data.byteLength, false);
+  write(to: PoolBuffer, offset: number, data: ArrayBufferView): void {
     this.#host.write(this.#queue, to, offset, data);
     this.#watch();
   }
 
-  read(buffer: DeviceBuffer, into: ArrayBufferView, offset = 0): void {
-    const from = this.#buffer(buffer, 'read');
-    checkRange('read', from, offset, into.byteLength, false);
+  read(from: PoolBuffer, offset: number, into: ArrayBufferView): void {
     this.#host.read(this.#queue, from, offset, into);
     this.#watch();
   }
 
-  copy(from: DeviceBuffer, to: DeviceBuffer, bytes: number, fromOffset = 0, toOffset = 0): void {
-    const source = this.#buffer(from, 'copy (source)');
-    const target = this.#buffer(to, 'copy (target)');
-    checkCopy(source, target, bytes, fromOffset, toOffset);
-    const command = [Command.copy, target.address + toOffset, source.address + fromOffset, bytes];
-    this.#push(command, { uses: [source, target] });
+  copy(from: PoolBuffer, fromOffset: number, to: PoolBuffer, toOffset: number, bytes: number): void {
+    this.#push([Command.copy, to.address + toOffset, from.address + fromOffset, bytes], { uses: [from, to] });
   }
 
-  fill(buffer: DeviceBuffer, word: number, offset = 0, length?: number): void {
-    const target = this.#buffer(buffer, 'fill');
-    const bytes = length ?? target.bytes - offset;
-    checkRange('fill', target, offset, bytes, true);
-    this.#push([Command.fill, target.address + offset, checkWord(word), bytes / 4], { uses: [target] });
+  fill(buffer: PoolBuffer, offset: number, word: number, bytes: number): void {
+    this.#push([Command.fill, buffer.address + offset, word, bytes / 4], { uses: [buffer] });
   }
 
-  launch(launch: Launch): void {
-    this.#open();
-    const checked = checkLaunch<PoolBuffer>(this.#device, launch);
-    const { job } = launch;
-    if (!(job instanceof PoolJob)) throw new TypeError('a job of this device comes from bind() of its program');
-    const { base, count, countFrom, buffers, ring, ringCapacity } = checked;
-    const parameters = this.#host.lend(job.parameters.words(base, ringCapacity, launch.chunk ?? {}));
+  launch(job: PoolJob, chunk: Values, launch: CheckedLaunch<PoolBuffer>): void {
+    const { base, count, countFrom, buffers, ring, ringCapacity } = launch;
+    const parameters = this.#host.lend(job.parameters.words(base, ringCapacity, chunk));
     const { epoch } = this.#queue;
     const block = this.#host.lend(launchBlock(parameters.address, this.#control, epoch, buffers, ring));
     const { code, lanes } = job.program;
@@ -96,38 +72,24 @@ export class PoolStream implements Stream {
     this.#push(command, { uses, data: [parameters.keep, block.keep], after });
   }
 
-  wait(completion: Completion): void {
-    this.#open();
-    const own = ownCompletion<PoolCompletion>(this.#device, completion);
-    this.#waited.push(own);
-    if (own.settled) return; // its number may be used again 2^32 marks later
-    this.#queue.push([Command.wait, own.line, own.number], {});
+  wait({ line, number }: PoolCompletion): void {
+    this.#queue.push([Command.wait, line, number], {});
   }
 
-  mark(): Completion {
-    this.#open();
-    const waited = this.#waited;
-    this.#waited = [];
-    const mark = new PoolCompletion(
-      this.#device,
-      this.#queue.line,
-      this.#queue.nextMark(),
-      waited,
-      this.#device.explainTrap,
-    );
+  mark(waited: readonly PoolCompletion[]): PoolCompletion {
+    const { line } = this.#queue;
+    const { explainTrap } = this.#device;
+    const mark = new PoolCompletion(this.#device, line, this.#queue.nextMark(), waited, explainTrap);
     this.#queue.push([Command.mark], { mark });
     this.#device.watch();
     return mark;
   }
 
   cancel(): void {
-    this.#open();
     this.#queue.cancel();
   }
 
   close(): void {
-    if (this.#closed) return;
-    this.#closed = true;
     this.#device.closeStream(this.#queue);
   }
 
@@ -138,16 +100,6 @@ export class PoolStream implements Stream {
 
   #watch(): void {
     if (this.#queue.busy) this.#device.watch();
-  }
-
-  #buffer(buffer: DeviceBuffer, role: string): PoolBuffer {
-    this.#open();
-    return heldBuffer<PoolBuffer>(this.#device, buffer, role);
-  }
-
-  #open(): void {
-    this.#device.checkOpen();
-    checkStreamOpen(this.#closed);
   }
 }
 
