@@ -8,10 +8,10 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { limitUnits } from '../dist/bench/limits.js';
 import { machineLine } from '../dist/bench/machine.js';
-import { plotOf } from '../dist/bench/plot.js';
 import { figureRow, SUITE_HEADING } from '../dist/bench/report.js';
 import { readSaved } from '../dist/bench/saved.js';
 import { bytes, count, duration, percent, rate } from '../dist/console/format.js';
+import { plotOf } from './plot.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const REPORTS = 'docs/measurements/reports';
@@ -42,7 +42,7 @@ const reports = readdirSync(join(root, REPORTS))
 
 /** @type {Map<string, string>} */
 const made = new Map([['docs/PERFORMANCE.md', performanceText()]]);
-for (const one of reports) made.set(`docs/img/${one.name}.svg`, pictureOf(one));
+for (const one of reports) made.set(`docs/img/${one.name}.svg`, plotOf(one.report));
 made.set('README.md', withTable(readFileSync(join(root, 'README.md'), 'utf8')));
 
 const stale = [...made].filter(([file, text]) => textOf(file) !== text).map(([file]) => file);
@@ -110,7 +110,7 @@ function sectionOf({ name, report, device }) {
     `[${name}.json](measurements/reports/${name}.json) ([picture](img/${name}.svg)):`,
     '',
     '```sh',
-    command,
+    command.replace(/ --plot \S+/, ''), // an option of 0.1.0
     '```',
     '',
     ...table(
@@ -202,17 +202,6 @@ function scalingText(scaling, several) {
       return [`${workload} on several (${which}): ${told.join(', ')}.`, ''];
     }),
   ];
-}
-
-/** @param {Named} given */
-function pictureOf({ report }) {
-  const { version, date, machine, figures, scaling, timelines } = report;
-  return plotOf({
-    title: `Millrace ${version.replace(/\+.*/, '')}, ${date}, ${machineLine(machine)}`,
-    figures,
-    scaling,
-    timelines,
-  });
 }
 
 /**

@@ -14,7 +14,7 @@ const folder = mkdtempSync(join(tmpdir(), 'millrace-bench-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const bench = (...more: string[]) => millrace(['bench', 'all', ...more], { cwd: folder });
 const wasm = ['block', '--device', 'wasm', '--threads', '1'];
-const files = ['--save', 'now.json', '--markdown', 'now.md', '--plot', 'now.svg'];
+const files = ['--save', 'now.json', '--markdown', 'now.md'];
 const written = (name: string): string => readFileSync(join(folder, name), 'utf8');
 
 it.skipIf(isShort)('saves what it tells; what has become slower since is a loss', async () => {
@@ -42,7 +42,6 @@ it.skipIf(isShort)('saves what it tells; what has become slower since is a loss'
   expect(saved.command).toMatch(/^millrace bench all block --device wasm .* --save now\.json/);
   expect(saved.timelines[0]?.chunks.length).toBeGreaterThan(0);
   expect(written('now.md')).toMatch(/^\| block \| SHA-256d of headers \| wasm \| /m);
-  expect(written('now.svg')).toMatch(/^<svg [\s\S]*SHA-256d of headers[\s\S]*chunks of a job/);
 });
 
 it('without a file it compares with the reports of the package, where they have such a device; what has no figure is saved too', async () => {
@@ -59,7 +58,6 @@ it('without a file it compares with the reports of the package, where they have 
   expect([figures, missing.length]).toEqual([[], none.length]);
   expect(command).toMatch(/^millrace bench all gaps --device interpreter --save now\.json /);
   expect(written('now.md')).toContain('interpreter');
-  expect(written('now.svg')).toMatch(/^<svg /);
   expect(events.find(({ event }) => event === 'warning')?.message).toMatch('nothing to compare');
 });
 

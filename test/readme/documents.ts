@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { expect } from 'vitest';
 import { millrace } from '../command-line.js';
 import { by, type Examples, says, wasm } from './example.js';
@@ -13,6 +14,8 @@ const TUNE = `const given = [
     'tune',
     'words',
     '--device',`;
+
+const REPORT = fileURLToPath(new URL('../../docs/measurements/reports/h200-cuda.json', import.meta.url));
 
 /** What docs/command.md, docs/tuning.md and docs/telemetry.md tell to type beside what the READMEs do. */
 export const documents: Examples = {
@@ -42,6 +45,12 @@ export const documents: Examples = {
     "['--metrics', 'm.csv', '--trace', 't.json',",
     'millrace([...args, ...views], { cwd: folder })',
   ),
+  'node scripts/plot.mjs cuda.json cuda.svg': {
+    long: {
+      served: async (folder) => ({ 'cuda.json': REPORT, 'cuda.svg': join(folder, 'cuda.svg') }),
+      check: (_, folder) => expect(readFileSync(join(folder, 'cuda.svg'), 'utf8')).toMatch(/^<svg /),
+    },
+  },
   'node scripts/timeline.mjs trace.json timeline.svg': {
     long: {
       served: async (folder) => {

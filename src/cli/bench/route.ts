@@ -11,4 +11,4 @@ export function routed(args: readonly string[]): string[] {
 }
 
 const workloads = new Set(['block', 'words', 'uhash', 'encode', 'gaps']);
-const suiteOptions = new Set(['--full', '--peers', '--scaling', '--save', '--markdown', '--plot', '--compare']);
+const suiteOptions = new Set(['--full', '--peers', '--scaling', '--save', '--markdown', '--compare']);

@@ -6,7 +6,6 @@ import type { Benched } from '../../bench/case.js';
 import { MAX_LOSS } from '../../bench/frozen/gate.js';
 import { machine, machineLine } from '../../bench/machine.js';
 import { LEAST_RUNS } from '../../bench/measure.js';
-import { plotOf } from '../../bench/plot.js';
 import { figureFields, figureRow, markdownOf, SUITE_HEADING, SUITE_RIGHT } from '../../bench/report.js';
 import { readSaved, type SavedReport } from '../../bench/saved.js';
 import { type Figure, isFigure, type NoFigure, runSuite } from '../../bench/suite.js';
@@ -20,7 +19,7 @@ import { type OpeningOptions, startOpening, withOpeningOptions } from '../../con
 import { flag, options, valued, wholeNumber } from '../../console/options.js';
 import type { Ending, Output } from '../../console/output.js';
 import { table } from '../../console/table.js';
-import { buildOf, version } from '../../console/version.js';
+import { buildOf } from '../../console/version.js';
 import type { Device } from '../../device/device.js';
 import { openDevices } from '../../device/registry.js';
 import { MillraceError } from '../../kernel/error.js';
@@ -44,7 +43,6 @@ export function suiteCommand(): Command {
     .addOption(flag('--scaling', 'then cost against work over four decades, and one device against several'))
     .addOption(valued('--save <file>', 'all figures as JSON, to compare with later'))
     .addOption(valued('--markdown <file>', 'the table as Markdown, with the machine and the date'))
-    .addOption(valued('--plot <file>', 'a picture of it, SVG'))
     .addOption(
       valued('--compare [file]', 'saved figures: exit status 1 where one has become slower, beyond chance').preset(
         COMMITTED,
@@ -72,7 +70,6 @@ interface SuiteCommandOptions extends OpeningOptions {
   readonly scaling?: boolean;
   readonly save?: string;
   readonly markdown?: string;
-  readonly plot?: string;
   readonly compare?: string;
 }
 
@@ -114,7 +111,7 @@ async function suite({ output, options: given, args, signal }: Call<SuiteCommand
     output.line(`\n${plural(figures.length, 'figure')} in ${duration((performance.now() - begun) / 1000)}`);
     let report = reportOf(host, all);
     keep(given, report);
-    if (given.plot !== undefined) report = { ...report, timelines: await timelinesOf(wanted, devices) };
+    if (given.save !== undefined) report = { ...report, timelines: await timelinesOf(wanted, devices) };
     if (given.peers) report = { ...report, peers: await tellPeers(output, wanted, devices, how) };
     if (given.scaling) report = { ...report, ...(await tellScaling(output, wanted, devices)) };
     keep(given, report);
@@ -180,15 +177,10 @@ function tellVerdicts(output: Output, verdicts: readonly Verdict[]): void {
 }
 
 /** After each figure, before what takes long, and after it: an end by force leaves the figures. */
-function keep(
-  { save, markdown, plot }: Pick<SuiteCommandOptions, 'save' | 'markdown' | 'plot'>,
-  report: SavedReport,
-): void {
-  const { date, machine: host, figures, missing, scaling, timelines } = report;
+function keep({ save, markdown }: Pick<SuiteCommandOptions, 'save' | 'markdown'>, report: SavedReport): void {
+  const { date, machine: host, figures, missing } = report;
   if (save !== undefined) write(save, `${JSON.stringify(report, null, 2)}\n`, '--save');
   if (markdown !== undefined) write(markdown, `${markdownOf(date, host, [...figures, ...missing])}\n`, '--markdown');
-  const title = `Millrace ${version()}, ${date}, ${machineLine(host)}`;
-  if (plot !== undefined) write(plot, plotOf({ title, figures, scaling, timelines }), '--plot');
 }
 
 /** What made the report. Of files only the names: where they are is nobody's business. */
