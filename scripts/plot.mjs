@@ -18,15 +18,6 @@ const CHART = 260;
 const COLOURS = ['#2f6fb3', '#e07b39', '#6aa84f', '#8e6bb0', '#b58900'];
 const SMALL = 'font-size="10" fill="#888"';
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const [input, output] = process.argv.slice(2);
-  if (input === undefined || output === undefined) {
-    console.error('node scripts/plot.mjs REPORT.json OUT.svg');
-    process.exit(64);
-  }
-  writeFileSync(output, plotOf(readSaved(input)));
-}
-
 /** A report as an SVG. @param {Report} report */
 export function plotOf({ version, date, machine, figures, scaling, timelines }) {
   const title = `Millrace ${version.replace(/\+.*/, '')}, ${date}, ${machineLine(machine)}`;
@@ -193,3 +184,12 @@ const colour = (/** @type {number} */ at) => COLOURS[at % COLOURS.length] ?? '#2
 const fixed = (/** @type {number} */ value) => value.toFixed(1);
 const text = (/** @type {number} */ x, /** @type {number} */ y, /** @type {string} */ words, more = '') =>
   `<text x="${fixed(x)}" y="${fixed(y)}" ${more}>${words.replaceAll('&', '&amp;').replaceAll('<', '&lt;')}</text>`;
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const [input, output] = process.argv.slice(2);
+  if (input === undefined || output === undefined) {
+    console.error('node scripts/plot.mjs REPORT.json OUT.svg');
+    process.exit(64);
+  }
+  writeFileSync(output, plotOf(readSaved(input)));
+}
