@@ -1,6 +1,6 @@
 import type { Device, Sensors } from '../device/device.js';
 import { NO_ENERGY, use } from '../engine/energy.js';
-import { MillraceError } from '../kernel/error.js';
+import { firstLine, MillraceError } from '../kernel/error.js';
 import type { BenchCase, Benched, CaseOptions, OpenCase } from './case.js';
 import { frozenCandidate } from './frozen/candidate.js';
 import { type Limit, measureLimit } from './limits.js';
@@ -100,7 +100,7 @@ async function figureOf(
     };
   } catch (error) {
     if (!(error instanceof MillraceError)) throw error;
-    return { ...about, reason: error.message.split('\n')[0] ?? '', isWrong: error.code === 'device-failed' };
+    return { ...about, reason: firstLine(error), isWrong: error.code === 'device-failed' };
   } finally {
     frozen?.close();
     await open?.close();

@@ -2,6 +2,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { ChunkSource, Engine, Indexed, Mode } from '../engine/index.js';
 import { Intervals } from '../engine/intervals.js';
 import { endOf, type Range } from '../engine/space.js';
+import { firstLine } from '../kernel/error.js';
 import {
   BookSource,
   type Books,
@@ -288,10 +289,6 @@ export class Booking<T extends Indexed> {
     );
     return this.#opening;
   }
-}
-
-function firstLine(error: unknown): string {
-  return (error instanceof Error ? error.message : String(error)).split('\n', 1)[0] ?? '';
 }
 
 export function priorityGiven(text: string): number {

@@ -150,8 +150,8 @@ export function tellError(output: Output, error: unknown, exit: ExitCode): void 
   }
   const known = error instanceof MillraceError ? error : undefined;
   const text = error instanceof Error ? error.message : String(error);
-  const [message = ''] = known ? known.message.split('\n  asked:', 1) : [text];
-  output.event('error', { code: known?.code ?? 'internal', message, asked: known?.asked, advice: known?.advice });
+  const { code = 'internal', summary: message = text, asked, advice } = known ?? {};
+  output.event('error', { code, message, asked, advice });
   // A stack is for us, not for the person whose command failed; but an error nobody foresaw has nothing better to show.
   const shown = known ? known.message : (error instanceof Error && error.stack) || text;
   output.fail(shown);

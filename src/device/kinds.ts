@@ -1,4 +1,4 @@
-import { MillraceError } from '../kernel/error.js';
+import { firstLine, MillraceError } from '../kernel/error.js';
 import type { Kernel } from '../kernel/index.js';
 import type { CompileOptions, Device, DeviceInfo, Sensors } from './device.js';
 import { limitMemory } from './limited.js';
@@ -259,6 +259,3 @@ async function probeKind(kind: DeviceKind, options: OpenOptions): Promise<Probed
     return { reason: known ? firstLine(error) : `it cannot be loaded: ${firstLine(error)}` };
   }
 }
-
-const firstLine = (error: unknown): string =>
-  (error instanceof Error ? error.message : String(error)).split('\n', 1)[0] ?? '';

@@ -10,7 +10,7 @@
  *   C4      The cap is a time. Doubling from under half of the aim cannot pass the aim, so a chunk ends up between half
  *           of the aim and the aim on every device. The proposal's cap of 8 initial chunks would hold an H200, whose
  *           initial chunk takes 0.07 to 0.3 ms, at about 1 ms, where 0.1 ms of host work per chunk is 10 % of the device
- *           and of a core. It stays available as `capFactor`.
+ *           and of a core.
  *   C5      Halved when another job has waited too many rounds (see fairness.ts).
  *   C6      Multiples of the launch's granularity; what ends a range or reaches a multiple of 2^32 is clipped by whoever
  *           takes it from the space (space.ts).
@@ -43,8 +43,6 @@ export interface ChunkRules extends ChunkShape {
   readonly aimMs: number;
   /** No chunk is meant to take longer. */
   readonly longestMs: number;
-  /** C4 as proposed, in initial chunks. Default: none, the aim is the cap. */
-  readonly capFactor?: number;
 }
 
 /** How long a chunk should take: to answer and to stop soon, or to lose as little as possible between chunks. */
@@ -86,15 +84,13 @@ export interface ChunkState {
   /** Items of the next chunk. */
   readonly size: number;
   readonly policy: ChunkPolicy;
-  readonly initial: number;
   /** Completions in a row that were short, at this size or above. */
   readonly short: number;
 }
 
 /** C1 and C2; `active` counts the jobs that have work for the device, this one included. */
 export function firstChunk(rules: ChunkRules, active: number): ChunkState {
-  const initial = fitted(rules, active < 2 ? rules.stride / 4 : rules.stride / active);
-  return { size: initial, policy: 'init', initial, short: 0 };
+  return { size: fitted(rules, active < 2 ? rules.stride / 4 : rules.stride / active), policy: 'init', short: 0 };
 }
 
 /** A chunk of the present size is on its way: the next one of this size merely holds it. */
@@ -109,34 +105,28 @@ export function completed(rules: ChunkRules, state: ChunkState, count: number, m
   const paced = fitted(rules, (count * aimMs) / ms);
   // Half a chunk or less says little of the pace: fixed costs weigh more in it.
   if (2 * count >= state.size && (ms > 2 * aimMs || ms > rules.longestMs) && paced < state.size) {
-    return { size: paced, policy: 'shrink', initial: state.initial, short: 0 };
+    return { size: paced, policy: 'shrink', short: 0 };
   }
   if (!(ms < aimMs / 2)) return known(state, 0);
   const short = state.short + (isFull ? 1 : 0);
-  const cap = rules.capFactor === undefined ? rules.most : rules.capFactor * state.initial;
-  const doubled = fitted(rules, Math.min(2 * state.size, cap));
+  const doubled = fitted(rules, 2 * state.size);
   if (short < COMPLETIONS || doubled <= state.size) return known(state, Math.min(short, COMPLETIONS));
-  return { size: doubled, policy: 'double', initial: state.initial, short: 0 };
+  return { size: doubled, policy: 'double', short: 0 };
 }
 
 /** Something of this size has been seen: the size is no longer a guess. Mostly nothing changes, and nothing is made. */
 function known(state: ChunkState, short: number): ChunkState {
   if (state.policy === 'init') return holding(state, short);
   if (state.short === short) return state;
-  return { size: state.size, policy: state.policy, initial: state.initial, short };
+  return { size: state.size, policy: state.policy, short };
 }
 
-const holding = ({ size, initial }: ChunkState, short: number): ChunkState => ({
-  size,
-  policy: 'hold',
-  initial,
-  short,
-});
+const holding = ({ size }: ChunkState, short: number): ChunkState => ({ size, policy: 'hold', short });
 
 /** C5: another job has waited too long. */
 export function crowded(rules: ChunkRules, state: ChunkState): ChunkState {
   const size = Math.min(state.size, fitted(rules, state.size / 2));
-  return { size, policy: size < state.size ? 'shrink' : state.policy, initial: state.initial, short: 0 };
+  return { size, policy: size < state.size ? 'shrink' : state.policy, short: 0 };
 }
 
 /** How long a chunk should take while so many jobs take turns. */

@@ -1,4 +1,5 @@
 import { MillraceError } from '../kernel/error.js';
+import { partitionPoint } from './bisect.js';
 import { endOf, type Piece, type Range } from './space.js';
 
 /**
@@ -103,13 +104,7 @@ function merge<T extends Indexed>(held: readonly T[], news: readonly T[]): reado
   return first === undefined || last === undefined || last.index <= first.index ? all : all.sort(byIndex);
 }
 
-function countBelow(hits: readonly Indexed[], index: bigint): number {
-  let low = 0;
-  let high = hits.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((hits[middle]?.index ?? index) < index) low = middle + 1;
-    else high = middle;
-  }
-  return low;
+/** How many of the ascending hits are below an index. */
+export function countBelow(hits: readonly Indexed[], index: bigint): number {
+  return partitionPoint(hits.length, (at) => (hits[at]?.index ?? index) < index);
 }

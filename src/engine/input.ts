@@ -1,5 +1,6 @@
 import { Fifo } from '../device/gpu/fifo.js';
 import { MillraceError } from '../kernel/error.js';
+import { partitionPoint } from './bisect.js';
 import { Intervals } from './intervals.js';
 import type { ChunkSource } from './source.js';
 import { between, type Piece, type Range, rangeOf } from './space.js';
@@ -107,14 +108,7 @@ export class InputSource implements ChunkSource<Uint8Array> {
 
   /** The first array that ends behind `start`. */
   #placeOf(start: bigint): number {
-    let low = 0;
-    let high = this.#arrived.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if ((this.#arrived.at(middle)?.end ?? start) <= start) low = middle + 1;
-      else high = middle;
-    }
-    return low;
+    return partitionPoint(this.#arrived.length, (at) => (this.#arrived.at(at)?.end ?? start) <= start);
   }
 
   async #endIterator(iterator: RowIterator | undefined): Promise<void> {

@@ -1,4 +1,4 @@
-import { MillraceError } from '../kernel/error.js';
+import { firstLine, MillraceError } from '../kernel/error.js';
 
 /** A device that a job cannot use. */
 export interface Unusable {
@@ -26,6 +26,3 @@ export function noDeviceLeft(job: string, unusable: readonly Unusable[]): unknow
     cause: unusable.at(-1)?.error,
   });
 }
-
-const firstLine = (error: unknown): string =>
-  (error instanceof Error ? error.message : String(error)).split('\n')[0] ?? '';

@@ -1,3 +1,4 @@
+import { partitionPoint } from './bisect.js';
 import { Intervals } from './intervals.js';
 import { between, greatest, type Range, shareOf } from './space.js';
 
@@ -183,12 +184,5 @@ function timesIn({ recent, excused }: Busy, range: Range): { readonly busyNs: bi
 }
 
 function lastAtOrBefore(marks: readonly Mark[], atMs: number): number {
-  let low = 0;
-  let high = marks.length - 1;
-  while (low < high) {
-    const middle = Math.ceil((low + high) / 2);
-    if ((marks[middle]?.atMs ?? 0) <= atMs) low = middle;
-    else high = middle - 1;
-  }
-  return low;
+  return Math.max(0, partitionPoint(marks.length, (at) => (marks[at]?.atMs ?? 0) <= atMs) - 1);
 }

@@ -1,5 +1,5 @@
 import { median } from '../device/median.js';
-import { MillraceError } from '../kernel/error.js';
+import { firstLine, MillraceError } from '../kernel/error.js';
 
 /**
  * Which of several ways to do the same work is fastest, with as few runs as the noise allows. All that are left run once a
@@ -107,7 +107,7 @@ const UNFIT: ReadonlySet<string> = new Set(['device-memory', 'device-capability'
 /** Why a device cannot do it so; undefined where the error is none of that sort. */
 export function unfitness(error: unknown): string | undefined {
   if (!(error instanceof MillraceError) || !UNFIT.has(error.code)) return undefined;
-  return error.message.split('\n', 1)[0];
+  return firstLine(error);
 }
 
 class Runner {

@@ -33,9 +33,11 @@ export interface ErrorDetails {
   readonly cause?: unknown;
 }
 
-/** Every error that Millrace throws on purpose. `message` holds all three parts, a line each. */
+/** Every error that Millrace throws on purpose. `message` holds summary, asked and advice, a line each. */
 export class MillraceError extends Error {
   readonly code: ErrorCode;
+  /** What is wrong, without `asked` and `advice`. */
+  readonly summary: string;
   readonly asked: string | undefined;
   readonly advice: string | undefined;
 
@@ -46,7 +48,13 @@ export class MillraceError extends Error {
     super(lines.join('\n'), details.cause === undefined ? undefined : { cause: details.cause });
     this.name = 'MillraceError';
     this.code = details.code;
+    this.summary = details.message;
     this.asked = details.asked;
     this.advice = details.advice;
   }
+}
+
+/** The first line of an error's message, or of any other thrown value as text. */
+export function firstLine(error: unknown): string {
+  return (error instanceof Error ? error.message : String(error)).split('\n', 1)[0] ?? '';
 }

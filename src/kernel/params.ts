@@ -91,7 +91,7 @@ export function valuesOf(kernel: string, what: 'job' | 'chunk', fields: readonly
       return list.map((entry) => literal(field.type, entry));
     } catch (cause) {
       if (!(cause instanceof MillraceError)) throw cause;
-      throw refuse(`${field.name}: ${cause.message.split('\n')[0]}`, cause.advice ?? '');
+      throw refuse(`${field.name}: ${cause.summary}`, cause.advice ?? '');
     }
   });
 }

@@ -1,4 +1,4 @@
-import { MillraceError } from './error.js';
+import { firstLine, MillraceError } from './error.js';
 import { type Block, innerBlocks, type Node, type Op, reads } from './ir.js';
 import { type LowerOptions, lower } from './lower.js';
 import { type GpuOptions, lowerGpu } from './lower-gpu.js';
@@ -87,8 +87,7 @@ function targetStats(kernel: Kernel, options: LowerOptions | GpuOptions): Target
     return { target: options.target, lanes, statements, bytes: text.length, compileSeconds };
   } catch (error) {
     if (!(error instanceof MillraceError)) throw error;
-    const refused = error.message.split('\n')[0] ?? '';
-    return { target: options.target, lanes: 0, statements: 0, bytes: 0, compileSeconds: 0, refused };
+    return { target: options.target, lanes: 0, statements: 0, bytes: 0, compileSeconds: 0, refused: firstLine(error) };
   }
 }
 

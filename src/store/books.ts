@@ -1,4 +1,4 @@
-import type { Indexed } from '../engine/hits.js';
+import { countBelow, type Indexed } from '../engine/hits.js';
 import { Intervals } from '../engine/intervals.js';
 import { type ChunkSource, MemorySource } from '../engine/source.js';
 import { between, endOf, type Piece, type Range, rangeOf } from '../engine/space.js';
@@ -84,16 +84,5 @@ export function partOf<T extends Indexed, Own extends Indexed>(books: Books<T>, 
 
 /** Of hits in ascending order, those in a range: blocks are thousands, and each asks for its own. */
 export function hitsWithin<T extends Indexed>(hits: readonly T[], range: Range): readonly T[] {
-  return hits.slice(placeOf(hits, range.start), placeOf(hits, endOf(range)));
-}
-
-/** How many hits are below an index. */
-function placeOf(hits: readonly Indexed[], index: bigint): number {
-  let [low, high] = [0, hits.length];
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((hits[middle]?.index ?? index) < index) low = middle + 1;
-    else high = middle;
-  }
-  return low;
+  return hits.slice(countBelow(hits, range.start), countBelow(hits, endOf(range)));
 }

@@ -32,9 +32,8 @@ export interface Fault {
 
 export function faultOf(error: unknown): Fault {
   if (error instanceof MillraceError) {
-    const [message = ''] = error.message.split('\n  asked:', 1);
-    const { code, asked, advice, stack } = error;
-    return { kind: 'known', message: message.split('\n  advice:', 1)[0] ?? message, code, asked, advice, stack };
+    const { code, summary, asked, advice, stack } = error;
+    return { kind: 'known', message: summary, code, asked, advice, stack };
   }
   if (error instanceof Unavailable) return { kind: 'unavailable', message: error.message, advice: error.advice };
   if (error instanceof Damaged) {

@@ -1,3 +1,4 @@
+import { partitionPoint } from '../engine/bisect.js';
 import { Intervals } from '../engine/intervals.js';
 import { between, endOf, type Range } from '../engine/space.js';
 import { type Connection, Damaged } from './connection.js';
@@ -138,16 +139,6 @@ function remove(connection: Connection, { job, first }: DoneRow): void {
 
 /** How many of the ascending indices lie in the range. */
 export function countWithin(indices: readonly bigint[], start: bigint, past: bigint): number {
-  return countBelow(indices, past) - countBelow(indices, start);
-}
-
-function countBelow(indices: readonly bigint[], bound: bigint): number {
-  let low = 0;
-  let high = indices.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((indices[middle] ?? bound) < bound) low = middle + 1;
-    else high = middle;
-  }
-  return low;
+  const below = (bound: bigint) => partitionPoint(indices.length, (at) => (indices[at] ?? bound) < bound);
+  return below(past) - below(start);
 }

@@ -2,6 +2,7 @@ import { duration } from '../../console/format.js';
 import type { Device, DeviceInfo } from '../../device/device.js';
 import { inTime } from '../../device/patience.js';
 import { type Finding, openDevice } from '../../device/registry.js';
+import { firstLine, MillraceError } from '../../kernel/error.js';
 import { items, rw, u32 } from '../../kernel/index.js';
 
 const COUNT = 10_000;
@@ -25,13 +26,12 @@ export async function tryDevice(info: DeviceInfo): Promise<Finding> {
     const advice = `run millrace selftest --device ${info.id}, and do not rely on it`;
     return { what, state: 'warning', found: `${info.name}: ${wrong} of ${COUNT} results are wrong`, advice };
   } catch (error) {
-    const [first, ...rest] = (error instanceof Error ? error.message : String(error)).split('\n');
-    const advice = rest.map((line) => line.trim()).find((line) => line.startsWith('advice:'));
+    const advice = error instanceof MillraceError ? error.advice : undefined;
     return {
       what,
       state: 'warning',
-      found: `${info.name}: does not work: ${first}`,
-      ...(advice && { advice: advice.slice('advice:'.length).trim() }),
+      found: `${info.name}: does not work: ${firstLine(error)}`,
+      ...(advice && { advice }),
     };
   }
 }

@@ -26,9 +26,8 @@ export async function importModule(url: string): Promise<Readonly<Record<string,
 export function inFile(path: string, error: unknown): unknown {
   if (error instanceof MillraceError) {
     if (!error.code.startsWith('kernel-')) return error;
-    const [message = ''] = error.message.split('\n  asked:', 1);
     const where = /:\d+:\d+/.test(error.message) ? '' : whereOf(error, path);
-    return fault(path, where + message, error, error.asked, error.advice);
+    return fault(path, where + error.summary, error, error.asked, error.advice);
   }
   if (!(error instanceof Error)) return fault(path, `it threw ${String(error)}`, error);
   return fault(

@@ -1,4 +1,4 @@
-import { MillraceError } from '../../kernel/error.js';
+import { firstLine, MillraceError } from '../../kernel/error.js';
 import type { DeviceInfo } from '../device.js';
 import type { OpenOptions } from '../kinds.js';
 import { atExit, startThread, type Thread } from '../pool/threads.js';
@@ -228,7 +228,7 @@ export class Link {
       ? cause
       : new MillraceError({
           code: 'device-failed',
-          message: `the worker thread of device ${this.#device} died: ${cause.message.split('\n')[0]}`,
+          message: `the worker thread of device ${this.#device} died: ${firstLine(cause)}`,
           asked: 'work in flight',
           advice:
             'open the device again; if it happens again, run with a checked build to find the access that does it',

@@ -84,9 +84,8 @@ export interface PlainError {
 
 export function plainError(error: unknown): PlainError {
   if (error instanceof MillraceError) {
-    const { code, message, asked, advice } = error;
-    // The message holds all three parts; what is asked and advised is put there again on the other side.
-    return { text: message.split('\n  asked:  ')[0]?.split('\n  advice: ')[0] ?? '', code, asked, advice };
+    const { code, summary, asked, advice } = error;
+    return { text: summary, code, asked, advice };
   }
   if (error instanceof CompileRefusal) {
     return { text: error.message, refusal: { compiler: error.compiler, line: error.line } };

@@ -193,7 +193,7 @@ export class Grids {
       grid.number,
       new MillraceError({
         code: cause?.code ?? 'device-failed',
-        message: `a resident grid ${what}${cause ? `: ${cause.message.split('\n')[0]}` : ''}`,
+        message: `a resident grid ${what}${cause ? `: ${cause.summary}` : ''}`,
         asked: `${grid.left} ranges on it`,
         advice: 'they are run by launches instead; if it happens again, use another pipeline than persistent',
       }),

@@ -117,7 +117,7 @@ function withKernel(name: string, action: () => void): void {
   } catch (error) {
     if (!(error instanceof MillraceError) || error.message.startsWith(`kernel ${name}`)) throw error;
     const { code, asked, advice } = error;
-    const message = `kernel ${name}: ${error.message.split('\n')[0]}`;
+    const message = `kernel ${name}: ${error.summary}`;
     throw new MillraceError({ code, message, ...(asked && { asked }), ...(advice && { advice }), cause: error });
   }
 }

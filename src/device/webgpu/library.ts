@@ -1,3 +1,4 @@
+import { firstLine } from '../../kernel/error.js';
 import type { Adapter, Gpu } from './api.js';
 
 /** An adapter, with what it takes to find the same one again. */
@@ -99,8 +100,7 @@ async function openDawn(node: NodeJS.Process): Promise<Runtime | string> {
   try {
     dawn = await import(PACKAGE);
   } catch (error) {
-    const said = error instanceof Error ? error.message.split('\n', 1)[0] : String(error);
-    return `the package ${PACKAGE} cannot be loaded on ${node.platform}-${node.arch}: ${said}`;
+    return `the package ${PACKAGE} cannot be loaded on ${node.platform}-${node.arch}: ${firstLine(error)}`;
   }
   const { createRequire } = node.getBuiltinModule('node:module');
   const { version } = createRequire(import.meta.url)(`${PACKAGE}/package.json`) as { version: string };

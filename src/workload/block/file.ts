@@ -86,7 +86,7 @@ class Lines {
       check?.(value);
     } catch (error) {
       throw error instanceof MillraceError
-        ? this.#wrong(`${what}, a valid compact target`, `${quote(line)} (${error.message.split('\n', 1)[0]})`)
+        ? this.#wrong(`${what}, a valid compact target`, `${quote(line)} (${error.summary})`)
         : error;
     }
     return value;

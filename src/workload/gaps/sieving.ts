@@ -1,3 +1,4 @@
+import { partitionPoint } from '../../engine/bisect.js';
 import type { HostViews, Step } from '../../engine/flow.js';
 import type { Piece } from '../../engine/index.js';
 import { Recent } from '../../engine/recent.js';
@@ -286,13 +287,7 @@ export function windowsOf({ start: first, count }: Piece, start: bigint, windowP
 export function windowAt(starts: readonly number[], place: number): number {
   const windows = starts.length - 1;
   if (!(place >= 0 && place < (starts[windows] ?? 0))) return windows;
-  let [low, high] = [0, windows];
-  while (high - low > 1) {
-    const middle = (low + high) >> 1;
-    if ((starts[middle] ?? 0) <= place) low = middle;
-    else high = middle;
-  }
-  return low;
+  return partitionPoint(windows, (window) => (starts[window] ?? 0) <= place) - 1;
 }
 
 /** Least significant first. */

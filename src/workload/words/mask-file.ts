@@ -48,10 +48,9 @@ function located<T>(where: string, read: () => T): T {
     return read();
   } catch (cause) {
     if (!(cause instanceof MillraceError)) throw cause;
-    const [message = ''] = cause.message.split('\n', 1);
     const asked = cause.asked === undefined ? where : `${cause.asked} in ${where}`;
     const advice = cause.advice === undefined ? {} : { advice: cause.advice };
-    throw new MillraceError({ code: 'input-format', message: `${where}: ${message}`, asked, ...advice, cause });
+    throw new MillraceError({ code: 'input-format', message: `${where}: ${cause.summary}`, asked, ...advice, cause });
   }
 }
 

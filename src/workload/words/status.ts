@@ -1,4 +1,4 @@
-import { type ErrorCode, MillraceError } from '../../kernel/error.js';
+import { type ErrorCode, firstLine, MillraceError } from '../../kernel/error.js';
 
 /** What went wrong, as numbers: those of the C interface. 0 is success. */
 export const Status = {
@@ -49,6 +49,5 @@ export function wordsError(error: unknown, asked: string): WordsError {
       : known?.code === 'usage'
         ? Status.badParameter
         : Status.device;
-  const [message = ''] = (error instanceof Error ? error.message : String(error)).split('\n', 1);
-  return new WordsError(status, message, known?.asked ?? asked, known?.advice ?? 'see the cause', error);
+  return new WordsError(status, firstLine(error), known?.asked ?? asked, known?.advice ?? 'see the cause', error);
 }

@@ -1,3 +1,4 @@
+import { firstLine } from '../../../kernel/error.js';
 import { type Kernel, MillraceError, type Program } from '../../../kernel/index.js';
 import type { CompileOptions, Device } from '../../device.js';
 import { inTime } from '../../patience.js';
@@ -168,7 +169,7 @@ export async function deviceTrial(
       return await inTime(Rig.with(device, compare), patienceMs, late);
     } catch (error) {
       if (error instanceof Hung) throw error;
-      if (isRefusal(error)) throw new Skip(error.message.split('\n', 1)[0]);
+      if (isRefusal(error)) throw new Skip(firstLine(error));
       return { text: error instanceof Error ? error.message : String(error), inputs: given[0] };
     }
   };
