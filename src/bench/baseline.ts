@@ -67,7 +67,7 @@ const ratiosOf = ({ frozenRatios = [] }: Figure): readonly number[] => frozenRat
 /** Reports of 0.1.0 keep three numbers of each figure. */
 const ratesOf = ({ rates, rate }: Figure): readonly number[] => rates ?? [rate.min, rate.median, rate.max];
 
-export function isBelow(now: readonly number[], before: readonly number[]): boolean {
+function isBelow(now: readonly number[], before: readonly number[]): boolean {
   const forgiven = before.map((one) => one * (1 - MAX_LOSS));
   return spreadOf(now).median < spreadOf(forgiven).median && rankedBelow(now, forgiven) < MAX_CHANCE;
 }

@@ -27,7 +27,7 @@ export interface Fit {
   readonly off: number;
 }
 
-export const DECADES = 4;
+const DECADES = 4;
 const RUNS = 3;
 
 /** The least power of ten that takes a third of a second more than twice what one unit does, at most `limit`. */

@@ -43,7 +43,7 @@ async function readAll(devices: readonly DeviceInfo[]): Promise<Reading[]> {
 }
 
 /** A line per device. A figure that is not known is left out, a column that nobody knows too. */
-export function sensorLines(readings: readonly Reading[], time: Date, headed: boolean): string[] {
+function sensorLines(readings: readonly Reading[], time: Date, headed: boolean): string[] {
   const clock = time.toTimeString().slice(0, 8);
   const known = columns.filter(({ text }) => readings.some(({ sensors, info }) => text(sensors, info) !== undefined));
   const rows = readings.map(({ info, sensors }) => [

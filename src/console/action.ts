@@ -99,7 +99,7 @@ export function startOf(command: string): Readonly<Record<string, unknown>> {
 }
 
 /** `block solve`. */
-export function nameOf(command: Command): string {
+function nameOf(command: Command): string {
   const { parent } = command;
   return parent === null ? '' : `${nameOf(parent)} ${command.name()}`.trim();
 }

@@ -65,7 +65,7 @@ const SIGNALS: Readonly<Record<string, NodeJS.Signals>> = {
 };
 
 /** A process in the background that touches the terminal's settings is stopped by the system until it is called back. */
-export function isForeground(stat: () => string = () => readFileSync('/proc/self/stat', 'utf8')): boolean {
+function isForeground(stat: () => string = () => readFileSync('/proc/self/stat', 'utf8')): boolean {
   try {
     const text = stat();
     // After the program's name in brackets: state, parent, group, session, terminal, the terminal's group.

@@ -34,7 +34,7 @@ export interface Limits {
 /** For errors, warnings and the log: they say what is wrong with a text from outside, and do not repeat all of it. */
 export const MESSAGE_LIMITS: Limits = { word: 200, line: 400, lines: 100 };
 /** For results, which may be numbers of hundreds of digits. */
-export const RESULT_LIMITS: Limits = { word: 4096, line: 4096, lines: 4096 };
+const RESULT_LIMITS: Limits = { word: 4096, line: 4096, lines: 4096 };
 const NO_LIMITS: Limits = {
   word: Number.POSITIVE_INFINITY,
   line: Number.POSITIVE_INFINITY,
@@ -44,7 +44,7 @@ const NO_LIMITS: Limits = {
 /** Control and format characters, and separators of lines and paragraphs. */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
-export const escaped = (text: string): string => text.replace(UNSEEN, escapeOf);
+const escaped = (text: string): string => text.replace(UNSEEN, escapeOf);
 
 /** For a line of JSON: such characters are parts of texts there, and a reader gets them back. */
 export const escapedJson = (json: string): string =>

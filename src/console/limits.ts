@@ -13,9 +13,9 @@ export interface Limits {
 export type Held = 'too hot' | 'too much power' | undefined;
 
 /** A device cools by some degrees within seconds: going on sooner would switch it on and off all the time. */
-export const COOLER_C = 5;
+const COOLER_C = 5;
 /** Power falls as soon as work stops, so that it says nothing: the pause is a time. */
-export const POWER_PAUSE_MS = 5000;
+const POWER_PAUSE_MS = 5000;
 
 export interface Hold {
   readonly held: Held;

@@ -252,12 +252,7 @@ class JobMonitor implements Monitor {
 }
 
 /** A status as a `progress` event. */
-export function progressFields({
-  name: _,
-  unit: __,
-  notes: ___,
-  ...fields
-}: Status): Readonly<Record<string, unknown>> {
+function progressFields({ name: _, unit: __, notes: ___, ...fields }: Status): Readonly<Record<string, unknown>> {
   return { ...fields };
 }
 

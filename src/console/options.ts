@@ -51,7 +51,7 @@ export const options = {
     valued('--status <time>', 'how often a line is told where there is no terminal (default: 60s)').argParser(seconds),
 };
 
-export const profiles = ['batch', 'desktop'] as const;
+const profiles = ['batch', 'desktop'] as const;
 export type Profile = (typeof profiles)[number];
 
 const MOST_AT_ONCE = 32;

@@ -43,7 +43,7 @@ const PATIENCE_S = 3;
 const WIDTH = 20;
 
 /** `compiling  [##########..........] 1 of 2  3.21 s` */
-export function bar(what: string, done: number, total: number, seconds: number): string {
+function bar(what: string, done: number, total: number, seconds: number): string {
   const full = Math.round((WIDTH * done) / Math.max(1, total));
   return `${what}  [${'#'.repeat(full)}${'.'.repeat(WIDTH - full)}] ${done} of ${total}  ${duration(seconds)}`;
 }

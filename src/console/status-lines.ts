@@ -140,7 +140,7 @@ function progress({ done, length, fraction }: Status): string[] {
   return [number(done), 'of', number(length), `(${percent(fraction)})`];
 }
 
-export const rateText = (perSecond: number | undefined, unit: string): string =>
+const rateText = (perSecond: number | undefined, unit: string): string =>
   perSecond === undefined ? 'n/a' : rate(perSecond, unit);
 
 const ratesTexts = ({ tenSeconds, minute, quarterHour }: Rates): string[] => [

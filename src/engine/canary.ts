@@ -7,8 +7,8 @@
 /** Canaries take at most this share of the work. */
 export const CANARY_SHARE = 0.002;
 /** Where that would take too long: results wait for a canary for at least this long, and for at most 2 % of the work. */
-export const HELD_MS = 500;
-export const HELD_SHARE = 0.02;
+const HELD_MS = 500;
+const HELD_SHARE = 0.02;
 
 /** One device on one job. Work is counted in items. */
 export interface Audit {

@@ -52,7 +52,7 @@ export const LONGEST_MS = 1000;
 /** A browser's or desktop's display waits for the same device. */
 export const WEBGPU_LONGEST_MS = 20;
 /** N of C3. */
-export const COMPLETIONS = 4;
+const COMPLETIONS = 4;
 
 export function chunkRules(shape: ChunkShape, aim: Aim, longestMs: number = LONGEST_MS): ChunkRules {
   return { ...shape, aimMs: Math.min(AIM_MS[aim], longestMs), longestMs };

@@ -140,13 +140,6 @@ export function abandon(coverage: Coverage, id: number): Coverage {
   return uncovered(after, chunk).reduce(putBack, after);
 }
 
-/** What was counted cannot be relied on any longer. */
-export function revoke(coverage: Coverage, range: Range): Coverage {
-  const lost = [...coverage.done.within(range)];
-  const after = { ...coverage, done: coverage.done.remove(range) };
-  return lost.flatMap((part) => missingFrom(after, part)).reduce(putBack, after);
-}
-
 /** Indices from `end` on no longer matter. */
 export function limit(coverage: Coverage, end: bigint): Pick<Finished, 'coverage' | 'obsolete'> {
   if (end >= coverage.end) return { coverage, obsolete: [] };

@@ -20,7 +20,7 @@ export const HEALTHY: Health = { wrong: 0, right: 0, missed: 0, failed: 0, stall
  * So many end its use. A missed answer is proof; wrong hits are cosmic rays or too much overclocking, and cost only the
  * chunk; errors may be a driver that is being updated.
  */
-export const HEALTH_LIMITS: Readonly<Record<Trouble, number>> = { wrong: 3, missed: 1, failed: 3, stalled: 3 };
+const HEALTH_LIMITS: Readonly<Record<Trouble, number>> = { wrong: 3, missed: 1, failed: 3, stalled: 3 };
 const RIGHT_PER_WRONG = 1000;
 
 export function blame(health: Health, trouble: Trouble): Health {

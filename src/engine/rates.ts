@@ -14,7 +14,7 @@ export interface Average {
 }
 
 export const NO_AVERAGE: Average = { value: undefined, samples: 0 };
-export const WEIGHT = 0.2;
+const WEIGHT = 0.2;
 
 /** A sample that is no number (0 items in 0 ms) teaches nothing. */
 export function observe({ value, samples }: Average, sample: number, weight = WEIGHT): Average {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { batchDepth, freeSlot, openSlots, type Slot, takeSlot } from './slots.js';
+import { freeSlot, openSlots, type Slot, takeSlot } from './slots.js';
 
 describe('slots', () => {
   test.each([1, 2, 3, 8])('chunk k goes to stream k mod %i, three to each', (streams) => {
@@ -61,25 +61,5 @@ describe('slots', () => {
         },
       ),
     );
-  });
-});
-
-describe('batch depth', () => {
-  test.each([
-    [0, 4],
-    [14, 4],
-    [15, 3],
-    [34, 3],
-    [35, 2],
-    [59, 2],
-    [60, 1],
-    [100, 1],
-    [200, 1],
-  ])('queue filled to %i %%: %i inputs', (queued, depth) => {
-    expect(batchDepth(queued, 100, 50)).toBe(depth);
-  });
-
-  test('takes what there is and waits for no more', () => {
-    expect([0, 1, 2, 3].map((available) => batchDepth(0, 100, available))).toEqual([0, 1, 2, 3]);
   });
 });

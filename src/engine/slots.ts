@@ -49,13 +49,3 @@ export function freeSlot(slots: Slots, { stream, place }: Slot): Slots {
   if (free.some((slot) => slot.stream === stream && slot.place === place)) return slots;
   return { streams, perStream, turn, free: [...free, { stream, place }] };
 }
-
-/**
- * How many waiting inputs go into one launch: more while the queue behind it is empty, since the device would starve, and
- * one when it is well filled. Never more than there are: nothing waits for a batch to fill.
- */
-export function batchDepth(queued: number, capacity: number, available: number): number {
-  const fill = queued / capacity;
-  const goal = fill < 0.15 ? 4 : fill < 0.35 ? 3 : fill < 0.6 ? 2 : 1;
-  return Math.min(goal, available);
-}

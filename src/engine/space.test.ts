@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { MillraceError } from '../kernel/error.js';
-import { between, endOf, firstPiece, launchBase, MOST_INDICES, piecesOf, shareOf, spaceOf } from './space.js';
+import { between, endOf, firstPiece, launchBase, MOST_INDICES, type Range, shareOf, spaceOf } from './space.js';
 
 /** Indices where something has gone wrong before: one word, doubles, signed and unsigned 64 bits, the end. */
 const edges = [0n, 1n << 31n, 1n << 32n, 1n << 53n, 1n << 63n, 1n << 64n, 1n << 96n, (1n << 128n) - (1n << 34n)];
@@ -14,6 +14,16 @@ test('a space has 1 to 2^128 indices', () => {
     expect(() => spaceOf(size)).toThrow(`asked:  a space of ${size} indices`);
   }
 });
+
+/** All pieces of a range in order. */
+function* piecesOf(range: Range, most = 2 ** 32) {
+  const end = endOf(range);
+  for (let start = range.start; start < end; ) {
+    const piece = firstPiece(between(start, end), most);
+    yield piece;
+    start += BigInt(piece.count);
+  }
+}
 
 describe('pieces', () => {
   test('tile a range around every edge: in order, at most 2^32 items, none across a multiple of 2^32', () => {

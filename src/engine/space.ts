@@ -44,16 +44,6 @@ export function firstPiece({ start, length }: Range, most = MOST_ITEMS): Piece {
   return { start, count: Math.min(most, Number(least(room, length))) };
 }
 
-/** All pieces of a range in order, each as long as may be. */
-export function* piecesOf(range: Range, most = MOST_ITEMS): Generator<Piece> {
-  const end = endOf(range);
-  for (let start = range.start; start < end; ) {
-    const piece = firstPiece(between(start, end), most);
-    yield piece;
-    start += BigInt(piece.count);
-  }
-}
-
 /**
  * What a launch is told of a piece. `base` is all there is below 2^64; a space beyond it brings `high` to its kernel as a
  * chunk value of its own. Both are the same for all items of the piece.

@@ -99,7 +99,7 @@ export class Tally {
 const CHUNK_SECONDS = [0.0001, 0.0005, 0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 5];
 
 /** Counts by upper bounds, as Prometheus has them: each bound counts all that is not above it. */
-export class Histogram {
+class Histogram {
   readonly bounds: readonly number[];
   readonly #counts: number[];
   sum = 0;

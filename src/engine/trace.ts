@@ -107,7 +107,7 @@ export interface Placed {
 }
 
 /** Steps of a chunk: each begins where the one before has ended, at the earliest. */
-export function timesOf(record: Readonly<ChunkRecord>): Placed['times'] {
+function timesOf(record: Readonly<ChunkRecord>): Placed['times'] {
   const { enqueuedNs, submittedNs, launchedNs, startedNs, endedNs, noticedNs, reapedNs, verifiedNs, committedNs } =
     record;
   const times: Partial<Record<Step, Span>> = { submit: span(enqueuedNs, submittedNs) };

@@ -35,7 +35,7 @@ export class LineSplitter {
 }
 
 /** In bytes. The longest that pools send is a job, 2 to 30 kB. */
-export const LONGEST_LINE = 1 << 20;
+const LONGEST_LINE = 1 << 20;
 /** Bytes that come one by one are put together now and then. */
 const MOST_PARTS = 1024;
 const NEWLINE = 10;

@@ -152,7 +152,7 @@ export function onDisk<T>(path: string, action: () => T): T {
 
 const FULL = 'make room on that disk';
 
-export const unwritable = (path: string, why: string, cause: unknown): MillraceError =>
+const unwritable = (path: string, why: string, cause: unknown): MillraceError =>
   new MillraceError({
     code: 'io',
     message: `cannot write ${path}: ${why}`,

@@ -138,7 +138,7 @@ function remove(connection: Connection, { job, first }: DoneRow): void {
 }
 
 /** How many of the ascending indices lie in the range. */
-export function countWithin(indices: readonly bigint[], start: bigint, past: bigint): number {
+function countWithin(indices: readonly bigint[], start: bigint, past: bigint): number {
   const below = (bound: bigint) => partitionPoint(indices.length, (at) => (indices[at] ?? bound) < bound);
   return below(past) - below(start);
 }

@@ -65,7 +65,7 @@ export interface Rows {
 export type TableName = keyof Rows;
 
 /** Columns in the order of the file, and which of them the mark is over. */
-export const TABLES: { readonly [T in TableName]: Table<Rows[T]> } = {
+const TABLES: { readonly [T in TableName]: Table<Rows[T]> } = {
   jobs: {
     columns: [
       ...(['id', 'key', 'generation', 'name', 'command', 'params', 'first', 'past', 'made_ms', 'mark'] as const),

@@ -41,7 +41,7 @@ export type RecordedCommand =
       readonly ring?: number;
     };
 
-export const packed = (bytes: Uint8Array): string => gzipSync(bytes, { level: 9 }).toString('base64');
+const packed = (bytes: Uint8Array): string => gzipSync(bytes, { level: 9 }).toString('base64');
 export const unpacked = (text: string): Uint8Array => new Uint8Array(gunzipSync(Buffer.from(text, 'base64')));
 
 /** A device that does what `device` does and keeps a record of it. It takes the commands that kernels alone need. */

@@ -72,7 +72,7 @@ interface ShowOptions extends StoreOptions {
 }
 
 /** A job that says it is running while nobody has it was interrupted. */
-export function stateOf({ job, isRunning }: JobSummary): string {
+function stateOf({ job, isRunning }: JobSummary): string {
   const isSaid = job.state === 'running' || job.state === 'paused';
   return isSaid && !isRunning ? 'interrupted' : job.state;
 }

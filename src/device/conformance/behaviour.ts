@@ -42,8 +42,8 @@ export interface Context {
 
 /** No multiple of any gang, and more than two of them. */
 const COUNT = 37;
-export const threes = Uint32Array.from({ length: 100 }, (_, i) => 3 * i);
-export const defaultJob = { few: 3, many: 1000 };
+const threes = Uint32Array.from({ length: 100 }, (_, i) => 3 * i);
+const defaultJob = { few: 3, many: 1000 };
 
 /** Enough to meet one lane and a gang, checks on and off, and hoisting off, in few compilations. */
 const variants: readonly CompileOptions[] = [{ lanes: 1, checked: true }, {}, { hoist: false, checked: true }];
@@ -74,7 +74,7 @@ export const behaviourCase = (group: string, behaviour: Behaviour): Case => ({
   },
 });
 
-export async function runBehaviour(device: Device, behaviour: Behaviour, options: CompileOptions): Promise<void> {
+async function runBehaviour(device: Device, behaviour: Behaviour, options: CompileOptions): Promise<void> {
   const { base = 0n, count = COUNT, job = defaultJob } = behaviour;
   const wanted = Array.from({ length: count }, (_, item) =>
     behaviour.expected(item, base + BigInt(item)).map((word) => word >>> 0),
@@ -113,7 +113,7 @@ type Memory = {
 };
 
 /** Cases have names for people; kernels have names for generated text. */
-export const kernelName = (name: string): string => `k-${name.replaceAll(/[^a-zA-Z0-9]+/g, '-')}`.replace(/-$/, '');
+const kernelName = (name: string): string => `k-${name.replaceAll(/[^a-zA-Z0-9]+/g, '-')}`.replace(/-$/, '');
 
 /** Bits of any value, as words, so that every type can be an answer. */
 export function wordsOf(value: Expr<Scalar>): Expr<'u32'>[] {

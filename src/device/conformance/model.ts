@@ -31,7 +31,7 @@ const width = (type: Integer): bigint => (type === 'u64' ? 64n : 32n);
 const modulo = (x: bigint, m: bigint): bigint => ((x % m) + m) % m;
 
 /** A whole number wrapped into a type, as the host holds it. */
-export function held(type: Integer, x: bigint): Value {
+function held(type: Integer, x: bigint): Value {
   const wrapped = modulo(x, 1n << width(type));
   if (type === 'u64') return wrapped;
   return Number(type === 'i32' && wrapped >= 1n << 31n ? wrapped - (1n << 32n) : wrapped);

@@ -61,7 +61,7 @@ const LINE_BYTES = 512;
 
 export const Command = { launch: 1, copy: 2, fill: 3, wait: 4, mark: 5 } as const;
 /** Doubles of one command. */
-export const COMMAND_NUMBERS = 8;
+const COMMAND_NUMBERS = 8;
 
 /** Where the doubles of a command lie; the first is its kind. */
 export const Launch = { entry: 1, block: 2, count: 3, countAt: 4, lanes: 5, program: 6, epoch: 7 } as const;
@@ -73,7 +73,7 @@ export const Mark = { started: 1, ended: 2, outcome: 3, program: 4, site: 5, ind
 export const Outcome = { complete: 0, incomplete: 1, trapped: 2 } as const;
 
 /** Slice statistics, direct-mapped by program number (from 1): the number, ns per unit, the last slice. */
-export const RATES = 1024;
+const RATES = 1024;
 export const Rate = { program: 0, nanoseconds: 1, slice: 2 } as const;
 const RATE_NUMBERS = 4;
 

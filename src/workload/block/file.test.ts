@@ -2,7 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { MillraceError } from '../../kernel/error.js';
-import { formatInput, formatOutput, parseInput, parseOutput } from './file.js';
+import { formatOutput, parseInput, parseOutput } from './file.js';
+import type { Block } from './reference.js';
 
 const data = new URL('../../../test/data/block/', import.meta.url);
 const files = ['course', 'mainnet', 'synthetic'].flatMap((folder) =>
@@ -11,6 +12,16 @@ const files = ['course', 'mainnet', 'synthetic'].flatMap((folder) =>
 const text = (name: string) => readFileSync(new URL(name, data), 'latin1');
 const inputs = files.filter((name) => name.endsWith('.in'));
 const outputs = files.filter((name) => name.endsWith('.out'));
+
+function formatInput(blocks: readonly Block[]): string {
+  const hex32 = (value: number) => value.toString(16).padStart(8, '0');
+  const lines = [`${blocks.length}`];
+  for (const block of blocks) {
+    lines.push(hex32(block.version), block.previousHash, hex32(block.time), hex32(block.bits));
+    lines.push(`${block.transactions.length}`, ...block.transactions);
+  }
+  return `${lines.join('\n')}\n`;
+}
 
 describe('files that exist', () => {
   it.each(inputs)('%s is read and written byte for byte', (name) => {

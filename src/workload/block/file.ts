@@ -28,15 +28,6 @@ export function parseOutput(text: string, name = 'the output'): number[] {
   return nonces;
 }
 
-export function formatInput(blocks: readonly Block[]): string {
-  const lines = [`${blocks.length}`];
-  for (const block of blocks) {
-    lines.push(hex32(block.version), block.previousHash, hex32(block.time), hex32(block.bits));
-    lines.push(`${block.transactions.length}`, ...block.transactions);
-  }
-  return `${lines.join('\n')}\n`;
-}
-
 /** A nonce is written as its four bytes in header order, not as a number: 0xb01fb2ed is `edb21fb0`. */
 export function formatOutput(nonces: readonly number[]): string {
   return `${[`${nonces.length}`, ...nonces.map(nonceText)].join('\n')}\n`;

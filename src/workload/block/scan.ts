@@ -33,7 +33,7 @@ export interface Slot {
 }
 
 /** Hits a ring holds. */
-export const RING_HITS = 1024;
+const RING_HITS = 1024;
 export const NONCES = 2 ** 32;
 
 export async function openSlot(device: Device, program: DeviceProgram, stream: Stream): Promise<Slot> {

@@ -71,15 +71,6 @@ export const realBytes = (precision: Precision): 4 | 8 => (precision === 'f64' ?
 /** Bytes of a state. */
 export const stateBytes = (qubits: number, precision: Precision): number => 2 ** qubits * 2 * realBytes(precision);
 
-/** How many batches to read ahead: 256 MiB of them, from 1 to 32. */
-export function prefetchDepth(encoding: Encoding, qubits: number, batch: number, precision: Precision): number {
-  const bytes = batch * lengthOf(encoding, qubits) * realBytes(precision);
-  if (!(bytes > 0) || !Number.isSafeInteger(bytes)) return 1;
-  return Math.min(32, Math.max(1, Math.floor(PREFETCH_BYTES / bytes)));
-}
-
-const PREFETCH_BYTES = 256 * 2 ** 20;
-
 export interface MemoryEstimate {
   readonly hostBytes: number;
   readonly deviceBytes: number;

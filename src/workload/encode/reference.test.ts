@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { amplitudeGradient, fidelity, tensorProduct, traceDistance } from './compare.js';
-import { encodingOf, encodings, estimateMemory, lengthOf, type Precision, prefetchDepth } from './encoding.js';
+import { encodingOf, encodings, estimateMemory, lengthOf } from './encoding.js';
 import { EncodeError } from './errors.js';
 import { referenceStates } from './reference.js';
 
@@ -106,13 +106,9 @@ test('the other order of qubits is the index read from the other end', () => {
   });
 });
 
-test('lengths, depths and memory are the published ones', () => {
+test('lengths and memory are the published ones', () => {
   const sizes = data('sizes');
   for (const { encoding, num_qubits, len } of sizes.vector_len) expect(lengthOf(encoding, num_qubits)).toBe(len);
-  for (const { num_qubits, batch_size, encoding, bytes_per_element, depth } of sizes.prefetch_depth) {
-    const precision: Precision = bytes_per_element === 8 ? 'f64' : 'f32';
-    expect(prefetchDepth(encoding, num_qubits, batch_size, precision)).toBe(depth);
-  }
   for (const one of sizes.memory_estimate) {
     // Ours is f32 throughout where f32 is asked for; the published figures fall back to f64 for three encodings.
     const { effective_dtype: dtype, encoding, num_qubits, batch_size, prefetch_depth } = one;

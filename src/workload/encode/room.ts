@@ -8,7 +8,7 @@ export type Room = (values: number, precision: Precision) => Promise<Float64Arra
  * Memory from which a device copies by itself, for samples that a file's reader fills: nobody copies them in between. It is
  * taken once and filled again and again; what is left goes with the device.
  */
-export class Rooms {
+class Rooms {
   readonly #device: Device;
   readonly #free: HostMemory[] = [];
   readonly #taken = new Map<ArrayBufferLike, HostMemory>();

@@ -112,7 +112,7 @@ function lucas(d: bigint, q: bigint, k: bigint, n: bigint): [bigint, bigint, big
 }
 
 /** Jacobi's symbol for odd n. */
-export function jacobi(of: bigint, n: bigint): -1 | 0 | 1 {
+function jacobi(of: bigint, n: bigint): -1 | 0 | 1 {
   let a = mod(of, n);
   let m = n;
   let sign: -1 | 1 = 1;

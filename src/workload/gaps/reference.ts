@@ -168,7 +168,7 @@ const HEADER_BYTES = 84;
 export const bitsOf = (n: bigint): number => (n === 0n ? 0 : n.toString(2).length);
 
 /** Least significant byte first, without leading zeros, and at least one. */
-export function littleEndian(n: bigint): Buffer {
+function littleEndian(n: bigint): Buffer {
   const hex = n.toString(16);
   return Buffer.from(hex.padStart(hex.length + (hex.length % 2), '0'), 'hex').reverse();
 }

@@ -106,7 +106,7 @@ export function diagnosePiece(output: Output, { start }: Pick<Wanted, 'start'>, 
  * residue, and the carries out of the limbs of the sum. Words are 32 bits wide, least significant first, so that lines of
  * devices with other limbs can be compared; where a limb has two words, its carry stands below the second.
  */
-export function traceLines(start: bigint, { device, shape, base, traces }: PieceWork): string[] {
+function traceLines(start: bigint, { device, shape, base, traces }: PieceWork): string[] {
   if (traces.length === 0) return [];
   const { id } = device.info;
   const wordCount = traces[0]?.words.length ?? 0;

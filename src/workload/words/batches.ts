@@ -45,7 +45,7 @@ export async function* wordBatches(
 }
 
 /** Whether the host makes a part itself. */
-export function onHost({ words, from, to }: Part, { hostBelow = HOST_BELOW, layout }: WordOptions): boolean {
+function onHost({ words, from, to }: Part, { hostBelow = HOST_BELOW, layout }: WordOptions): boolean {
   const bytes = (to - from) * BigInt(longestOf(words.mask) + separatorOf(layout).length);
   return !isRegular(words) || Number(bytes) < hostBelow;
 }

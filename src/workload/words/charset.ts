@@ -16,7 +16,7 @@ export interface Reading {
 }
 
 /** The charsets that have a letter: ascending by byte. `?s` has the space, `?a` is 0x20 to 0x7e. */
-export const builtIn: Readonly<Record<string, Charset>> = {
+const builtIn: Readonly<Record<string, Charset>> = {
   l: span('a', 'z'),
   u: span('A', 'Z'),
   d: span('0', '9'),

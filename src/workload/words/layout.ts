@@ -10,5 +10,3 @@ export type Layout = keyof typeof layouts;
 export const layoutNames = Object.keys(layouts) as readonly Layout[];
 
 export const separatorOf = (layout: Layout): string => layouts[layout].separator;
-
-export const layoutOfId = (id: number): Layout | undefined => layoutNames.find((name) => layouts[name].id === id);

@@ -15,7 +15,7 @@ export function parseMask(text: Bytes, customs: Customs = new Map(), reading: Re
   return mask;
 }
 
-export function checkMask(mask: Mask, asked: string): void {
+function checkMask(mask: Mask, asked: string): void {
   const bytes = mask.reduce((sum, charset) => sum + widest(charset), 0);
   if (mask.length >= 1 && bytes <= MOST_BYTES) return;
   throw new MillraceError({

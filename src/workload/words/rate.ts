@@ -11,7 +11,7 @@ import { Plan } from './plan.js';
 import { wordsOf } from './words.js';
 
 /** What figures are made with: letters, then up to four digits. */
-export const maskOf = (characters: number): string => {
+const maskOf = (characters: number): string => {
   const digits = characters > 8 ? 4 : 0;
   return '?l'.repeat(characters - digits) + '?d'.repeat(digits);
 };

@@ -317,7 +317,7 @@ class Generator {
 }
 
 /** The value or cell that a step makes for those after it. */
-export function definition(step: Step, tables: readonly TableRecipe[]): Named | undefined {
+function definition(step: Step, tables: readonly TableRecipe[]): Named | undefined {
   if (isTileStep(step)) return tileDefinition(step);
   switch (step.kind) {
     case 'operation':

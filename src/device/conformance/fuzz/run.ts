@@ -133,7 +133,7 @@ const DEVICE_TRIES = 150;
 const PASSES_TRIES = 3000;
 const LAUNCHES = 3;
 
-export async function deviceTrial(
+async function deviceTrial(
   device: Device,
   seed: number,
   kind: Kind = 'items',
@@ -186,7 +186,7 @@ export async function deviceTrial(
 const isRefusal = (error: unknown): error is MillraceError =>
   error instanceof MillraceError && (error.code === 'device-capability' || error.code === 'kernel-budget');
 
-export async function passesTrial(seed: number, kind: Kind = 'items'): Promise<string | undefined> {
+async function passesTrial(seed: number, kind: Kind = 'items'): Promise<string | undefined> {
   const random = new Random(seed);
   const recipe = generate(random, kind);
   // No lanes: few items show all there is.

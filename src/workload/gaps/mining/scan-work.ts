@@ -178,7 +178,7 @@ function smallWindow({ engine, plan }: GapScan, start: bigint, leastGap: number)
 const GAPS_AT_ONCE = 16;
 
 /** How likely a number of so many bits is to begin such a gap: it is prime, and so few primes are followed by one. */
-export function chanceOf(bits: number, leastGap: number): number {
+function chanceOf(bits: number, leastGap: number): number {
   const logarithm = bits * Math.LN2;
   return Math.exp(-leastGap / logarithm) / logarithm;
 }
