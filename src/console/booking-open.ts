@@ -1,6 +1,6 @@
 import type { Indexed } from '../engine/index.js';
 import { shareOf } from '../engine/space.js';
-import { MillraceError } from '../kernel/error.js';
+import { firstLine, MillraceError } from '../kernel/error.js';
 import { type JobLedger, type JobSpec, openStore, type Store } from '../store/index.js';
 import type { Call } from './action.js';
 import type { Booked, BookingOptions } from './booking.js';
@@ -19,8 +19,13 @@ export interface Opened<T extends Indexed> {
 export async function openLedger<T extends Indexed>(
   { options: given, output }: Pick<Call<BookingOptions>, 'options' | 'output'>,
   { isThere, ...booked }: Booked,
-): Promise<Opened<T>> {
-  const store = await openStore(given.dataDir, { warn: output.warn });
+  isOptional: boolean,
+): Promise<Opened<T> | undefined> {
+  const store = await openStore(given.dataDir, { warn: output.warn }).catch((error: unknown) => {
+    if (!isOptional) throw error;
+    output.warn(`nothing of this job is kept: ${firstLine(error)}`);
+  });
+  if (!store) return undefined;
   try {
     await checkResumed(store, booked);
     const spec: JobSpec = {

@@ -25,7 +25,7 @@ describe('what a ledger knows', () => {
       found: found.map((index) => ({ index: BigInt(index) })),
     } as unknown as JobLedger;
     const call = { output: silent } as Call<BookingOptions>;
-    const booking = new Booking(call, space, { opened: { ledger, store: undefined as unknown as Store } }, undefined);
+    const booking = new Booking(call, space, { ledger, store: undefined as unknown as Store }, undefined);
     return booking.answer(mode, limit)?.map(({ index }) => Number(index));
   };
   const all: [number, number][] = [[0, 100]];

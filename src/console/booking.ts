@@ -3,15 +3,7 @@ import type { ChunkSource, Engine, Indexed, Mode } from '../engine/index.js';
 import { Intervals } from '../engine/intervals.js';
 import { endOf, type Range } from '../engine/space.js';
 import { firstLine } from '../kernel/error.js';
-import {
-  BookSource,
-  type Books,
-  type JobLedger,
-  type JobListener,
-  type JobSpec,
-  LateBooks,
-  mayBeKnown,
-} from '../store/index.js';
+import { BookSource, type JobLedger, type JobListener, type JobSpec, type Store } from '../store/index.js';
 import type { Call } from './action.js';
 import { announce, type Opened, openLedger, RESUMED } from './booking-open.js';
 import { Exit } from './exit.js';
@@ -60,13 +52,9 @@ export type Booked = Omit<JobSpec, 'call' | 'priority' | 'fresh'> & {
 
 /** How a command opens its job. */
 export interface BookingManner {
-  /**
-   * A job that nobody knows yet is booked when it has run for a second: most are over by then, and opening the ledger
-   * takes 100 ms.
-   */
-  readonly isLate?: boolean;
+  /** The answer does not depend on the ledger: one that cannot be opened is a warning, unless an option asks for it. */
+  readonly isOptional?: boolean;
 }
-const LATE_MS = 1000;
 const MAX_PROCS = 1024;
 
 /**
@@ -82,15 +70,14 @@ const MAX_PROCS = 1024;
 export async function openBooking<T extends Indexed>(
   call: Call<BookingOptions>,
   booked: Booked | undefined,
-  { isLate = false }: BookingManner = {},
+  { isOptional = false }: BookingManner = {},
 ): Promise<Booking<T>> {
   const { options: given, output } = call;
   const program = given.onHit === undefined ? undefined : new HitProgram(given.onHit, output, given.onHitProcs);
-  if (given.ledger === false || !booked) return new Booking<T>(call, booked?.space ?? NOTHING, {}, program);
-  const open = (): Promise<Opened<T>> => openLedger<T>(call, booked);
+  if (given.ledger === false || !booked) return new Booking<T>(call, booked?.space ?? NOTHING, undefined, program);
   const isWanted = given.fresh === true || program !== undefined || process.env[RESUMED] !== undefined;
-  const isPutOff = isLate && !isWanted && !mayBeKnown(given.dataDir, booked);
-  return new Booking<T>(call, booked.space, isPutOff ? { open } : { opened: await open() }, program);
+  const opened = await openLedger<T>(call, booked, isOptional && !isWanted);
+  return new Booking<T>(call, booked.space, opened, program);
 }
 
 const NOTHING: Range = { start: 0n, length: 0n };
@@ -105,25 +92,15 @@ export interface BookingEnd {
   readonly reason?: string;
 }
 
-/** Where a job is written down: an open ledger, one that is opened later, or nowhere. */
-export interface Desk<T extends Indexed> {
-  readonly opened?: Opened<T>;
-  open?(): Promise<Opened<T>>;
-}
-
 export class Booking<T extends Indexed> {
   readonly completed: Intervals;
-  /** Undefined where nothing is kept. */
-  readonly books: Books<T> | undefined;
+  /** Undefined if nothing is kept. */
+  readonly ledger: JobLedger<T> | undefined;
+  /** Where `ledger` is, until the booking ends. */
+  readonly store: Store | undefined;
   readonly #call: Call<BookingOptions>;
   readonly #space: Range;
   readonly #program: HitProgram | undefined;
-  #opened: Opened<T> | undefined;
-  #late: { readonly books: LateBooks<T>; open(): Promise<Opened<T>> } | undefined;
-  #opening: Promise<void> | undefined;
-  #timer: NodeJS.Timeout | undefined;
-  #devices: () => readonly string[] = () => [];
-  #listener: JobListener | undefined;
   #isCancelled = false;
   #isPaused = false;
   #isOver = false;
@@ -131,25 +108,24 @@ export class Booking<T extends Indexed> {
   readonly #troubles = new Set<string>();
   #last: { readonly index: bigint; readonly nth: number } | undefined;
 
-  constructor(call: Call<BookingOptions>, space: Range, { opened, open }: Desk<T>, program: HitProgram | undefined) {
+  constructor(
+    call: Call<BookingOptions>,
+    space: Range,
+    opened: Opened<T> | undefined,
+    program: HitProgram | undefined,
+  ) {
     this.#call = call;
     this.#space = space;
-    this.#opened = opened;
     this.#program = program;
-    if (open) this.#late = { books: new LateBooks<T>(), open };
-    this.books = opened?.ledger ?? this.#late?.books;
+    this.ledger = opened?.ledger;
+    this.store = opened?.store;
     this.completed = opened?.ledger.completed ?? Intervals.none;
     if (opened) this.#tellResumed = announce(call.output, opened.ledger);
   }
 
-  /** Undefined where nothing is kept, and while the job has not run long enough to be worth it. */
-  get ledger(): JobLedger<T> | undefined {
-    return this.#opened?.ledger;
-  }
-
   /** For `search`. */
   get search(): { readonly source?: ChunkSource<readonly T[]> } {
-    return this.books ? { source: new BookSource(this.books, this.#space) } : {};
+    return this.ledger ? { source: new BookSource(this.ledger, this.#space) } : {};
   }
 
   /** What the ledger knows already, undefined where something is left to do. `limit`: so many hits are enough. */
@@ -174,22 +150,18 @@ export class Booking<T extends Indexed> {
       pause: (device?: string) => engine() && holding(engine() as Engine).pause(device),
       resume: (device?: string) => engine() && holding(engine() as Engine).resume(device),
     };
-    if (!this.books) return { ...held, stop: call.stop, signal: call.signal };
+    const { ledger } = this;
+    if (!ledger) return { ...held, stop: call.stop, signal: call.signal };
     this.#tellResumed();
-    this.#devices = () => engine()?.devices.map(({ info }) => info.id) ?? [];
-    this.ledger?.uses(this.#devices());
-    if (this.#late) this.#timer = setTimeout(() => void this.#openLate(), LATE_MS).unref();
+    ledger.uses(engine()?.devices.map(({ info }) => info.id) ?? []);
     return {
       ...held,
       paused: (isPaused) => {
         if (isPaused === this.#isPaused || this.#isOver) return;
         this.#isPaused = isPaused;
-        this.ledger?.paused(isPaused).catch(() => undefined); // a ledger that cannot be written says so by its next hit
+        ledger.paused(isPaused).catch(() => undefined); // a ledger that cannot be written says so by its next hit
       },
-      checkpoint: async () => {
-        await this.#openLate();
-        await this.ledger?.checkpoint();
-      },
+      checkpoint: () => ledger.checkpoint(),
       stop: call.stop,
       signal: call.signal,
     };
@@ -198,7 +170,7 @@ export class Booking<T extends Indexed> {
   /** From now on it does what other processes ask for. */
   listen(monitor: Monitor): void {
     const { output, stop } = this.#call;
-    this.#listener = {
+    const listener: JobListener = {
       asked: (request) => {
         if (request === 'cancel') {
           this.#isCancelled = true;
@@ -219,7 +191,7 @@ export class Booking<T extends Indexed> {
         output.warn(`${message}; trying again`);
       },
     };
-    this.ledger?.listen(this.#listener);
+    this.ledger?.listen(listener);
   }
 
   /**
@@ -253,41 +225,12 @@ export class Booking<T extends Indexed> {
 
   async #finish(state: 'open' | 'complete' | 'answered' | 'cancelled', reason?: string): Promise<void> {
     if (this.#isOver) return;
-    clearTimeout(this.#timer);
-    // A job that is over before it was booked leaves nothing to go on with.
-    if (state === 'open' && this.#late?.books.isEmpty === false) await this.#openLate();
-    await this.#opening;
     this.#isOver = true;
     try {
       await this.ledger?.finish(state, reason);
     } finally {
-      await this.#opened?.store.close().catch(() => undefined);
+      await this.store?.close().catch(() => undefined);
     }
-  }
-
-  /** Opens the ledger where that was put off. One that cannot be opened is told of: the work does not depend on it. */
-  #openLate(): Promise<void> {
-    const { output } = this.#call;
-    const late = this.#late;
-    if (!late) return Promise.resolve();
-    clearTimeout(this.#timer);
-    this.#opening ??= late.open().then(
-      async (opened) => {
-        this.#opened = opened;
-        const { ledger } = opened;
-        announce(output, ledger);
-        ledger.uses(this.#devices());
-        if (this.#listener) ledger.listen(this.#listener);
-        // Where writing fails the next to write is told, and ends the job.
-        await late.books.open(ledger).catch(() => undefined);
-        if (this.#isPaused) await ledger.paused(true).catch(() => undefined);
-      },
-      (error: unknown) => {
-        late.books.drop();
-        output.warn(`nothing of this job is kept: ${firstLine(error)}`);
-      },
-    );
-    return this.#opening;
   }
 }
 

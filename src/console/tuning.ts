@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { keepTuningsOn } from '../engine/tune-known.js';
+import type { Store } from '../store/index.js';
 import { LedgerTunings } from '../store/tunings.js';
 import { options, valued } from './options.js';
 import type { Output } from './output.js';
@@ -21,7 +22,13 @@ export function withTuningOptions(command: Command): Command {
   return hasFolder ? command : command.addOption(options.dataDir());
 }
 
-/** Before the first job comes to a device. */
-export function startTuning({ tuning, dataDir }: TuningOptions, output: Output): void {
-  keepTuningsOn(tuning === 'off' ? undefined : new LedgerTunings(dataDir, { warn: output.warn }));
+/** Before devices are opened. `opened` is the ledger, if the command opens it for its job. */
+export function startTuning(
+  { tuning, dataDir }: TuningOptions,
+  output: Output,
+  opened?: Promise<Store | undefined>,
+): void {
+  const tunings = tuning === 'off' ? undefined : new LedgerTunings(dataDir, { warn: output.warn }, opened);
+  keepTuningsOn(tunings);
+  tunings?.load();
 }

@@ -4,7 +4,6 @@ import type { Indexed } from '../engine/hits.js';
 import { Intervals } from '../engine/intervals.js';
 import { between, endOf, type Range } from '../engine/space.js';
 import { BookSource, type Books, hitsWithin, partOf } from './books.js';
-import { LateBooks } from './late-books.js';
 
 interface Found extends Indexed {
   readonly of?: string;
@@ -61,37 +60,5 @@ describe('a part of a job', () => {
         expect(hitsWithin(hits, range)).toEqual(wanted);
       }),
     );
-  });
-});
-
-describe('books that are opened later', () => {
-  it('bring what was done meanwhile, and then pass everything on', async () => {
-    const late = new LateBooks<Found>();
-    expect(late.isEmpty).toBe(true);
-    expect(late.add(between(0n, 10n), at(3))).toBeUndefined(); // nobody can wait for it
-    late.add(undefined, at(50));
-    expect(late.isEmpty).toBe(false);
-    const { books, hits, ranges } = booksIn();
-    await late.open(books);
-    expect([hits, ranges(), late.isEmpty]).toEqual([at(3, 50), [between(0n, 10n)], true]);
-    await late.add(between(10n, 12n), at(11));
-    expect([hits, ranges()]).toEqual([at(3, 50, 11), [between(0n, 12n)]]);
-  });
-
-  it('leave out what turns out to be there already', async () => {
-    const late = new LateBooks<Found>();
-    late.add(between(0n, 10n), at(9, 2, 5));
-    const { books, hits, ranges } = booksIn([between(4n, 6n), between(20n, 30n)], at(5));
-    await late.open(books);
-    await late.add(between(15n, 25n), at(16, 22));
-    expect([hits, ranges()]).toEqual([at(2, 9, 16), [between(0n, 10n), between(15n, 30n)]]);
-  });
-
-  it('forget where there will be no ledger', () => {
-    const late = new LateBooks<Found>();
-    late.add(between(0n, 10n), at(3));
-    late.drop();
-    late.add(between(10n, 20n), at(13));
-    expect(late.isEmpty).toBe(true);
   });
 });

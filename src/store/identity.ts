@@ -1,7 +1,4 @@
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Kernel } from '../kernel/index.js';
-import { LOCKS } from './lock.js';
 import { canonical, digestOf } from './text.js';
 
 /**
@@ -29,13 +26,6 @@ export function keyOf({ command, params, kernel, space }: Identity): string {
 export const idOf = (key: string, generation: number): string => digestOf(`${key} ${generation}`).slice(0, ID_DIGITS);
 
 const ID_DIGITS = 12;
-
-/**
- * Whether a data directory may know a job: whoever takes one leaves the file of its lock behind. To be told so takes
- * 20 µs; to open the ledger takes 100 ms.
- */
-export const mayBeKnown = (directory: string, identity: Identity): boolean =>
-  existsSync(join(directory, LOCKS, idOf(keyOf(identity), 0)));
 
 /**
  * A kernel as text, before any pass: all that tracing left, without the places where it was written. Two kernels with

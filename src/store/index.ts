@@ -1,11 +1,10 @@
 export { BookSource, type Books, type Part, partOf } from './books.js';
 export type { Exported } from './exchange.js';
-export { type Identity, mayBeKnown, programText } from './identity.js';
+export { type Identity, programText } from './identity.js';
 export type { JobLedger, JobListener } from './job-ledger.js';
 export { type JobCall, type JobRecord, type JobState, OVER, type Request } from './jobs.js';
-export { LateBooks } from './late-books.js';
 export type { JobSummary } from './ledger.js';
 export type { Progress as StoredProgress, StoredHit } from './progress.js';
 export { type JobSpec, openStore, type Store, type StoreOptions } from './store.js';
 export { unspell } from './text.js';
-export type { Tuning, TuningKey } from './tuning.js';
+export type { KeptTuning, Tuning, TuningKey } from './tuning.js';

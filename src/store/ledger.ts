@@ -37,7 +37,7 @@ import {
   type StoredHit,
 } from './progress.js';
 import { indexText } from './text.js';
-import { getTuning, putTuning, type Tuning, type TuningKey, tuningKeys } from './tuning.js';
+import { allTunings, isSameKey, type KeptTuning, putTuning, type Tuning, type TuningKey } from './tuning.js';
 
 /**
  * The ledger: what survives. Everything in it is synchronous and may wait for a disk; the store's thread calls it
@@ -186,12 +186,12 @@ export class Ledger {
     );
   }
 
-  tuning(key: TuningKey): Tuning | undefined {
-    return getTuning(this.#connection, key);
+  tunings(): KeptTuning[] {
+    return allTunings(this.#connection);
   }
 
-  tuningKeys(): TuningKey[] {
-    return tuningKeys(this.#connection);
+  tuning(key: TuningKey): Tuning | undefined {
+    return this.tunings().find((kept) => isSameKey(kept, key));
   }
 
   keepTuning(key: TuningKey, timings: unknown): void {

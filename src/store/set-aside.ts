@@ -1,4 +1,4 @@
-import { closeSync, existsSync, fsyncSync, openSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { closeSync, existsSync, fsyncSync, openSync, readdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { onDisk } from './connection.js';
 
@@ -20,7 +20,6 @@ export function setAside(directory: string): string {
     let kept = '';
     // The newest is last: a process that dies in between leaves the newest in use, never an older one.
     for (const name of ledgersIn(directory)) kept = move(directory, name, PARTS);
-    rmSync(join(directory, TUNED), { force: true });
     syncFolder(directory);
     return kept;
   });
@@ -37,9 +36,6 @@ export function setLogsAside(directory: string, name: string): void {
 /** Names of the ledgers that were set aside. */
 export const damagedIn = (directory: string): string[] =>
   readdirSync(directory).filter((name) => /^ledger-damaged-\d+\.db$/.test(name));
-
-/** A list of what the ledger has measurements of (tunings.ts). */
-export const TUNED = 'tuned.json';
 
 const LEDGER = 'ledger.db';
 const LOGS = ['-wal', '-shm'];

@@ -9,7 +9,7 @@ import type { JobSummary } from './ledger.js';
 import type { Progress } from './progress.js';
 import { sorted } from './text.js';
 import { LedgerThread } from './thread.js';
-import type { Tuning, TuningKey } from './tuning.js';
+import type { KeptTuning, Tuning, TuningKey } from './tuning.js';
 import { unavailable } from './unavailable.js';
 
 export interface StoreOptions {
@@ -126,8 +126,8 @@ export class Store {
     return this.#known(this.#thread.call('tuning', key));
   }
 
-  tuningKeys(): Promise<TuningKey[]> {
-    return this.#known(this.#thread.call('tuningKeys'));
+  tunings(): Promise<KeptTuning[]> {
+    return this.#known(this.#thread.call('tunings'));
   }
 
   keepTuning(key: TuningKey, timings: unknown): Promise<void> {

@@ -17,19 +17,22 @@ export interface Tuning {
   readonly madeMs: number;
 }
 
-/** A damaged entry counts as missing: measuring again costs a minute. */
-export function getTuning(connection: Connection, key: TuningKey): Tuning | undefined {
-  const { kernel, device, driver, candidates } = key;
-  const row = connection.get(
-    selection('tuning', 'WHERE kernel = ? AND device = ? AND driver = ? AND candidates = ?'),
-    kernel,
-    device,
-    driver,
-    candidates,
-  ) as TuningRow | undefined;
-  if (row === undefined || !isWhole('tuning', row)) return undefined;
-  return { timings: unspell(row.timings), madeMs: row.made_ms };
+/** A tuning with what it was measured for. */
+export interface KeptTuning extends TuningKey, Tuning {}
+
+/** Every tuning. A damaged entry counts as missing: measuring again costs a minute. */
+export function allTunings(connection: Connection): KeptTuning[] {
+  return allRows(connection)
+    .filter((row) => isWhole('tuning', row))
+    .map(({ kernel, device, driver, candidates, timings, made_ms }) => ({
+      ...{ kernel, device, driver, candidates },
+      timings: unspell(timings),
+      madeMs: made_ms,
+    }));
 }
+
+export const isSameKey = (a: TuningKey, b: TuningKey): boolean =>
+  a.kernel === b.kernel && a.device === b.device && a.driver === b.driver && a.candidates === b.candidates;
 
 /** Throws `Damaged` if one is not as it was written. */
 export function checkTunings(connection: Connection): void {
@@ -40,11 +43,6 @@ export function checkTunings(connection: Connection): void {
 
 const allRows = (connection: Connection): TuningRow[] =>
   connection.all(selection('tuning', '')) as unknown as TuningRow[];
-
-/** What there are tunings of. */
-export function tuningKeys(connection: Connection): TuningKey[] {
-  return allRows(connection).map(({ kernel, device, driver, candidates }) => ({ kernel, device, driver, candidates }));
-}
 
 /** Inside a transaction; the newest counts. */
 export function putTuning(connection: Connection, key: TuningKey, timings: unknown, nowMs: number): void {

@@ -1,9 +1,10 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { TuningAbout } from '../engine/tune-known.js';
 import { items, type Kernel, u32 } from '../kernel/index.js';
+import { openStore } from './store.js';
 import { LedgerTunings } from './tunings.js';
 
 let folder = '';
@@ -26,23 +27,26 @@ function about(device: string): TuningAbout & { asked: number } {
   }) as unknown as TuningAbout & { asked: number };
 }
 
-it('who has nothing tuned neither opens the ledger nor reads a kernel; who has finds it, also without the list', async () => {
+it('opens no ledger where none is, and reads no kernel unless its workload was tuned on the device', async () => {
   const shelf = new LedgerTunings(folder);
-  const list = join(folder, 'tuned.json');
   const [here, other] = [about('a card'), about('another')];
   expect(await shelf.find(here)).toBeUndefined();
-  expect([here.asked, existsSync(folder) && existsSync(join(folder, 'ledger.db'))]).toEqual([0, false]);
+  expect([here.asked, existsSync(join(folder, 'ledger.db'))]).toEqual([0, false]);
   await shelf.keep(here, record);
   expect(await shelf.find(here)).toEqual(record);
   expect(await shelf.find(other)).toBeUndefined();
   expect(other.asked).toBe(0);
-  // A ledger of a version that had no such list, a list of another ledger, a damaged one.
-  for (const text of [undefined, '{"ledger":"ledger-2.db","tuned":[]}', '{"ledger":']) {
-    if (text === undefined) rmSync(list);
-    else writeFileSync(list, text);
-    expect(await shelf.find(here)).toEqual(record);
-    expect(readFileSync(list, 'utf8')).toContain('one on a card (v8 1)');
-  }
+  expect(readdirSync(folder).sort()).toEqual(['ledger.db', 'ledger.seen', 'locks']);
+  expect(await new LedgerTunings(folder).find(here)).toEqual(record);
   await shelf.keep(here, undefined);
   expect(await shelf.find(here)).toBeUndefined();
+});
+
+it('reads from a ledger that is open already, and leaves it open', async () => {
+  const store = await openStore(folder);
+  const shelf = new LedgerTunings(folder, {}, Promise.resolve(store));
+  await shelf.keep(about('a card'), record);
+  expect(await shelf.find(about('a card'))).toEqual(record);
+  expect(await store.tunings()).toMatchObject([{ device: 'a card', timings: record }]);
+  await store.close();
 });

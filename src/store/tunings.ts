@@ -1,59 +1,65 @@
-import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { replaceFileSync } from '../device/temporary.js';
 import type { TuningRecord } from '../engine/tune.js';
 import type { TuningAbout, TuningShelf } from '../engine/tune-known.js';
 import type { Kernel } from '../kernel/index.js';
 import { programText } from './identity.js';
-import { newestLedger, TUNED } from './set-aside.js';
+import { newestLedger } from './set-aside.js';
 import { openStore, type Store, type StoreOptions } from './store.js';
 import { digestOf } from './text.js';
-import type { TuningKey } from './tuning.js';
+import { isSameKey, type KeptTuning, type TuningKey } from './tuning.js';
 
 /**
- * Tunings in the ledger of a data directory. Opening it takes 100 ms, and a kernel's text as long again, which a command
- * that is done in half a second does not have: so a small file beside the ledger says what there are tunings of, and
- * only who finds himself there looks further.
+ * Tunings in the ledger of a data directory, read once. Opening the ledger takes 100 ms, so `load` starts it while
+ * devices open. A kernel's text takes 50 ms and more, so it is read only if its workload was tuned on the device.
  */
 export class LedgerTunings implements TuningShelf {
   readonly #directory: string;
   readonly #options: StoreOptions;
+  readonly #opened: Promise<Store | undefined> | undefined;
+  #kept: Promise<readonly KeptTuning[]> | undefined;
 
-  constructor(directory: string, options: StoreOptions = {}) {
+  /** `opened` is the directory's ledger, if the caller opens it anyway. The caller closes it. */
+  constructor(directory: string, options: StoreOptions = {}, opened?: Promise<Store | undefined>) {
     this.#directory = directory;
     this.#options = options;
+    this.#opened = opened;
+  }
+
+  /** Starts to read. A ledger that cannot be read is reported by `find`. */
+  load(): void {
+    this.#read().catch(() => undefined);
   }
 
   async find(about: TuningAbout): Promise<TuningRecord | undefined> {
-    const ledger = newestLedger(this.#directory);
-    if (!existsSync(join(this.#directory, ledger))) return undefined;
-    const known = readIndex(this.#directory, ledger);
-    if (known?.includes(lineOf(about)) === false) return undefined;
-    return this.#with(async (store) => {
-      if (!known) await this.#index(store);
-      const found = await store.tuning(keyOf(about));
-      return (found?.timings as TuningRecord | null | undefined) ?? undefined;
-    });
+    const { workload, device, driver } = about;
+    const kept = await this.#read();
+    const own = kept.filter((one) => one.device === device && one.driver === driver);
+    if (!own.some(({ kernel }) => kernel.startsWith(`${workload} `))) return undefined;
+    const key = keyOf(about);
+    const timings = own.find((one) => isSameKey(one, key))?.timings as TuningRecord | null | undefined;
+    return timings ?? undefined;
   }
 
   async keep(about: TuningAbout, record: TuningRecord | undefined): Promise<void> {
-    await this.#with(async (store) => {
-      await store.keepTuning(keyOf(about), record ?? null);
-      await this.#index(store);
-    });
+    await this.#with((store) => store.keepTuning(keyOf(about), record ?? null));
+    this.#kept = undefined;
   }
 
-  /** From the ledger itself, each time: whatever other processes have kept is in it, too. */
-  async #index(store: Store): Promise<void> {
-    const ledger = newestLedger(this.#directory);
-    const keys = await store.tuningKeys();
-    const lines = keys.map(({ kernel, device, driver }) =>
-      lineOf({ workload: kernel.slice(0, kernel.lastIndexOf(' ')), device, driver }),
-    );
-    writeIndex(this.#directory, { ledger, tuned: [...new Set(lines)] });
+  #read(): Promise<readonly KeptTuning[]> {
+    this.#kept ??= this.#all();
+    return this.#kept;
+  }
+
+  async #all(): Promise<readonly KeptTuning[]> {
+    const path = join(this.#directory, newestLedger(this.#directory));
+    const isThere = (await this.#opened) !== undefined || existsSync(path);
+    return isThere ? this.#with((store) => store.tunings()) : [];
   }
 
   async #with<T>(use: (store: Store) => Promise<T>): Promise<T> {
+    const opened = await this.#opened;
+    if (opened) return use(opened);
     const store = await openStore(this.#directory, this.#options);
     try {
       return await use(store);
@@ -63,40 +69,12 @@ export class LedgerTunings implements TuningShelf {
   }
 }
 
-/** What there are tunings of, in which ledger. */
-interface Index {
-  readonly ledger: string;
-  readonly tuned: readonly string[];
-}
-
-const lineOf = ({ workload, device, driver }: Pick<TuningAbout, 'workload' | 'device' | 'driver'>): string =>
-  `${workload} on ${device} (${driver})`;
-
-/** Undefined where there is none, or one of another ledger: then the ledger is asked. */
-function readIndex(directory: string, ledger: string): readonly string[] | undefined {
-  try {
-    const index = JSON.parse(readFileSync(join(directory, TUNED), 'utf8')) as Index;
-    return index.ledger === ledger && Array.isArray(index.tuned) ? index.tuned : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-/** Whole or not at all. Where it cannot be written, the next one asks the ledger again. */
-function writeIndex(directory: string, index: Index): void {
-  try {
-    replaceFileSync(join(directory, TUNED), `${JSON.stringify(index, undefined, 1)}\n`);
-  } catch {
-    rmSync(join(directory, TUNED), { force: true });
-  }
-}
-
 function keyOf({ workload, kernels, device, driver, candidates }: TuningAbout): TuningKey {
   const text = kernels.map(kernelDigest).join(' ');
   return { kernel: `${workload} ${digestOf(text)}`, device, driver, candidates: digestOf(candidates) };
 }
 
-/** A kernel's text takes 50 ms and more; kernels last as long as the process. */
+/** Kernels last as long as the process. */
 const digests = new WeakMap<Kernel, string>();
 
 function kernelDigest(kernel: Kernel): string {

@@ -76,8 +76,13 @@ async function solve(call: Call<SolveOptions>): Promise<Ending> {
   if (await sameFile(inName, outName)) throw overwrites(inName);
   const { booked, source } = bookBlocks(blocks, call.options.nonces ?? {}, { inName, outName });
   // Beside the devices: neither waits for the other.
-  const opening = openBooking<KeptNonce>(call, booked, { isLate: true });
+  const opening = openBooking<KeptNonce>(call, booked, { isOptional: true });
   const booking = opening.catch(() => undefined);
+  startTuning(
+    call.options,
+    call.output,
+    booking.then((one) => one?.store),
+  );
   try {
     const about = { name: 'block solve', unit: 'H' };
     return await withTelemetry(call.options, call.output, about, (telemetry) =>
@@ -98,7 +103,6 @@ async function work(
 ): Promise<Ending> {
   const { output, options: given, signal } = call;
   const [inName = '', outName = ''] = call.args;
-  startTuning(given, output);
   const { engine, driver } = feedingOf(given, output);
   const { options: opened, aim, tell } = startOpening(given, output, { ...driver, signal });
   const targets = blocks.map(({ bits }) => targetFromBits(bits));
@@ -130,13 +134,13 @@ async function work(
     };
     const monitor = startMonitor(output, given, watched, booking.controls(solver.engine, call));
     booking.listen(monitor);
-    const { books } = booking;
+    const { ledger } = booking;
     const solutions = await solveAll(solver, blocks, {
       mode: given.any ? 'any' : 'first',
       jobs: given.jobs,
       ...given.nonces,
       ...(aim && { aim }),
-      ...(books && { source: (at) => source(books, at) }),
+      ...(ledger && { source: (at) => source(ledger, at) }),
       signal,
       onBlock: (block) => {
         done += 1;
@@ -148,7 +152,7 @@ async function work(
       },
     })
       .catch((error: unknown) => {
-        if (signal.aborted && books) return undefined;
+        if (signal.aborted && ledger) return undefined;
         throw error;
       })
       .finally(() => monitor.end());

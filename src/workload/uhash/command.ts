@@ -163,7 +163,7 @@ async function mine(call: Call<MineOptions>): Promise<Ending> {
   };
   const book = (prover: Prover) => bookMining(challenge, minedNonces(start, countOf(prover).count));
   return proving(call, { challenge, wanted: 'all', book }, async (prover, { seconds, found, booking }) => {
-    const { books } = booking;
+    const { ledger } = booking;
     const before = prover.hashes;
     let proofs = 0;
     const answer = () => {
@@ -171,7 +171,7 @@ async function mine(call: Call<MineOptions>): Promise<Ending> {
       const total = prover.hashes - before;
       return { hashes_total: total, elapsed_s: elapsed, hashrate: Number(total) / elapsed };
     };
-    const source = books && { source: (_: Challenge, space: Range) => proofSource(books, space) };
+    const source = ledger && { source: (_: Challenge, space: Range) => proofSource(ledger, space) };
     try {
       for await (const proof of prover.mine({ start, ...countOf(prover), ...source, signal: call.signal })) {
         proofs += 1;
@@ -188,7 +188,6 @@ async function mine(call: Call<MineOptions>): Promise<Ending> {
     const isStopped = call.signal.aborted && !isAnswered;
     const reason = isStopped ? { reason: 'stopped' } : {};
     await booking.end({ isComplete: !isStopped && !isAnswered, isAnswered, ...reason });
-    const { ledger } = booking;
     if (isStopped && ledger) call.output.say(`stopped; the same command goes on from here (job ${ledger.id})`);
     const exit = isStopped ? (call.stopped ?? Exit.stopped) : proofs > 0 ? Exit.ok : Exit.no;
     return { exit, answer: { proofs, ...answer() } };
@@ -244,7 +243,7 @@ async function proveWatched(
       // Compilers are not part of a rate.
       await preparing(output, 'compiling', 1, () => prover.prepare(wanted));
       telemetry.watch(prover.engine, devices);
-      const booking = await openBooking<KeptProof>(call, book?.(prover), { isLate: true });
+      const booking = await openBooking<KeptProof>(call, book?.(prover), { isOptional: true });
       const before = prover.hashes;
       const start = performance.now();
       let proofs = 0;

@@ -129,7 +129,7 @@ async function words(call: Call<WordsOptions & RequestOptions>): Promise<Ending>
     else output.line(String(index));
     return { exit: index === undefined ? Exit.no : Exit.ok, answer: { index: index ?? null } };
   }
-  const booking = await openBooking(call, bookedOf(call, request), { isLate: true });
+  const booking = await openBooking(call, bookedOf(call, request), { isOptional: true });
   try {
     const about = { name: 'words', unit: 'words' };
     return await withTelemetry(given, output, about, (telemetry) => make(call, request, booking, telemetry));
@@ -156,7 +156,6 @@ async function make(
   const { space, layout } = request;
   const before = reachedIn(request, booking.completed);
   const range = between(request.range.start + before.words, endOf(request.range));
-  startTuning(given, output);
   const feeding = feedingOf(pipelineOf(given), output);
   const opening = startOpening({ ...threadsFor(given), ...given }, output, { ...feeding.driver, signal });
   const devices: Device[] = [];
@@ -164,10 +163,12 @@ async function make(
   let monitor: Monitor | undefined;
   const openEngine = async (): Promise<Engine> => {
     if (engine) return engine;
+    startTuning(given, output, Promise.resolve(booking.store));
     devices.push(...(await openDevices(given.device ?? 'auto', { ...opening.options, ...telemetry.opening })));
     for (const { info } of devices) output.event('device', { id: info.id, name: info.name });
     engine = new Engine(devices, { ...feeding.engine, ...telemetry.engine });
     monitor?.devicesOpened();
+    booking.ledger?.uses(devices.map(({ info }) => info.id));
     telemetry.watch(engine, devices);
     for (const device of devices) await engine.prepare(kernelOn(device).kernel);
     return engine;
@@ -191,7 +192,7 @@ async function make(
   const sink: Sink =
     digest ?? (given.output === undefined ? stdoutSink(host().stdout) : fileSink(given.output, before.bytes));
   const progress: Delivery = { next: range.start, bytes: before.bytes, isClosed: false };
-  const written = booking.books && new WrittenWords(booking.books, sink, before.words);
+  const written = booking.ledger && new WrittenWords(booking.ledger, sink, before.words);
   const begun = performance.now();
   const watched = {
     name: 'words',
