@@ -1,4 +1,4 @@
-/** Binary search: the first index below `length` where `isBefore` is false, else `length`. `isBefore` must not turn true again. */
+/** Binary search: the first index from 0 to `length` where `isBefore` is false. It must be false from there on. */
 export function partitionPoint(length: number, isBefore: (index: number) => boolean): number {
   let low = 0;
   let high = length;
