@@ -1,8 +1,8 @@
 // docs/api.md, made from the types of the built package: npm run build && node scripts/api.mjs
-// Every name that can be imported, with what its comment says and its declaration; test/api.test.ts holds it.
+// First what most people need, by task; then every name, with its comment and its declaration. test/api.test.ts holds it.
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseAst } from 'rolldown/parseAst';
 import { root } from './prepare.mjs';
@@ -16,33 +16,77 @@ const entries = [
   ['millrace/words', 'workload/words/index.d.ts'],
 ];
 
+/** The tasks of the first part, in their order: examples/api/NAME.ts, which test/api.test.ts runs. */
+export const tasks = [
+  ...['search', 'batches', 'control', 'tiles', 'devices', 'ledger', 'text', 'device'],
+  ...['block', 'uhash', 'words', 'encode', 'gaps', 'testing'],
+];
+
 export function apiReference() {
-  const parts = entries.map(([name, file]) => `## ${name}\n\n${sections(join(dist, file ?? ''))}`);
+  const all = entries.flatMap(([entry = '', file = '']) =>
+    exported(join(dist, file)).map((one) => ({ ...one, entry })),
+  );
+  const names = new Map(all.map((one) => [`${one.entry} ${one.name}`, one]));
   return `# What can be imported
 
-Made from the types by \`node scripts/api.mjs\`. \`millrace/kernel\` is the language alone, \`millrace/browser\` what runs in
-pages; both are parts of \`millrace\`. [language.md](language.md) and [engine.md](engine.md) say how things go together.
+Made from the built types by \`node scripts/api.mjs\`. \`millrace/kernel\` is the language alone and \`millrace/browser\` is what
+runs in pages; both are parts of \`millrace\`. [language.md](language.md) and [engine.md](engine.md) explain how things fit together.
 
-${parts.join('\n')}`;
+- [What you need](#what-you-need): by task, each with an example that runs as it stands
+- [Everything else](#everything-else): every name, with its declaration
+
+## What you need
+
+${tasks.map((task) => sectionOf(task, names)).join('\n')}
+## Everything else
+
+${[...names.values()].sort(byName).map(entryOf).join('\n')}`;
 }
 
-/** By the folder that declares them, in the order in which they are exported. @param {string} file */
-function sections(file) {
-  /** @type {Map<string, Declared[]>} */
-  const folders = new Map();
-  const seen = new Set();
-  for (const one of exported(file)) {
-    if (seen.has(one.name)) continue;
-    seen.add(one.name);
-    const folder = relative(dist, dirname(one.file));
-    folders.set(folder, [...(folders.get(folder) ?? []), one]);
-  }
-  return [...folders].map(([folder, all]) => `### ${folder}\n\n${all.map(entryOf).join('\n')}`).join('\n');
+/** @typedef {Declared & { entry: string }} Exported */
+
+/** A task: its text, its example, and the names that it imports. @param {string} task @param {Map<string, Exported>} names */
+function sectionOf(task, names) {
+  const source = readFileSync(join(root, 'examples', 'api', `${task}.ts`), 'utf8');
+  const [, head = '', code = ''] = /^((?:\/\/.*\n)+)\n([\s\S]*)$/.exec(source) ?? [];
+  const [title = '', , ...text] = head
+    .trimEnd()
+    .split('\n')
+    .map((line) => line.replace(/^\/\/ ?/, ''));
+  const rows = importsOf(code).map(([entry, name]) => {
+    const one = names.get(`${entry} ${name}`);
+    if (!one) throw new Error(`examples/api/${task}.ts imports ${name}, which ${entry} does not export`);
+    return `| [\`${name}\`](#${name.toLowerCase()}) | ${firstSentence(one.comment)} |`;
+  });
+  return `##${title}\n\n${text.join('\n')}\n\n\`\`\`ts\n${code}\`\`\`\n\n| name | |\n| --- | --- |\n${rows.join('\n')}\n`;
 }
 
-/** @param {Declared} one */
-function entryOf({ name, comment, text }) {
-  return `#### ${name}\n\n${comment === '' ? '' : `${comment}\n\n`}\`\`\`ts\n${text}\n\`\`\`\n`;
+/** What an example imports of the package. @param {string} code @returns {[entry: string, name: string][]} */
+function importsOf(code) {
+  return [...code.matchAll(/^import \{([^}]*)\} from '(millrace[^']*)';$/gm)].flatMap(([, names = '', entry = '']) =>
+    names
+      .split(',')
+      .map((name) => name.trim().replace(/^type /, ''))
+      .filter((name) => name !== '')
+      .map((name) => /** @type {[string, string]} */ ([entry, name])),
+  );
+}
+
+/** @param {string} comment */
+const firstSentence = (comment) => {
+  const [paragraph = ''] = comment.split('\n\n');
+  const [sentence] = /^[\s\S]*?\.(?=\s|$)/.exec(paragraph) ?? [paragraph.replace(/:$/, '.')];
+  return sentence.replace(/\s+/g, ' ').replaceAll('|', '\\|');
+};
+
+/** @param {Declared} a @param {Declared} b */
+const byName = (a, b) => a.name.toLowerCase().localeCompare(b.name.toLowerCase(), 'en') || (a.name < b.name ? -1 : 1);
+
+/** @param {Exported} one */
+function entryOf({ name, entry, comment, text }) {
+  const from = entry === 'millrace' ? '' : `From \`${entry}\`. `;
+  const about = `${from}${comment}`.trim();
+  return `### ${name}\n\n${about === '' ? '' : `${about}\n\n`}\`\`\`ts\n${text}\n\`\`\`\n`;
 }
 
 /** What a module exports, from wherever it comes. @param {string} file @returns {Declared[]} */
