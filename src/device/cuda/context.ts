@@ -1,5 +1,6 @@
 import { absent } from '../absent.js';
 import type { DriverHost } from '../gpu/driver.js';
+import { hex } from '../gpu/native-driver.js';
 import { keepingSignals } from '../native/libc.js';
 import { Cuda, type CudaApi, cudaApi, Out } from './api.js';
 import { CudaErrors } from './errors.js';
@@ -69,5 +70,3 @@ export function openContext(ordinal: number, { calls, log }: DriverHost): Contex
     },
   };
 }
-
-export const hex = (handle: number): string => `0x${handle.toString(16)}`;

@@ -1,25 +1,17 @@
+import type { MillraceError } from '../../kernel/error.js';
 import type { DeviceInfo, Sensors } from '../device.js';
 import { Crew, newCrew } from '../gpu/crew.js';
-import {
-  type Driver,
-  type DriverHost,
-  FatalError,
-  type GpuSource,
-  type MarkDetail,
-  type MarkResult,
-} from '../gpu/driver.js';
-import { LineDriver } from '../gpu/line-driver.js';
-import type { Locked } from '../gpu/locked-memory.js';
-import { statusOf, workOf } from '../gpu/status.js';
+import { type Driver, type DriverHost, FatalError, type GpuSource } from '../gpu/driver.js';
+import { type MarkTimes, NativeDriver } from '../gpu/native-driver.js';
+import { cutSlots, type StatusSlot, StatusSlots } from '../gpu/status-slots.js';
 import { addressOf, loadForever, symbolIn } from '../native/libc.js';
 import { Cuda } from './api.js';
-import { type Cell, Cells } from './cells.js';
 import { Clock } from './clock.js';
-import { type Context, hex, openContext } from './context.js';
+import { type Context, openContext } from './context.js';
 import { Epochs } from './epoch.js';
 import { Events } from './events.js';
 import { describeGpu, type Gpu } from './info.js';
-import { CudaLine, type CudaMark, type Shop } from './line.js';
+import { CudaLine, type CudaMark, type DeviceResources } from './line.js';
 import { DeviceMemory, type Memory } from './memory.js';
 import { openNvtx } from './nvtx.js';
 import { type Pinned, PinnedMemory } from './pinned.js';
@@ -37,25 +29,24 @@ export interface CudaStart {
 
 /** How long `close` waits for launches to notice that they are cancelled. */
 const CLOSE_MS = 5000;
+/** Status slots are made 512 at a time, in 16 KiB. */
+const SLOTS_BYTES = 2 ** 14;
 
 /** CUDA for the loop in `gpu/loop.ts`. Everything here is called on the one thread in which its context is current. */
 export class CudaDriver
-  extends LineDriver<Memory, CudaProgram, CudaLine, CudaMark>
+  extends NativeDriver<Memory, CudaProgram, CudaLine, CudaMark>
   implements Driver<Memory, CudaProgram, CudaLine, CudaMark>
 {
   readonly info: DeviceInfo;
   readonly grids: CudaGrids;
-  readonly #host: DriverHost;
+  protected readonly resources: DeviceResources;
   readonly #context: Context;
-  readonly #shop: Shop;
   readonly #clock: Clock;
   readonly #epochs: Epochs;
-  readonly #programs = new Set<CudaProgram>();
   #sensors: CardSensors | undefined | 'unknown' = 'unknown';
 
   constructor(start: CudaStart, host: DriverHost) {
-    super();
-    this.#host = host;
+    super(host);
     this.#context = openContext(start.ordinal, host);
     const { api, errors, gpu, pool, version } = this.#context;
     this.undo.push(() => this.#context.close());
@@ -76,19 +67,17 @@ export class CudaDriver
       }) as [CudaStream, CudaStream];
       const memory = new DeviceMemory(api, errors, service.handle, pool, gpu.memoryBytes);
       this.undo.push(() => memory.freeAll());
-      this.#epochs = new Epochs(parts, memory, { service, control }, host.words, host.completion === 'sync');
+      this.#epochs = new Epochs(pinned, memory, { service, control }, host.words, host.completion === 'sync');
       const signal = host.completion === 'callback' ? this.#signals(start.signal) : undefined;
-      const cells = new Cells((bytes) => pinned.alloc(bytes));
+      const slots = slotsIn(pinned);
+      slots.grow(); // now, so that the first launch need not
       const isDetailed = host.calls.on;
       const nvtx = isDetailed ? openNvtx() : undefined;
       if (nvtx) host.log(`ranges for profilers: ${nvtx.path}`);
-      this.#shop = { ...parts, cells, memory, service, lines: this.lines, signal, isDetailed, nvtx };
+      this.resources = { ...parts, slots, memory, service, lines: this.lines, signal, isDetailed, nvtx };
       this.#clock = new Clock(api, errors, ends, service.handle);
-      this.grids = new CudaGrids(this.#shop, this.#context.guard, (words) => this.#upload(words));
-      this.undo.push(() => {
-        for (const program of this.#programs) program.unload();
-        this.#programs.clear();
-      });
+      this.grids = new CudaGrids(this.resources, this.#context.guard, (words) => this.tables(words));
+      this.undo.push(() => this.unloadAll());
       this.undo.push(() => this.grids.closeAll());
     } catch (error) {
       this.releaseAll();
@@ -97,94 +86,24 @@ export class CudaDriver
     this.info = describeGpu(gpu, { cuda: version });
   }
 
-  alloc(bytes: number): Memory {
-    return this.#shop.memory.alloc(bytes);
-  }
-
-  free(memory: Memory): void {
-    this.#shop.memory.free(memory);
-  }
-
   follow(line: CudaLine, handle: number): boolean {
     return line.follow(handle);
   }
 
-  pointer({ address }: Memory): number {
-    return address;
+  pointer({ device }: Memory): number {
+    return device;
   }
 
   adopt(pointer: number, bytes: number): Memory {
-    return { address: pointer, bytes };
+    return { device: pointer, bytes };
   }
 
   lock(bytes: number): Pinned | undefined {
-    return this.#shop.pinned.share(bytes);
-  }
-
-  unlock({ address }: Locked): void {
-    this.#shop.pinned.release(address);
-  }
-
-  load(source: GpuSource): CudaProgram {
-    const { api, errors, gpu } = this.#context;
-    const { tables: words } = source.shape;
-    const tables = words.length > 0 ? this.#upload(words) : undefined;
-    try {
-      const program = new CudaProgram(api, errors, gpu, source, tables);
-      const { registers, localBytes, resident } = program;
-      this.#host.log(
-        `kernel ${source.name}: ${registers} registers, ${localBytes} bytes of local memory, ${resident} workgroups at a time`,
-      );
-      this.#programs.add(program);
-      return program;
-    } catch (error) {
-      if (tables) this.#shop.memory.free(tables);
-      throw error;
-    }
-  }
-
-  unload(program: CudaProgram): void {
-    this.#programs.delete(program);
-    program.unload();
-    if (program.tables) this.#shop.memory.free(program.tables);
+    return this.resources.pinned.share(bytes);
   }
 
   occupancy({ occupancy }: CudaProgram): number {
     return occupancy;
-  }
-
-  openLine(number: number, epochWord: number): CudaLine {
-    const line = new CudaLine(number, this.#shop, this.#epochs.open(number, epochWord));
-    this.lines.add(line);
-    this.#host.log(`stream ${number} is ${hex(line.stream.handle)}, its epoch at ${hex(line.epoch.device)}`);
-    return line;
-  }
-
-  closeLine(line: CudaLine): void {
-    this.lines.delete(line);
-    line.destroy();
-    this.#host.log(`stream ${line.number} (${hex(line.stream.handle)}) closed`);
-  }
-
-  handles(): number[] {
-    return Array.from(this.lines, ({ stream }) => stream.handle);
-  }
-
-  poll(mark: CudaMark): MarkResult | undefined {
-    const { api, errors } = this.#context;
-    const code = api.cuEventQuery(mark.end);
-    if (code === Cuda.notReady) return undefined;
-    if (code !== Cuda.success) {
-      const error = errors.of('cuEventQuery', code, `${workOf(mark.statuses)} on stream ${mark.line.number}`);
-      if (error instanceof FatalError) throw error;
-      return { kind: 'failed', error };
-    }
-    mark.line.stream.staging.settle();
-    mark.passed = true;
-    if (mark.range !== undefined) this.#shop.nvtx?.end(mark.range);
-    const status = statusOf(mark.statuses);
-    if (status.kind === 'trapped') return status;
-    return { kind: 'passed', complete: status.complete, ...this.#times(mark) };
   }
 
   signalled({ signal }: CudaMark): boolean {
@@ -192,18 +111,14 @@ export class CudaDriver
   }
 
   release(mark: CudaMark): void {
-    const { cells, starts, ends } = this.#shop;
-    if (mark.signal) cells.giveSignal(mark.signal);
-    if (!mark.passed) return; // the GPU may still write: the rest goes with the device
+    const { slots, starts, ends } = this.resources;
+    if (mark.signal) slots.giveSignal(mark.signal);
+    if (!mark.isPassed) return; // the GPU may still write: the rest goes with the device
     if (mark.start !== mark.end) starts.give(mark.start);
     if (mark.launches) starts.give(mark.launches.start);
     if (mark.launches?.end) starts.give(mark.launches.end);
-    if (!mark.kept) ends.give(mark.end);
-    for (const status of mark.statuses.values()) cells.give(status);
-  }
-
-  cancel({ epoch: sent }: CudaLine, epoch: number): void {
-    sent.moved(epoch);
+    if (!mark.isKept) ends.give(mark.end);
+    for (const status of mark.statuses.values()) slots.give(status);
   }
 
   block({ end }: CudaMark): void {
@@ -220,52 +135,74 @@ export class CudaDriver
     if (this.undo.length === 0) return true;
     const isQuiet = this.#quiet();
     if (isQuiet) this.releaseAll();
-    else this.#host.log(`launches did not end within ${CLOSE_MS} ms: their memory goes with the process`);
+    else this.host.log(`launches did not end within ${CLOSE_MS} ms: their memory goes with the process`);
     if (this.#sensors !== 'unknown') this.#sensors?.nvml.close();
     return isQuiet;
   }
 
-  /** How marks are signalled: by a native function on the driver's thread, or by a write of the GPU itself. */
-  #signals(given: CudaStart['signal']): (stream: number, cell: Cell) => void {
-    const { api, errors } = this.#context;
-    this.#host.log(
-      given ? `callbacks: ${given.library}` : 'callbacks: written by the GPU (no compiler for a function)',
+  protected tables(words: Uint32Array): Memory {
+    const { memory, service } = this.resources;
+    const tables = memory.alloc(words.byteLength);
+    const from = addressOf(words);
+    while (!service.staging.write(tables.device, 0, from, words.byteLength)) sleep(0.2);
+    memory.made++; // as for zeroing: other streams wait for it
+    return tables;
+  }
+
+  protected program(source: GpuSource, tables: Memory | undefined): CudaProgram {
+    const { api, errors, gpu } = this.#context;
+    const program = new CudaProgram(api, errors, gpu, source, tables);
+    const { registers, localBytes, resident } = program;
+    this.host.log(
+      `kernel ${source.name}: ${registers} registers, ${localBytes} bytes of local memory, ${resident} workgroups at a time`,
     );
+    return program;
+  }
+
+  protected line(number: number, epochWord: number): CudaLine {
+    return new CudaLine(number, this.resources, this.#epochs.open(number, epochWord));
+  }
+
+  protected codeOf({ end }: CudaMark): number | undefined {
+    const code = this.#context.api.cuEventQuery(end);
+    return code === Cuda.notReady ? undefined : code;
+  }
+
+  protected errorOf(code: number, work: string): MillraceError | FatalError {
+    return this.#context.errors.of('cuEventQuery', code, work);
+  }
+
+  protected passed({ range }: CudaMark): void {
+    if (range !== undefined) this.resources.nvtx?.end(range);
+  }
+
+  protected timesOf(mark: CudaMark): MarkTimes {
+    const { start, end, sentNs } = mark;
+    const launches = this.#launchesOf(mark);
+    const times = this.#clock.times(start, end, { sentNs, doneNs: process.hrtime.bigint() });
+    mark.isKept = this.#clock.isBase(end);
+    if (!launches) return times;
+    const { startedNs, endedNs } = times;
+    const { afterNs, untilNs } = launches;
+    return { startedNs, endedNs, launches: { startedNs: startedNs + afterNs, endedNs: startedNs + untilNs } };
+  }
+
+  /** How marks are signalled: by a native function on the driver's thread, or by a write of the GPU itself. */
+  #signals(given: CudaStart['signal']): (stream: number, slot: StatusSlot) => void {
+    const { api, errors } = this.#context;
+    this.host.log(given ? `callbacks: ${given.library}` : 'callbacks: written by the GPU (no compiler for a function)');
     if (given === undefined) {
       return (stream, { device }) => {
-        // SAFETY: a word of a cell that is given back only when this write has been seen.
+        // SAFETY: a word of a slot that is given back only when this write has been seen.
         const code = api.cuStreamWriteValue32(stream, device, 1, 0);
         errors.check('cuStreamWriteValue32', code, 'a callback');
       };
     }
     const entry = symbolIn(loadForever(given.library), given.symbol);
     return (stream, { address }) => {
-      // SAFETY: the function is native and never unloaded; it stores a word of a cell that waits for it, as above.
+      // SAFETY: the function is native and never unloaded; it stores a word of a slot that waits for it, as above.
       errors.check('cuLaunchHostFunc', api.cuLaunchHostFunc(stream, entry, address), 'a callback');
     };
-  }
-
-  #times(mark: CudaMark): { startedNs: bigint; endedNs: bigint; detail?: MarkDetail } {
-    const { line, start, end, sentNs } = mark;
-    const launches = this.#launchesOf(mark);
-    const { startedNs, endedNs, kept } = this.#clock.times(start, end, { sentNs, doneNs: process.hrtime.bigint() });
-    mark.kept = kept;
-    // Times are rounded to what a float holds, and the base may have moved: the order of a stream's marks stays.
-    // Nothing begins before it was sent.
-    const earliest = sentNs > line.endedNs ? sentNs : line.endedNs;
-    const from = startedNs > earliest ? startedNs : earliest;
-    line.endedNs = endedNs > from ? endedNs : from;
-    const times = { startedNs: from, endedNs: line.endedNs };
-    if (!this.#shop.isDetailed) return times;
-    const within = (ns: bigint): bigint => (ns < from ? from : ns > line.endedNs ? line.endedNs : ns);
-    const detail: MarkDetail = {
-      sentNs,
-      launches: launches && {
-        startedNs: within(startedNs + launches.afterNs),
-        endedNs: within(startedNs + launches.untilNs),
-      },
-    };
-    return { ...times, detail };
   }
 
   /** How long after the mark's beginning its first launch began and its last one ended. */
@@ -275,31 +212,34 @@ export class CudaDriver
     return { afterNs, untilNs: afterNs + this.#clock.between(launches.start, launches.end) };
   }
 
-  #upload(words: Uint32Array): Memory {
-    const { memory, service } = this.#shop;
-    const tables = memory.alloc(words.byteLength);
-    const from = addressOf(words);
-    while (!service.staging.write(tables.address, from, words.byteLength)) sleep(0.2);
-    memory.made++; // as for zeroing: other streams wait for it
-    return tables;
-  }
-
   /** Stops what runs; false where something does not stop. */
   #quiet(): boolean {
     try {
-      for (const { epoch } of this.lines) epoch.moved(Atomics.add(this.#host.words, epoch.word, 1) + 1);
+      for (const { epoch } of this.lines) epoch.stop();
     } catch {
       // The device is lost: then nothing runs, as the streams will tell.
     }
     this.grids.stop();
-    const own = [...this.lines].map(({ stream }) => stream);
-    const streams = [this.#shop.service, this.#epochs.control, ...this.grids.streams, ...own];
+    const own = [...this.lines].map(({ queue }) => queue);
+    const streams = [this.resources.service, this.#epochs.control, ...this.grids.streams, ...own];
     for (let waited = 0; !streams.every((stream) => stream.isIdle()); waited++) {
       if (waited >= CLOSE_MS) return false;
       sleep(1);
     }
     return true; // also where the device is lost: then nothing runs
   }
+}
+
+/** Status slots in page-locked memory: the GPU writes the words that this thread reads. */
+function slotsIn(pinned: PinnedMemory): StatusSlots<CudaStream> {
+  return new StatusSlots({
+    page() {
+      const { bytes, address, device } = pinned.alloc(SLOTS_BYTES);
+      const words = new Int32Array(bytes.buffer, bytes.byteOffset, SLOTS_BYTES / 4);
+      return cutSlots(words, address, (at) => device + (at - address));
+    },
+    clear: ({ words }) => void words.fill(0),
+  });
 }
 
 interface CardSensors {

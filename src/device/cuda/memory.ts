@@ -1,13 +1,11 @@
 import { MillraceError } from '../../kernel/error.js';
+import type { DeviceMemoryPool, NativeMemory } from '../gpu/native-line.js';
 import { countOf, sizeOf } from '../launch.js';
 import { Cuda, type CudaApi, Out } from './api.js';
 import type { CudaErrors } from './errors.js';
 
-/** Memory of the device. */
-export interface Memory {
-  readonly address: number;
-  readonly bytes: number;
-}
+/** Memory of the device, by its pointer. */
+export type Memory = NativeMemory;
 
 /** Asking how much is free takes some 20 µs; below this an error of the driver's tells soon enough. */
 const ASK_FROM = 2 ** 20;
@@ -16,7 +14,7 @@ const ASK_FROM = 2 ** 20;
  * Allocations, zeroed in the order of one stream. From the driver's pool where it has one: then freeing does not wait
  * for the whole device, as `cuMemFree` does.
  */
-export class DeviceMemory {
+export class DeviceMemory implements DeviceMemoryPool<Memory> {
   readonly #api: CudaApi;
   readonly #errors: CudaErrors;
   readonly #stream: number;
@@ -48,11 +46,11 @@ export class DeviceMemory {
     }
     if (code === Cuda.outOfMemory) throw this.#tooMuch(bytes);
     this.#errors.check(this.#pool === undefined ? 'cuMemAlloc' : 'cuMemAllocAsync', code, `alloc(${bytes})`);
-    const memory: Memory = { address: this.#out.wide(), bytes };
-    this.#held.set(memory.address, memory);
+    const memory: Memory = { device: this.#out.wide(), bytes };
+    this.#held.set(memory.device, memory);
     this.#used += bytes;
     // SAFETY: inside what was just allocated; `made` has all streams wait for it.
-    const zeroed = this.#api.cuMemsetD8Async(memory.address, 0, bytes, this.#stream);
+    const zeroed = this.#api.cuMemsetD8Async(memory.device, 0, bytes, this.#stream);
     this.made++;
     this.#errors.check('cuMemsetD8Async', zeroed, `zeroing ${bytes} bytes`);
     return memory;
@@ -60,19 +58,19 @@ export class DeviceMemory {
 
   /** No command that is still to run names it. */
   free(memory: Memory): void {
-    if (this.#held.get(memory.address) !== memory) return; // adopted: its owner has it
-    this.#held.delete(memory.address);
+    if (this.#held.get(memory.device) !== memory) return; // adopted: its owner has it
+    this.#held.delete(memory.device);
     this.#used -= memory.bytes;
     // SAFETY: the loop frees memory only when every command that named it has passed.
-    if (this.#pool === undefined) this.#errors.check('cuMemFree', this.#api.cuMemFree(memory.address));
-    else this.#errors.check('cuMemFreeAsync', this.#api.cuMemFreeAsync(memory.address, this.#stream));
+    if (this.#pool === undefined) this.#errors.check('cuMemFree', this.#api.cuMemFree(memory.device));
+    else this.#errors.check('cuMemFreeAsync', this.#api.cuMemFreeAsync(memory.device, this.#stream));
   }
 
   /** At the end, when the device may be gone: what it says no longer matters. */
   freeAll(): void {
-    for (const { address } of this.#held.values()) {
-      if (this.#pool === undefined) this.#api.cuMemFree(address);
-      else this.#api.cuMemFreeAsync(address, this.#stream);
+    for (const { device } of this.#held.values()) {
+      if (this.#pool === undefined) this.#api.cuMemFree(device);
+      else this.#api.cuMemFreeAsync(device, this.#stream);
     }
     this.#held.clear();
     this.#trim(); // another device of this process may live on in the same context

@@ -1,6 +1,7 @@
 import type { GridShape } from '../../kernel/grid.js';
 import { spreadGrid } from '../../kernel/grid.js';
 import type { GpuSource } from '../gpu/driver.js';
+import type { NativeProgram } from '../gpu/native-driver.js';
 import { addressOf, keepingSignals } from '../native/libc.js';
 import { Cuda, type CudaApi, cText, Out } from './api.js';
 import type { CudaErrors } from './errors.js';
@@ -21,7 +22,7 @@ export interface LaunchAddresses {
  * A loaded kernel with the memory that its arguments are passed in. The driver copies arguments while it is called, so
  * one set serves all launches of the program.
  */
-export class CudaProgram {
+export class CudaProgram implements NativeProgram<Memory> {
   readonly number: number;
   readonly name: string;
   readonly shape: GridShape;
@@ -107,8 +108,8 @@ export class CudaProgram {
     this.#put(at++, addresses.counted);
     this.#put(at++, addresses.cancel);
     this.#put(at++, addresses.status);
-    if (this.tables) this.#put(at++, this.tables.address);
-    for (const { address } of addresses.buffers) this.#put(at++, address);
+    if (this.tables) this.#put(at++, this.tables.device);
+    for (const { device } of addresses.buffers) this.#put(at++, device);
     // SAFETY: pointers and values are this object's and do not move; their number and sizes are those of the text that
     // `shape` was made with; the buffers are held by the main thread until the launch is done.
     const code = this.#api.cuLaunchKernel(

@@ -3,7 +3,7 @@ import type { GridDriver, GridHandle, GridLaunch, GridSetup } from '../gpu/drive
 import { type ResidentMemory, STATE_AT } from '../gpu/resident-memory.js';
 import { addressOf } from '../native/libc.js';
 import { Cuda } from './api.js';
-import type { Shop } from './line.js';
+import type { DeviceResources } from './line.js';
 import type { Memory } from './memory.js';
 import type { Pinned } from './pinned.js';
 import type { CudaProgram } from './program.js';
@@ -48,18 +48,18 @@ export interface CudaGrid extends GridHandle {
 export class CudaGrids implements GridDriver<Memory, CudaProgram, CudaGrid> {
   readonly most: number;
   readonly boundMs: number | undefined;
-  readonly #shop: Shop;
+  readonly #resources: DeviceResources;
   readonly #guard: Guard;
   readonly #upload: (words: Uint32Array) => Memory;
   readonly #grids = new Set<CudaGrid>();
 
   /** `upload` puts words into memory of the device. */
-  constructor(shop: Shop, guard: Guard, upload: (words: Uint32Array) => Memory) {
-    this.#shop = shop;
+  constructor(resources: DeviceResources, guard: Guard, upload: (words: Uint32Array) => Memory) {
+    this.#resources = resources;
     this.#guard = guard;
     this.#upload = upload;
-    this.most = Math.min(MOST, shop.context.gpu.multiprocessors - SPARE);
-    this.boundMs = shop.context.gpu.limitsRunTime ? BOUND_MS : undefined;
+    this.most = Math.min(MOST, resources.context.gpu.multiprocessors - SPARE);
+    this.boundMs = resources.context.gpu.limitsRunTime ? BOUND_MS : undefined;
   }
 
   get streams(): CudaStream[] {
@@ -71,7 +71,7 @@ export class CudaGrids implements GridDriver<Memory, CudaProgram, CudaGrid> {
   }
 
   open({ program, memory: shared, block, buffers }: GridSetup<Memory, CudaProgram>): CudaGrid | undefined {
-    const { pinned: locks, memory, context } = this.#shop;
+    const { pinned: locks, memory, context } = this.#resources;
     const pinned = locks.register(shared.memory);
     if (pinned === undefined) return undefined;
     const undo = [(): void => locks.release(pinned.address)];
@@ -87,12 +87,12 @@ export class CudaGrids implements GridDriver<Memory, CudaProgram, CudaGrid> {
       const { byValue } = program.shape.launch;
       const blockMemory = byValue ? undefined : this.#upload(block);
       if (blockMemory) undo.push(() => memory.free(blockMemory));
-      const stream = new CudaStream(this.#shop);
+      const stream = new CudaStream(this.#resources);
       const emits = sizes.ringWords > 0;
-      const done = own.address + 8 * STATE_WORDS;
+      const done = own.device + 8 * STATE_WORDS;
       const addresses = [
-        blockMemory?.address ?? 0,
-        own.address,
+        blockMemory?.device ?? 0,
+        own.device,
         done,
         done + 4 * capacity,
         ...(emits ? [done + 4 * capacity * (1 + sizes.entryWords)] : []),
@@ -101,8 +101,8 @@ export class CudaGrids implements GridDriver<Memory, CudaProgram, CudaGrid> {
         pinned.device + at.times,
         pinned.device + at.flags,
         ...(emits ? [pinned.device + at.rings] : []),
-        ...(program.tables ? [program.tables.address] : []),
-        ...buffers.map(({ address }) => address),
+        ...(program.tables ? [program.tables.device] : []),
+        ...buffers.map(({ device }) => device),
       ];
       const values = BigUint64Array.from(addresses, BigInt);
       const valuesAt = addressOf(values);
@@ -119,7 +119,7 @@ export class CudaGrids implements GridDriver<Memory, CudaProgram, CudaGrid> {
   }
 
   launch(grid: CudaGrid, { epoch, head, isFresh, share }: GridLaunch): void {
-    const { service, context, plain } = this.#shop;
+    const { service, context, plain } = this.#resources;
     const { api, errors, gpu } = context;
     const { program, stream, own, block, blockMemory } = grid;
     const used = gpu.multiprocessors - SPARE;
@@ -127,15 +127,15 @@ export class CudaGrids implements GridDriver<Memory, CudaProgram, CudaGrid> {
     block[QueueHeader.epoch] = epoch;
     block[QueueHeader.firstProcessor] = from;
     block[QueueHeader.ownProcessors] = to - from;
-    stream.follow(service); // memory that was just made must have been zeroed
+    stream.follow(service.handle); // memory that was just made must have been zeroed
     const fill = (at: number, word: number, words: number): void => {
       // SAFETY: inside the grid's own memory, which nothing else uses and no launch before this one is at.
       errors.check('cuMemsetD32Async', api.cuMemsetD32Async(at, word, words, stream.handle), 'a resident grid');
     };
-    fill(own.address, 0, isFresh ? own.bytes / 4 : 2 * STATE_WORDS);
-    fill(own.address + 8 * QueueState.head, head % 2 ** 32, 1);
-    fill(own.address + 8 * QueueState.head + 4, Math.floor(head / 2 ** 32), 1);
-    if (blockMemory) for (const word of changing) fill(blockMemory.address + 4 * word, block[word] ?? 0, 1);
+    fill(own.device, 0, isFresh ? own.bytes / 4 : 2 * STATE_WORDS);
+    fill(own.device + 8 * QueueState.head, head % 2 ** 32, 1);
+    fill(own.device + 8 * QueueState.head + 4, Math.floor(head / 2 ** 32), 1);
+    if (blockMemory) for (const word of changing) fill(blockMemory.device + 4 * word, block[word] ?? 0, 1);
     // SAFETY: as for other launches: values and pointers are the grid's and do not move, their order is that of the text;
     // the host's memory is registered and the buffers are held until `close`.
     const code = api.cuLaunchKernel(
@@ -153,14 +153,14 @@ export class CudaGrids implements GridDriver<Memory, CudaProgram, CudaGrid> {
     );
     errors.check('cuLaunchKernel', code, `a resident grid of kernel ${program.name}`);
     // SAFETY: the state's words to their place in the page-locked memory, after the launch.
-    const copied = api.cuMemcpyDtoHAsync(grid.pinned.address + STATE_AT, own.address, 8 * STATE_WORDS, stream.handle);
+    const copied = api.cuMemcpyDtoHAsync(grid.pinned.address + STATE_AT, own.device, 8 * STATE_WORDS, stream.handle);
     errors.check('cuMemcpyDtoHAsync', copied, 'a resident grid');
     grid.event = plain.record(stream.handle);
   }
 
   ended(grid: CudaGrid): boolean {
     if (grid.event === undefined) return true;
-    const { context, plain } = this.#shop;
+    const { context, plain } = this.#resources;
     const code = context.api.cuEventQuery(grid.event);
     if (code === Cuda.notReady) return false;
     plain.give(grid.event);
@@ -170,7 +170,7 @@ export class CudaGrids implements GridDriver<Memory, CudaProgram, CudaGrid> {
   }
 
   close(grid: CudaGrid): void {
-    const { memory, pinned } = this.#shop;
+    const { memory, pinned } = this.#resources;
     if (!this.#grids.delete(grid)) return;
     // A launch that was refused leaves what went before it: some microseconds of filling the memory that is freed here.
     while (grid.event === undefined && !grid.stream.isIdle());

@@ -1,4 +1,5 @@
 import type { Crew } from '../gpu/crew.js';
+import type { NativeQueue } from '../gpu/native-line.js';
 import { PinnedRing } from '../gpu/pinned-ring.js';
 import { Cuda, Out } from './api.js';
 import type { Context } from './context.js';
@@ -20,7 +21,7 @@ export interface Parts {
 }
 
 /** A stream of the driver that does not wait for the default stream, with its way for plain memory of the host. */
-export class CudaStream {
+export class CudaStream implements NativeQueue<void> {
   readonly handle: number;
   readonly staging: PinnedRing<Pinned>;
   readonly #parts: Parts;
@@ -36,16 +37,8 @@ export class CudaStream {
     this.staging = new PinnedRing({
       alloc: (bytes) => rings.pop() ?? pinned.alloc(bytes),
       copy: (to, from, bytes) => crew.copy(to, from, bytes),
-      toDevice(to, from, bytes) {
-        // SAFETY: `from` is a stretch of the ring, which is page-locked; `to` was checked when the command was queued.
-        const code = api.cuMemcpyHtoDAsync(to, from, bytes, handle);
-        errors.check('cuMemcpyHtoDAsync', code, `a write of ${bytes} bytes`);
-      },
-      toHost(to, from, bytes) {
-        // SAFETY: as above, the other way.
-        const code = api.cuMemcpyDtoHAsync(to, from, bytes, handle);
-        errors.check('cuMemcpyDtoHAsync', code, `a read of ${bytes} bytes`);
-      },
+      toDevice: (memory, offset, from, bytes) => this.write(memory, offset, from, bytes),
+      toHost: (memory, offset, into, bytes) => this.read(memory, offset, into, bytes),
       record: () => plain.record(handle),
       passed(event) {
         const code = api.cuEventQuery(event);
@@ -57,12 +50,45 @@ export class CudaStream {
     });
   }
 
-  /** Holds this stream back until another has done what it was given so far. */
-  follow(other: CudaStream): void {
-    const { plain, context } = this.#parts;
-    const event = plain.record(other.handle);
+  /** `from` is page-locked, and held until the write is done. */
+  write(memory: number, offset: number, from: number, bytes: number, doing = `a write of ${bytes} bytes`): void {
+    const { api, errors } = this.#parts.context;
+    // SAFETY: both ranges were checked when the command was queued, or are the driver's own.
+    errors.check('cuMemcpyHtoDAsync', api.cuMemcpyHtoDAsync(memory + offset, from, bytes, this.handle), doing);
+  }
+
+  read(memory: number, offset: number, into: number, bytes: number): void {
+    const { api, errors } = this.#parts.context;
+    // SAFETY: as above, the other way.
+    const code = api.cuMemcpyDtoHAsync(into, memory + offset, bytes, this.handle);
+    errors.check('cuMemcpyDtoHAsync', code, `a read of ${bytes} bytes`);
+  }
+
+  copy(from: number, fromOffset: number, to: number, toOffset: number, bytes: number): void {
+    const { api, errors } = this.#parts.context;
+    // SAFETY: both ranges were checked when the command was queued, and do not overlap.
+    const code = api.cuMemcpyDtoDAsync(to + toOffset, from + fromOffset, bytes, this.handle);
+    errors.check('cuMemcpyDtoDAsync', code, `a copy of ${bytes} bytes`);
+  }
+
+  fill(memory: number, offset: number, word: number, bytes: number): void {
+    const { api, errors } = this.#parts.context;
+    // SAFETY: the range was checked when the command was queued: whole words inside the buffer.
+    const code = api.cuMemsetD32Async(memory + offset, word, bytes / 4, this.handle);
+    errors.check('cuMemsetD32Async', code, `a fill of ${bytes} bytes`);
+  }
+
+  /** Holds this stream back until another one, by its handle, has done what it was given so far. */
+  follow(other: number, doing?: string): void {
+    const { plain } = this.#parts;
+    const event = plain.record(other);
     plain.give(event); // who waits for it waits for what was recorded until now
-    context.errors.check('cuStreamWaitEvent', context.api.cuStreamWaitEvent(this.handle, event, 0));
+    this.wait(event, doing);
+  }
+
+  wait(event: number, doing?: string): void {
+    const { api, errors } = this.#parts.context;
+    errors.check('cuStreamWaitEvent', api.cuStreamWaitEvent(this.handle, event, 0), doing);
   }
 
   /** True when everything it was given is done, or can never be. */

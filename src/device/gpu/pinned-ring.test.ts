@@ -18,8 +18,8 @@ class SlowDevice {
     const at = addressOf(ring);
     this.staging = new PinnedRing({
       alloc: () => ({ bytes: ring, address: at }), // which keeps it
-      toDevice: (to, from, bytes) => this.#queue.push(() => copyBytes(to, from, bytes)),
-      toHost: (to, from, bytes) => this.#queue.push(() => copyBytes(to, from, bytes)),
+      toDevice: (memory, offset, from, bytes) => this.#queue.push(() => copyBytes(memory + offset, from, bytes)),
+      toHost: (memory, offset, into, bytes) => this.#queue.push(() => copyBytes(into, memory + offset, bytes)),
       record: () => {
         const event = ++this.#sent;
         this.#queue.push(() => {
@@ -55,9 +55,9 @@ test('what goes out and comes back is the same, whatever the sizes and however s
       const pairs = moves.map(([bytes, pace], k) => {
         const from = noise.slice(k, k + bytes);
         const into = new Uint8Array(bytes);
-        sent(() => staging.write(device.address, addressOf(from), bytes), pace);
+        sent(() => staging.write(device.address, 0, addressOf(from), bytes), pace);
         device.step(pace);
-        sent(() => staging.read(device.address, addressOf(into), bytes), pace);
+        sent(() => staging.read(device.address, 0, addressOf(into), bytes), pace);
         return { from, into };
       });
       expect(staging.underway).toBe(false);
@@ -74,7 +74,7 @@ test('says when bytes are on their way into memory', () => {
   const device = new SlowDevice();
   const into = new Uint8Array(100);
   const at = addressOf(into);
-  expect(device.staging.read(device.address, at, 100)).toBe(true);
+  expect(device.staging.read(device.address, 0, at, 100)).toBe(true);
   expect(device.staging.awaits(at + 99, 1)).toBe(true);
   expect(device.staging.awaits(at + 100, 10)).toBe(false);
   expect(device.staging.awaits(at - 10, 10)).toBe(false);
@@ -87,7 +87,7 @@ test('does half a millisecond’s worth at a time', () => {
   const device = new SlowDevice();
   const bytes = 9 * 2 ** 20;
   const from = new Uint8Array(bytes);
-  const write = (): boolean => device.staging.write(device.address, addressOf(from), bytes);
+  const write = (): boolean => device.staging.write(device.address, 0, addressOf(from), bytes);
   expect([write(), device.staging.again]).toEqual([false, 0]);
   expect([write(), device.staging.again]).toEqual([false, 0]);
   expect([write(), device.staging.again]).toEqual([true, undefined]);

@@ -1,12 +1,15 @@
 import { copyBytes } from '../native/libc.js';
 
-/** What a ring needs of its stream. `M` is the runtime's own for page-locked memory. */
+/**
+ * What a ring needs of its stream. `M` is the runtime's own for page-locked memory; memory of the device is known by its
+ * pointer or handle.
+ */
 export interface Transport<M extends { readonly address: number }> {
   alloc(bytes: number): M;
   /** Copies memory of the host; everything is there when it returns. */
   copy?(to: number, from: number, bytes: number): void;
-  toDevice(to: number, from: number, bytes: number): void;
-  toHost(to: number, from: number, bytes: number): void;
+  toDevice(memory: number, offset: number, from: number, bytes: number): void;
+  toHost(memory: number, offset: number, into: number, bytes: number): void;
   /** An event after everything sent so far; `passed` asks for it and, when it has, gives it back. */
   record(): number;
   passed(event: number): boolean;
@@ -54,19 +57,19 @@ export class PinnedRing<M extends { readonly address: number }> {
   }
 
   /** Sends host bytes; false when it has to be called again, with the same arguments. */
-  write(to: number, from: number, bytes: number): boolean {
+  write(memory: number, offset: number, from: number, bytes: number): boolean {
     return this.#move(bytes, (at, done, length) => {
       // SAFETY: `at` is a free stretch of the ring; the source is held by the main thread until its mark has passed.
       this.#copy(at, from + done, length);
-      this.#transport.toDevice(to + done, at, length);
+      this.#transport.toDevice(memory, offset + done, at, length);
       return 0;
     });
   }
 
   /** Fetches bytes into memory of the host, where they arrive when `settle` finds them. */
-  read(from: number, into: number, bytes: number): boolean {
+  read(memory: number, offset: number, into: number, bytes: number): boolean {
     return this.#move(bytes, (at, done, length) => {
-      this.#transport.toHost(at, from + done, length);
+      this.#transport.toHost(memory, offset + done, at, length);
       return into + done;
     });
   }
@@ -83,8 +86,10 @@ export class PinnedRing<M extends { readonly address: number }> {
     if (settled > 0) this.#pieces = this.#pieces.slice(settled);
   }
 
-  /** Are there bytes on their way into this stretch of memory? */
+  /** True if bytes are still on their way into this stretch of memory. Those that have arrived are handed over first. */
   awaits(address: number, bytes: number): boolean {
+    if (!this.waiting) return false;
+    this.settle();
     return this.#pieces.some(({ into, bytes: own }) => into !== 0 && into < address + bytes && address < into + own);
   }
 

@@ -62,5 +62,3 @@ export function openContext(number: number, wrap?: (api: OpenClApi) => OpenClApi
 
 export const whatIsHere = (names: readonly string[]): string =>
   `the OpenCL devices here are ${names.map((name, i) => `opencl:${i} (${name})`).join(', ')}`;
-
-export const hex = (handle: number): string => `0x${handle.toString(16)}`;

@@ -1,4 +1,5 @@
 import { LINES } from '../gpu/board.js';
+import { Epoch } from '../gpu/epoch.js';
 import { addressOf } from '../native/libc.js';
 import { CL, Out } from './api.js';
 import type { Context } from './context.js';
@@ -6,15 +7,9 @@ import type { Events } from './events.js';
 import type { PinnedMemory } from './pinned.js';
 import type { CommandQueue, Event } from './queue.js';
 
-/** Where kernels look for a line's epoch: launches of another stop. */
-export interface Epoch {
-  readonly handle: number;
-  /** The stream's epoch just now. */
-  now(): number;
-  /** It has moved on. */
-  moved(epoch: number): void;
-  /** Before a launch: the epochs that were sent are there before it looks. */
-  before(queue: CommandQueue): void;
+/** A line's epoch, with what is to be released at the end of the line. */
+export interface OpenEpoch {
+  readonly epoch: Epoch<CommandQueue>;
   release(): void;
 }
 
@@ -43,54 +38,46 @@ export class Epochs {
   }
 
   /** `word` of the board is the line's epoch. */
-  open(line: number, word: number, queue: CommandQueue): Epoch {
+  open(line: number, word: number, queue: CommandQueue): OpenEpoch {
     return this.#context.shares ? this.#shared(word) : this.#written(line, word, queue);
   }
 
-  #shared(word: number): Epoch {
-    const board = this.#board;
+  #shared(word: number): OpenEpoch {
     // SAFETY: 64 bytes of the board, which outlives the device, and in which nothing else lies; kernels only read them.
-    const handle = this.#create(CL.MEM_USE_HOST_PTR, addressOf(board) + 4 * word);
-    return {
-      handle,
-      now: () => Atomics.load(board, word),
-      moved: () => undefined,
-      before: () => undefined,
-      release: () => this.#release(handle),
-    };
+    const device = this.#create(CL.MEM_USE_HOST_PTR, addressOf(this.#board) + 4 * word);
+    return { epoch: new Epoch(device, this.#board, word), release: () => this.#context.release(device) };
   }
 
-  #written(line: number, word: number, queue: CommandQueue): Epoch {
-    const handle = this.#create(0, 0);
-    const words = this.#words;
-    const board = this.#board;
-    const at = addressOf(words) + 4 * line;
+  #written(line: number, word: number, queue: CommandQueue): OpenEpoch {
+    const device = this.#create(0, 0);
+    const source = this.#words;
+    const at = addressOf(source) + 4 * line;
+    const control = this.#control;
     let pending: Event | undefined;
     const settle = (): void => {
       if (pending !== undefined) this.#events.release(pending);
       pending = undefined;
     };
-    Atomics.store(words, line, Atomics.load(board, word));
-    this.#events.release(queue.write(handle, 0, at, 4));
-    return {
-      handle,
-      now: () => Atomics.load(board, word),
-      moved: (epoch) => {
-        // A write that is still under way then brings the later epoch: what it cancels too early is cancelled anyhow.
-        Atomics.store(words, line, epoch);
+    Atomics.store(source, line, Atomics.load(this.#board, word));
+    this.#events.release(queue.write(device, 0, at, 4));
+    const epoch = new Epoch<CommandQueue>(device, this.#board, word, {
+      source,
+      line,
+      send: () => {
         settle();
-        pending = this.#control.write(handle, 0, at, 4);
-        this.#control.flush();
+        pending = control.write(device, 0, at, 4);
+        control.flush();
       },
-      before: (own) => {
+      hold: (own) => {
         if (pending !== undefined) own.wait(pending);
         settle();
       },
-      release: () => {
-        settle();
-        this.#release(handle);
-      },
+    });
+    const release = (): void => {
+      settle();
+      this.#context.release(device);
     };
+    return { epoch, release };
   }
 
   #create(flags: number, host: number): number {
@@ -98,10 +85,6 @@ export class Epochs {
     const memory = api.clCreateBuffer(handle, CL.MEM_READ_WRITE | flags, EPOCH_BYTES, host, this.#out.at);
     errors.check('clCreateBuffer', this.#out.int(), "a stream's epoch");
     return memory;
-  }
-
-  #release(handle: number): void {
-    this.#context.release(handle);
   }
 }
 

@@ -1,44 +1,40 @@
 import { HEADER_WORDS, Header } from '../../kernel/grid.js';
-import type { DriverLaunch, HostBytes } from '../gpu/driver.js';
-import type { DriverLine } from '../gpu/line-driver.js';
+import type { DriverLaunch } from '../gpu/driver.js';
+import type { Epoch } from '../gpu/epoch.js';
+import type { DriverLine, NativeMark, NativeResources } from '../gpu/native-driver.js';
+import { NativeLine } from '../gpu/native-line.js';
+import type { PinnedRing } from '../gpu/pinned-ring.js';
+import { SLOT_BYTES, type StatusSlots } from '../gpu/status-slots.js';
 import { addressOf } from '../native/libc.js';
-import { CELL_BYTES, type Cell, type Cells } from './cells.js';
-import type { Epoch } from './epoch.js';
+import type { OpenEpoch } from './epoch.js';
 import type { DeviceMemory, Memory } from './memory.js';
 import { Moving } from './moving.js';
+import type { Pinned, PinnedMemory } from './pinned.js';
 import type { OpenClProgram } from './program.js';
 import { CommandQueue, type Event } from './queue.js';
 import { nextSlice } from './slice.js';
-import { Stage, type StageParts } from './stage.js';
+import { type StagingParts, stagingOf } from './staging.js';
 
 /** What the lines of a device share. */
-export interface Shop extends StageParts {
+export interface DeviceResources extends StagingParts, NativeResources<Memory> {
   readonly memory: DeviceMemory;
-  readonly cells: Cells;
+  readonly pinned: PinnedMemory;
+  readonly slots: StatusSlots<CommandQueue>;
   readonly lines: ReadonlySet<OpenClLine>;
-  /** With telemetry: launches are timed apart from copies. */
-  readonly isDetailed: boolean;
 }
 
-export interface OpenClMark {
-  readonly line: OpenClLine;
+export interface OpenClMark extends NativeMark<OpenClLine, OpenClProgram> {
   /** Passes after everything before the mark. */
   readonly event: Event;
   /** Of the first and the last command; undefined where there was none. */
   readonly first: Event | undefined;
   readonly last: Event | undefined;
   readonly launches: LaunchEvents | undefined;
-  readonly sentNs: bigint;
-  /** One for all launches of a program since the last mark. */
-  readonly statuses: ReadonlyMap<OpenClProgram, Cell>;
-  /** A launch was cut short. */
-  readonly cut: boolean;
+  readonly isCut: boolean;
   /** Marks of other lines that it came after. */
   after: readonly OpenClMark[];
   /** What the commands read from the host. */
   held: readonly unknown[];
-  passed: boolean;
-  endedNs: bigint;
 }
 
 /** Of the first launch and of the last. */
@@ -57,78 +53,44 @@ interface Slice {
   readonly items: number;
 }
 
-/** A line of the board on a queue of its own. Commands are in the queue when their method returns true. */
-export class OpenClLine implements DriverLine<Memory, OpenClProgram, OpenClMark> {
-  readonly number: number;
+/** A line of the board on a queue of its own. */
+export class OpenClLine
+  extends NativeLine<Memory, OpenClProgram, Event, CommandQueue>
+  implements DriverLine<Memory, OpenClProgram, OpenClMark>
+{
   readonly queue: CommandQueue;
-  readonly stage: Stage;
+  readonly staging: PinnedRing<Pinned>;
   /** For launch blocks: a stream that transfers nothing needs no ring of 16 MiB. */
-  readonly #sending: Stage;
-  readonly epoch: Epoch;
-  /** The end of the last mark that passed. */
-  endedNs = 0n;
-  readonly #shop: Shop;
-  /** Allocations that this queue has waited for. */
-  #seen = 0;
+  readonly #sending: PinnedRing<Pinned>;
+  readonly epoch: Epoch<CommandQueue>;
+  readonly #releaseEpoch: () => void;
+  readonly #resources: DeviceResources;
   // Since the last mark.
-  #sentNs = 0n;
   #first: Event | undefined;
   #last: Event | undefined;
   #launches: LaunchEvents | undefined;
-  #statuses = new Map<OpenClProgram, Cell>();
   #held: unknown[] = [];
   #after: OpenClMark[] = [];
-  #cut = false;
+  #isCut = false;
   /** The launch at hand: where its next slice begins, how large the last was, and those in flight. */
   #next = 0;
   #lastItems = 0;
   #slices: Slice[] = [];
   readonly #moving: Moving;
-  /** For launch blocks and counts: the queue is in order, so one is enough; of blocks the last, which is the largest. */
-  readonly #blocks: Memory[] = [];
+  /** For counts: the queue is in order, so one is enough. */
   #counted: Memory | undefined;
 
-  constructor(number: number, shop: Shop, epoch: (queue: CommandQueue) => Epoch) {
-    this.number = number;
-    this.#shop = shop;
-    this.queue = new CommandQueue(shop.context);
-    this.epoch = epoch(this.queue);
-    this.#moving = new Moving(shop.events, shop.context.shares);
-    this.stage = new Stage(shop, this.queue, (event) => this.#note(shop.events.retain(event)));
-    this.#sending = new Stage(shop, this.queue, () => undefined, BLOCK_RING_BYTES);
-  }
-
-  /** When a transfer that is under way wants to go on. */
-  get again(): number | undefined {
-    return this.stage.again;
-  }
-
-  begin(): void {
-    this.#sentNs = process.hrtime.bigint();
-  }
-
-  write(to: Memory, offset: number, { address = 0, bytes, locked }: HostBytes): boolean {
-    this.#catchUp();
-    if (this.#reaches(locked)) return this.#move(bytes, () => this.queue.write(to.handle, offset, address, bytes));
-    return this.#roomy(this.#isClear(address, bytes) && this.stage.write(to.handle, offset, address, bytes));
-  }
-
-  read(from: Memory, offset: number, { address = 0, bytes, locked }: HostBytes): boolean {
-    this.#catchUp();
-    if (this.#reaches(locked)) return this.#move(bytes, () => this.queue.read(from.handle, offset, address, bytes));
-    return this.#roomy(this.#isClear(address, bytes) && this.stage.read(from.handle, offset, address, bytes));
-  }
-
-  copy(from: Memory, fromOffset: number, to: Memory, toOffset: number, bytes: number): boolean {
-    this.#catchUp();
-    this.#note(this.queue.copy(from.handle, fromOffset, to.handle, toOffset, bytes));
-    return true;
-  }
-
-  fill(memory: Memory, offset: number, word: number, bytes: number): boolean {
-    this.#catchUp();
-    this.#note(this.queue.fill(memory.handle, offset, word, bytes));
-    return true;
+  constructor(number: number, resources: DeviceResources, epoch: (queue: CommandQueue) => OpenEpoch) {
+    super(number, resources);
+    const { context, events } = resources;
+    this.#resources = resources;
+    this.queue = new CommandQueue(context);
+    const opened = epoch(this.queue);
+    this.epoch = opened.epoch;
+    this.#releaseEpoch = () => opened.release();
+    this.#moving = new Moving(events, context.shares);
+    this.staging = stagingOf(resources, this.queue, (event) => this.sent(events.retain(event)));
+    this.#sending = stagingOf(resources, this.queue, () => undefined, BLOCK_RING_BYTES);
   }
 
   /** All of it at once on a GPU; in slices on a CPU, as many as may be in flight: false while some are left. */
@@ -136,7 +98,7 @@ export class OpenClLine implements DriverLine<Memory, OpenClProgram, OpenClMark>
     try {
       const sent = this.#send(launch);
       if (sent) this.#next = 0;
-      return this.#roomy(sent);
+      return this.all(sent);
     } catch (error) {
       this.#next = 0; // the command has failed: it does not come again
       throw error;
@@ -150,11 +112,12 @@ export class OpenClLine implements DriverLine<Memory, OpenClProgram, OpenClMark>
   }
 
   mark(): OpenClMark {
-    const { cells, events } = this.#shop;
+    const { context, events } = this.#resources;
+    const { statuses } = this;
     let event: Event | undefined;
-    for (const { handle, address } of cells.direct ? [] : this.#statuses.values()) {
+    for (const { device, address } of context.shares ? [] : statuses.values()) {
       if (event !== undefined) events.release(event);
-      event = this.queue.read(handle, 0, address, CELL_BYTES);
+      event = this.queue.read(device, 0, address, SLOT_BYTES);
     }
     event ??= this.queue.marker();
     this.queue.flush();
@@ -164,45 +127,45 @@ export class OpenClLine implements DriverLine<Memory, OpenClProgram, OpenClMark>
       first: this.#first,
       last: this.#last,
       launches: this.#launches,
-      sentNs: this.#sentNs,
-      statuses: this.#statuses,
-      cut: this.#cut,
+      sentNs: this.sentNs,
+      statuses,
+      isCut: this.#isCut,
       after: this.#after,
       held: this.#held,
-      passed: false,
+      isPassed: false,
       endedNs: 0n,
     };
     this.#first = undefined;
     this.#last = undefined;
     this.#launches = undefined;
-    this.#statuses = new Map();
-    this.#cut = false;
+    this.statuses = new Map();
+    this.#isCut = false;
     this.#after = [];
     this.#held = [];
     return mark;
   }
 
-  destroy(): void {
-    const { memory, events } = this.#shop;
+  override destroy(): void {
+    const { memory, events, pinned } = this.#resources;
     this.#forgetSlices();
     this.#moving.destroy();
     const own = [this.#first, this.#last, this.#launches?.first, this.#launches?.last];
     for (const event of own) if (event !== undefined) events.release(event);
-    for (const held of [...this.#blocks, this.#counted]) if (held) memory.free(held);
-    this.stage.destroy();
-    this.#sending.destroy();
-    this.epoch.release();
+    super.destroy();
+    if (this.#counted) memory.free(this.#counted);
+    for (const { memory: ring } of [this.staging, this.#sending]) if (ring) pinned.release(ring.address);
+    this.#releaseEpoch();
     this.queue.destroy();
   }
 
   #send({ program, block, epoch, count, countFrom, buffers }: DriverLaunch<Memory, OpenClProgram>): boolean {
-    const at = this.#blockMemory(block.byteLength);
-    this.#catchUp();
+    const at = this.blockMemory(block.byteLength);
+    this.catchUp();
     if (this.#next === 0) this.#forgetSlices();
     while (this.#next < count) {
       const stopped = this.epoch.now() !== epoch;
       if (stopped && this.#next > 0) {
-        this.#cut = true;
+        this.#isCut = true;
         return true;
       }
       // What is counted on the device, or stops, may have done less than it was told to.
@@ -214,12 +177,12 @@ export class OpenClLine implements DriverLine<Memory, OpenClProgram, OpenClMark>
       words[Header.first] = this.#next;
       words[Header.last] = this.#next + items - 1;
       if (!this.#sendWords(at, words)) return false;
-      const counted = this.#next === 0 ? this.#count(countFrom) : countFrom ? (this.#counted?.handle ?? 0) : 0;
+      const counted = this.#next === 0 ? this.#count(countFrom) : countFrom ? (this.#counted?.device ?? 0) : 0;
       this.epoch.before(this.queue);
       const event = program.launch(this.queue, items, this.#handles(program, at, counted, buffers));
-      this.#slices.push({ event: this.#shop.events.retain(event), items });
-      if (this.#shop.isDetailed) this.#noteLaunch(event);
-      this.#note(event);
+      this.#slices.push({ event: this.#resources.events.retain(event), items });
+      if (this.#resources.isDetailed) this.#noteLaunch(event);
+      this.sent(event);
       this.#next += items;
       this.#lastItems = items;
     }
@@ -227,22 +190,22 @@ export class OpenClLine implements DriverLine<Memory, OpenClProgram, OpenClMark>
   }
 
   #nextSlice({ shape, most, itemNs }: OpenClProgram, left: number): number {
-    if (!this.#shop.context.device.isCpu) return left;
+    if (!this.#resources.context.device.isCpu) return left;
     const { itemsPerGroup: unit } = shape;
     return nextSlice({ left, last: this.#lastItems, itemNs, wave: most * unit, unit });
   }
 
   /** False when there is no room for them yet. Where they are read in place, nobody may change them from here on. */
   #sendWords(to: Memory, words: Uint32Array): boolean {
-    if (!this.#shop.context.shares) return this.#sending.write(to.handle, 0, addressOf(words), words.byteLength);
+    if (!this.#resources.context.shares) return this.#sending.write(to.device, 0, addressOf(words), words.byteLength);
     this.#held.push(words);
-    this.#shop.events.release(this.queue.write(to.handle, 0, addressOf(words), words.byteLength));
+    this.#resources.events.release(this.queue.write(to.device, 0, addressOf(words), words.byteLength));
     return true;
   }
 
   /** Forgets slices that have passed; what they took is told to `program`. */
   #settleSlices(program: OpenClProgram | undefined): void {
-    const { events } = this.#shop;
+    const { events } = this.#resources;
     for (let [slice] = this.#slices; slice && events.status(slice.event) <= 0; [slice] = this.#slices) {
       const [from, to] = [events.startedNs(slice.event), events.endedNs(slice.event)];
       if (program && from !== undefined && to !== undefined)
@@ -253,82 +216,65 @@ export class OpenClLine implements DriverLine<Memory, OpenClProgram, OpenClMark>
   }
 
   #forgetSlices(): void {
-    for (const { event } of this.#slices.splice(0)) this.#shop.events.release(event);
+    for (const { event } of this.#slices.splice(0)) this.#resources.events.release(event);
     this.#lastItems = 0;
   }
 
   #handles(program: OpenClProgram, block: Memory, counted: number, buffers: readonly Memory[]) {
-    let status = this.#statuses.get(program);
-    if (status === undefined) {
-      status = this.#shop.cells.take(this.queue);
-      this.#statuses.set(program, status);
-    }
-    return { block: block.handle, counted, cancel: this.epoch.handle, status: status.handle, buffers };
-  }
-
-  #blockMemory(bytes: number): Memory {
-    const known = this.#blocks.at(-1);
-    if (known && known.bytes >= bytes) return known;
-    const block = this.#shop.memory.alloc(Math.max(1024, 2 ** Math.ceil(Math.log2(bytes))));
-    this.#blocks.push(block);
-    return block;
+    return {
+      block: block.device,
+      counted,
+      cancel: this.epoch.device,
+      status: this.status(program).device,
+      buffers,
+    };
   }
 
   /** The count of a launch, at a place of its own: kernels cannot be given a word in the middle of a buffer. */
   #count(from: DriverLaunch<Memory, OpenClProgram>['countFrom']): number {
     if (from === undefined) return 0;
-    this.#counted ??= this.#shop.memory.alloc(16);
-    this.#catchUp();
-    this.#shop.events.release(this.queue.copy(from.memory.handle, from.offset, this.#counted.handle, 0, 4));
-    return this.#counted.handle;
+    this.#counted ??= this.#resources.memory.alloc(16);
+    this.catchUp();
+    this.#resources.events.release(this.queue.copy(from.memory.device, from.offset, this.#counted.device, 0, 4));
+    return this.#counted.device;
   }
 
-  /** What was allocated since this queue last looked must have been zeroed before it is used. */
-  #catchUp(): void {
-    const { memory } = this.#shop;
-    if (this.#seen === memory.made) return;
-    if (memory.last !== undefined) this.queue.wait(memory.last);
-    this.#seen = memory.made;
+  protected followMemory(): void {
+    const { last } = this.#resources.memory;
+    if (last !== undefined) this.queue.wait(last);
   }
 
-  /** Does the platform move these bytes itself, without holding this thread up? A CPU reaches all memory. */
-  #reaches(locked: boolean): boolean {
-    return locked || this.#shop.context.shares;
+  /** A CPU reaches all memory. */
+  protected override reaches(locked: boolean): boolean {
+    return locked || this.#resources.context.shares;
   }
 
-  /** False where enough bytes are on their way. */
-  #move(bytes: number, send: () => Event): boolean {
-    if (!this.#moving.hasRoom(bytes)) return this.#roomy(false);
-    const event = send();
+  protected override hasRoom(bytes: number): boolean {
+    return this.#moving.hasRoom(bytes);
+  }
+
+  protected override moving(event: Event, bytes: number): void {
     this.#moving.add(event, bytes);
-    this.#note(event);
-    return true;
+    this.sent(event);
   }
 
-  /** May the host's side of a staged transfer be touched now? See `CudaLine`. */
-  #isClear(address: number, bytes: number): boolean {
-    if (this.stage.underway) return true;
-    for (const { stage } of this.#shop.lines) if (stage.awaits(address, bytes)) return false;
-    return true;
+  /** What is waited for must have been flushed. */
+  protected override all(isSent: boolean): boolean {
+    if (!isSent) this.queue.flush();
+    return isSent;
   }
 
-  /** What is waited for must have been sent. */
-  #roomy(sent: boolean): boolean {
-    if (!sent) this.queue.flush();
-    return sent;
-  }
-
-  #noteLaunch(event: Event): void {
-    const { events } = this.#shop;
-    if (this.#launches) events.release(this.#launches.last);
-    this.#launches ??= { first: events.retain(event), last: event };
-    this.#launches.last = events.retain(event);
-  }
-
-  #note(event: Event): void {
-    const { events } = this.#shop;
+  protected sent(event: Event): void {
+    const { events } = this.#resources;
     this.#first ??= events.retain(event);
     if (this.#last !== undefined) events.release(this.#last);
     this.#last = event;
+  }
+
+  #noteLaunch(event: Event): void {
+    const { events } = this.#resources;
+    if (this.#launches) events.release(this.#launches.last);
+    this.#launches ??= { first: events.retain(event), last: event };
+    this.#launches.last = events.retain(event);
   }
 }

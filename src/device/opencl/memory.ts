@@ -1,5 +1,6 @@
 import { freemem } from 'node:os';
 import { MillraceError } from '../../kernel/error.js';
+import type { DeviceMemoryPool, NativeMemory } from '../gpu/native-line.js';
 import { countOf, sizeOf } from '../launch.js';
 import { mapPages, unmapPages } from '../native/libc.js';
 import { CL, Out } from './api.js';
@@ -8,10 +9,8 @@ import { isOutOfMemory } from './errors.js';
 import type { Events } from './events.js';
 import type { CommandQueue, Event } from './queue.js';
 
-/** Memory of the device. */
-export interface Memory {
-  readonly handle: number;
-  readonly bytes: number;
+/** Memory of the device, by its handle. */
+export interface Memory extends NativeMemory {
   /** On a CPU, where it lies. */
   readonly address: number;
 }
@@ -24,7 +23,7 @@ const PAGE = 4096;
  * Allocations, zeroed. On a GPU by a command on a queue of their own, which all others wait for. On a CPU buffers are
  * pages that the system gives zeroed, when they are first touched, and that the platform is told to use as they are.
  */
-export class DeviceMemory {
+export class DeviceMemory implements DeviceMemoryPool<Memory> {
   readonly #context: Context;
   readonly #events: Events;
   readonly #queue: CommandQueue;
@@ -52,14 +51,14 @@ export class DeviceMemory {
 
   /** Puts words into memory that nobody uses yet; they are held by the caller until `made` has passed. */
   fill(memory: Memory, from: number, bytes: number): void {
-    this.#did(this.#queue.write(memory.handle, 0, from, bytes));
+    this.#did(this.#queue.write(memory.device, 0, from, bytes));
   }
 
   /** No command that is still to run names it. */
   free(memory: Memory): void {
     if (!this.#held.delete(memory)) return;
     this.#used -= memory.bytes;
-    this.#context.release(memory.handle);
+    this.#context.release(memory.device);
     if (memory.address !== 0) unmapPages(memory.address, mappedBytes(memory.bytes));
   }
 
@@ -73,7 +72,7 @@ export class DeviceMemory {
     const address = mapPages(mappedBytes(bytes));
     if (address === 0) throw this.#tooMuch(bytes);
     try {
-      return { handle: this.#create(bytes, CL.MEM_USE_HOST_PTR, address), bytes, address };
+      return { device: this.#create(bytes, CL.MEM_USE_HOST_PTR, address), bytes, address };
     } catch (error) {
       unmapPages(address, mappedBytes(bytes));
       throw error;
@@ -81,13 +80,13 @@ export class DeviceMemory {
   }
 
   #buffer(bytes: number): Memory {
-    const memory: Memory = { handle: this.#create(bytes, 0, 0), bytes, address: 0 };
+    const memory: Memory = { device: this.#create(bytes, 0, 0), bytes, address: 0 };
     const { api } = this.#context;
     // Platforms allocate when memory is first used: it is now that they say there is none.
     // SAFETY: all of what was just made; the pattern is copied while the call lasts.
     const code = api.clEnqueueFillBuffer(
       this.#queue.handle,
-      memory.handle,
+      memory.device,
       this.#out.put(0, 1),
       4,
       0,
@@ -100,7 +99,7 @@ export class DeviceMemory {
       this.#did(this.#out.wide());
       return memory;
     }
-    this.#context.release(memory.handle);
+    this.#context.release(memory.device);
     if (isOutOfMemory(code)) throw this.#tooMuch(bytes);
     throw this.#context.errors.of('clEnqueueFillBuffer', code, `zeroing ${bytes} bytes`);
   }

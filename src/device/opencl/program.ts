@@ -1,6 +1,7 @@
 import { MillraceError } from '../../kernel/error.js';
 import { type GridBindingKind, type GridShape, gridSize, spreadGrid } from '../../kernel/grid.js';
 import type { GpuSource } from '../gpu/driver.js';
+import type { NativeProgram } from '../gpu/native-driver.js';
 import { CL, Out } from './api.js';
 import { fromBinary, fromText } from './compile.js';
 import type { Context } from './context.js';
@@ -23,7 +24,7 @@ const UNIT_THREADS = 2048;
 const CORE_GROUPS = 4;
 
 /** A kernel, ready to be launched. Platforms copy arguments when it is, so that one set serves all launches. */
-export class OpenClProgram {
+export class OpenClProgram implements NativeProgram<Memory> {
   readonly number: number;
   readonly name: string;
   readonly shape: GridShape;
@@ -62,7 +63,7 @@ export class OpenClProgram {
     try {
       this.#checkWorkgroup();
     } catch (error) {
-      this.release();
+      this.unload();
       throw error;
     }
     const perUnit = device.isCpu ? CORE_GROUPS : Math.max(1, Math.floor(UNIT_THREADS / shape.workgroup));
@@ -73,7 +74,7 @@ export class OpenClProgram {
     const { shape, tables } = this;
     const handleOf = (kind: GridBindingKind): number | undefined => {
       if (kind === 'launch') return handles.block;
-      if (kind === 'tables') return tables?.handle;
+      if (kind === 'tables') return tables?.device;
       return kind === 'counted' || kind === 'cancel' || kind === 'status' ? handles[kind] : undefined;
     };
     const released = this.#context.released();
@@ -81,7 +82,7 @@ export class OpenClProgram {
     this.#released = released;
     let buffer = 0;
     for (const [i, { kind }] of shape.bindings.entries()) {
-      this.#argument(i, handleOf(kind) ?? handles.buffers[buffer++]?.handle ?? 0);
+      this.#argument(i, handleOf(kind) ?? handles.buffers[buffer++]?.device ?? 0);
     }
     return queue.kernel(
       this.#kernel,
@@ -91,7 +92,7 @@ export class OpenClProgram {
     );
   }
 
-  release(): void {
+  unload(): void {
     this.#context.api.clReleaseKernel(this.#kernel);
     this.#context.api.clReleaseProgram(this.#program);
   }

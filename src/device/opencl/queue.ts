@@ -1,3 +1,4 @@
+import type { NativeQueue } from '../gpu/native-line.js';
 import { CL, type OpenClCall, Out } from './api.js';
 import type { Context } from './context.js';
 
@@ -11,7 +12,7 @@ const FLUSH_EVERY = 16;
  * An in-order queue whose commands tell their times. No call here waits for the device: enqueueing takes 5 to 10 µs, and
  * each gives the event of what it enqueued.
  */
-export class CommandQueue {
+export class CommandQueue implements NativeQueue<Event> {
   readonly handle: number;
   readonly #context: Context;
   readonly #out = new Out();

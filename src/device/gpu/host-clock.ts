@@ -5,11 +5,11 @@ export interface Seen {
 }
 
 /**
- * Times of a device on the host's monotonic clock. A device counts nanoseconds from a moment of its own (PoCL from the
- * host's; NVIDIA from the card's start), so one number leads from one clock to the other. They drift, tens of
- * microseconds a second at worst: a time before the work was sent, or after it was seen to be done, moves the number.
+ * Converts times of a device to the host's monotonic clock. A device counts nanoseconds from a moment of its own, so one
+ * number leads from one clock to the other. The clocks drift, tens of microseconds a second at worst: a time before the
+ * work was sent, or after it was seen to be done, moves the number.
  */
-export class Clock {
+export class HostClock {
   /** Host less device; unknown until the first times come. */
   #ahead: bigint | undefined;
 
