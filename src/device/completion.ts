@@ -44,6 +44,18 @@ export class MarkCompletion implements Completion {
   }
 }
 
+/** A mark on a numbered line: number and line are what another stream waits for. */
+export class LineCompletion extends MarkCompletion {
+  readonly line: number;
+  readonly number: number;
+
+  constructor(device: object, line: number, number: number, waited: readonly LineCompletion[]) {
+    super(device, waited);
+    this.line = line;
+    this.number = number;
+  }
+}
+
 /** What rests on failed or unfinished work is failed or unfinished itself. These have all passed already. */
 async function withWaited(report: Report, waited: readonly MarkCompletion[]): Promise<Report> {
   const reports = await Promise.all(waited.map((completion) => completion.done));

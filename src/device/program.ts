@@ -107,3 +107,14 @@ export abstract class SourceProgram implements DeviceProgram {
     this.#code.close();
   }
 }
+
+/** A job of a program, with the parameter words of its launches. */
+export abstract class SourceJob<Program extends SourceProgram> implements BoundJob {
+  readonly program: Program;
+  readonly parameters: LaunchParameters;
+
+  constructor(program: Program, parameters: LaunchParameters) {
+    this.program = program;
+    this.parameters = parameters;
+  }
+}

@@ -1,6 +1,5 @@
 import koffi from 'koffi';
-import { addressOf } from '../native/libc.js';
-import { whole } from '../pool/stay.js';
+import { bindOnce } from '../gpu/native-api.js';
 
 /**
  * CUDA's driver API, as a table: the symbol, then the types of its arguments. Pointers, handles and sizes are `wide`,
@@ -94,49 +93,11 @@ export function bind<T extends Readonly<Record<string, readonly [string, ...stri
   path: string,
   table: T,
 ): Bound<T> {
-  const ofTable = bound.get(table) ?? new Map<string, unknown>();
-  bound.set(table, ofTable);
-  const api =
-    ofTable.get(path) ??
-    whole(() => {
-      const library = koffi.load(path);
-      const entries = Object.entries(table).map(([name, [symbol, ...types]]) => [
-        name,
-        library.func(symbol, 'int', types),
-      ]);
-      return Object.fromEntries(entries);
-    });
-  ofTable.set(path, api);
-  return api as Bound<T>;
-}
-
-/** Once for each thread, which opens devices one after the other: koffi keeps what it has bound. */
-const bound = new WeakMap<object, Map<string, unknown>>();
-
-/** Where functions write what they give back: four 8-byte cells at an address that never moves. */
-export class Out {
-  readonly #bytes = new ArrayBuffer(32);
-  readonly #ints = new Int32Array(this.#bytes);
-  readonly #floats = new Float32Array(this.#bytes);
-  readonly #wides = new BigUint64Array(this.#bytes);
-  readonly at = addressOf(this.#wides);
-  /** The address of cell `k`. */
-  cell(k: number): number {
-    return this.at + 8 * k;
-  }
-  int(k = 0): number {
-    return this.#ints[2 * k] ?? 0;
-  }
-  word(k: number): number {
-    return (this.#ints[k] ?? 0) >>> 0;
-  }
-  float(): number {
-    return this.#floats[0] ?? 0;
-  }
-  /** A pointer, handle or size: below 2^53 on everything there is. */
-  wide(k = 0): number {
-    return Number(this.#wides[k] ?? 0n);
-  }
+  return bindOnce<Bound<T>>(path, table, (library) => {
+    const rows = Object.entries(table);
+    const entries = rows.map(([name, [symbol, ...types]]) => [name, library.func(symbol, 'int', types)]);
+    return Object.fromEntries(entries);
+  });
 }
 
 /** Text with the zero that C wants at its end, in memory that stays where it is while the array is referenced. */

@@ -1,5 +1,6 @@
 import { HostClock, type Seen } from '../gpu/host-clock.js';
-import { type CudaApi, Out } from './api.js';
+import { Out } from '../gpu/native-api.js';
+import type { CudaApi } from './api.js';
 import type { CudaErrors } from './errors.js';
 import type { Events } from './events.js';
 

@@ -1,8 +1,9 @@
 import { absent } from '../absent.js';
 import type { DriverHost } from '../gpu/driver.js';
+import { Out } from '../gpu/native-api.js';
 import { hex } from '../gpu/native-driver.js';
 import { keepingSignals } from '../native/libc.js';
-import { Cuda, type CudaApi, cudaApi, Out } from './api.js';
+import { Cuda, type CudaApi, cudaApi } from './api.js';
 import { CudaErrors } from './errors.js';
 import { cudaVersion, type Gpu, readGpu, refusesWork, startDriver } from './info.js';
 import { findLibrary } from './library.js';

@@ -69,7 +69,7 @@ export class CudaDriver
       this.undo.push(() => memory.freeAll());
       this.#epochs = new Epochs(pinned, memory, { service, control }, host.words, host.completion === 'sync');
       const signal = host.completion === 'callback' ? this.#signals(start.signal) : undefined;
-      const slots = slotsIn(pinned);
+      const slots = new StatusSlots(() => slotsIn(pinned.alloc(SLOTS_BYTES)));
       slots.grow(); // now, so that the first launch need not
       const isDetailed = host.calls.on;
       const nvtx = isDetailed ? openNvtx() : undefined;
@@ -231,16 +231,8 @@ export class CudaDriver
 }
 
 /** Status slots in page-locked memory: the GPU writes the words that this thread reads. */
-function slotsIn(pinned: PinnedMemory): StatusSlots<CudaStream> {
-  return new StatusSlots({
-    page() {
-      const { bytes, address, device } = pinned.alloc(SLOTS_BYTES);
-      const words = new Int32Array(bytes.buffer, bytes.byteOffset, SLOTS_BYTES / 4);
-      return cutSlots(words, address, (at) => device + (at - address));
-    },
-    clear: ({ words }) => void words.fill(0),
-  });
-}
+const slotsIn = ({ bytes, address, device }: Pinned): StatusSlot[] =>
+  cutSlots(new Int32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4), address, (at) => device + (at - address));
 
 interface CardSensors {
   readonly nvml: Nvml;

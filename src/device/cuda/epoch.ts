@@ -48,8 +48,7 @@ export class Epochs {
     const { control } = this;
     const device = this.#memory.device + STRIDE * line;
     const epoch = new Epoch<CudaStream>(device, board, word, {
-      source: this.#words,
-      line,
+      source: this.#words.subarray(line, line + 1),
       send: () => control.write(device, 0, this.#source.address + 4 * line, 4, `the epoch of stream ${line}`),
       hold: (stream) => stream.follow(control.handle),
     });

@@ -1,42 +1,28 @@
-import { type ErrorCode, MillraceError } from '../../kernel/error.js';
-import { FatalError } from '../gpu/driver.js';
-import { Cuda, type CudaApi, type CudaCall, Out, textAt } from './api.js';
+import type { ErrorCode } from '../../kernel/error.js';
+import { DriverErrors } from '../gpu/driver-errors.js';
+import { Out } from '../gpu/native-api.js';
+import { Cuda, type CudaApi, type CudaCall, textAt } from './api.js';
 
-/**
- * Result codes of the driver as errors for people: the function, the code with the driver's own name and words for it,
- * the device, the kernel, and what to do.
- */
-export class CudaErrors {
+/** Result codes of the driver, with its own name and words for each. */
+export class CudaErrors extends DriverErrors<CudaCall> {
+  protected readonly codes = codes;
+  protected readonly hints = hints;
   readonly #api: CudaApi;
-  readonly #device: string;
   readonly #out = new Out();
 
-  /** `device`: as people know it, "cuda:0 (NVIDIA H200)". */
   constructor(api: CudaApi, device: string) {
+    super(device);
     this.#api = api;
-    this.#device = device;
   }
 
-  /** Throws where the call failed. `doing` says what it was for, in few words. */
-  check(call: CudaCall, code: number, doing?: string): void {
-    if (code !== Cuda.success) throw this.of(call, code, doing);
+  protected isFatal(_call: CudaCall, code: number): boolean {
+    return sticky.has(code);
   }
 
-  /** The error of a code; a FatalError where the device is of no more use. */
-  of(call: CudaCall, code: number, doing = ''): MillraceError | FatalError {
-    const error = this.describe(call, code, doing);
-    return sticky.has(code) ? new FatalError(error) : error;
-  }
-
-  describe(call: CudaCall, code: number, doing = ''): MillraceError {
+  protected nameOf(code: number): string {
     const name = this.#text('cuGetErrorName', code) || 'an unknown code';
     const text = this.#text('cuGetErrorString', code);
-    return new MillraceError({
-      code: codes.get(code) ?? 'device-failed',
-      message: `${this.#device}: ${call} failed with ${name} (${code})${text === '' ? '' : `: ${text}`}`,
-      asked: doing === '' ? call : `${doing} (${call})`,
-      advice: hints.get(code) ?? 'if it happens again, please report it with the output of `millrace doctor`',
-    });
+    return `${name} (${code})${text === '' ? '' : `: ${text}`}`;
   }
 
   #text(call: 'cuGetErrorName' | 'cuGetErrorString', code: number): string {

@@ -1,5 +1,5 @@
+import { Out } from '../gpu/native-api.js';
 import type { CudaApi } from './api.js';
-import { Out } from './api.js';
 import type { CudaErrors } from './errors.js';
 
 /** Events of one kind, used again and again: making one takes 2 to 3 µs, and only the driver knows how much memory. */

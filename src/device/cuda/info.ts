@@ -1,6 +1,7 @@
 import type { DeviceInfo } from '../device.js';
+import { Out } from '../gpu/native-api.js';
 import { addressOf, keepingSignals } from '../native/libc.js';
-import { Attribute, Cuda, type CudaApi, Out, textIn } from './api.js';
+import { Attribute, Cuda, type CudaApi, textIn } from './api.js';
 import { CudaErrors } from './errors.js';
 
 /** What the driver says about a GPU; needs no context. */

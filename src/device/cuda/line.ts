@@ -1,8 +1,7 @@
 import type { DriverLaunch } from '../gpu/driver.js';
 import type { Epoch } from '../gpu/epoch.js';
-import type { DriverLine, NativeMark, NativeResources } from '../gpu/native-driver.js';
-import { NativeLine } from '../gpu/native-line.js';
-import type { StatusSlot, StatusSlots } from '../gpu/status-slots.js';
+import { NativeLine, type NativeMark, type NativeResources } from '../gpu/native-line.js';
+import type { StatusSlot } from '../gpu/status-slots.js';
 import { addressOf } from '../native/libc.js';
 import type { DeviceMemory, Memory } from './memory.js';
 import type { Nvtx, RangeId } from './nvtx.js';
@@ -12,7 +11,6 @@ import { CudaStream, type Parts } from './stream.js';
 
 /** What the lines of a device share. */
 export interface DeviceResources extends Parts, NativeResources<Memory> {
-  readonly slots: StatusSlots<CudaStream>;
   readonly memory: DeviceMemory;
   readonly pinned: PinnedMemory;
   /** Memory is zeroed and tables are sent on a stream of their own, which all others wait for. */
@@ -41,10 +39,7 @@ export interface LaunchEvents {
 }
 
 /** A line of the board on a stream of the driver. */
-export class CudaLine
-  extends NativeLine<Memory, CudaProgram, void, CudaStream>
-  implements DriverLine<Memory, CudaProgram, CudaMark>
-{
+export class CudaLine extends NativeLine<Memory, CudaProgram, CudaMark, void> {
   readonly queue: CudaStream;
   readonly staging: CudaStream['staging'];
   readonly epoch: Epoch<CudaStream>;
@@ -122,8 +117,11 @@ export class CudaLine
     this.statuses = new Map();
     this.#launches = undefined;
     this.#range = undefined;
-    const signal = send && slots.take(this.queue);
-    if (signal) send(this.queue.handle, signal);
+    const signal = send && slots.take();
+    if (signal) {
+      this.clear(signal);
+      send(this.queue.handle, signal);
+    }
     return {
       line: this,
       start,
@@ -149,6 +147,10 @@ export class CudaLine
   }
 
   protected sent(): void {}
+
+  protected clear({ words }: StatusSlot): void {
+    words.fill(0);
+  }
 
   /** The block's address in device memory; undefined when there is no room to send it yet. */
   #sendBlock(block: Uint32Array): number | undefined {

@@ -1,7 +1,8 @@
 import { MillraceError } from '../../kernel/error.js';
+import { Out } from '../gpu/native-api.js';
 import type { DeviceMemoryPool, NativeMemory } from '../gpu/native-line.js';
 import { countOf, sizeOf } from '../launch.js';
-import { Cuda, type CudaApi, Out } from './api.js';
+import { Cuda, type CudaApi } from './api.js';
 import type { CudaErrors } from './errors.js';
 
 /** Memory of the device, by its pointer. */

@@ -1,7 +1,8 @@
 import koffi from 'koffi';
 import { CompileRefusal } from '../gpu/driver.js';
+import { Out } from '../gpu/native-api.js';
 import { addressOf, keepingSignals } from '../native/libc.js';
-import { type Bound, bind, cText, Out, textIn } from './api.js';
+import { type Bound, bind, cText, textIn } from './api.js';
 import { findLibrary } from './library.js';
 
 const wide = 'uint64_t';

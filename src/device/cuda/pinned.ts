@@ -1,6 +1,7 @@
 import { type Locked, LockedMemory } from '../gpu/locked-memory.js';
+import { Out } from '../gpu/native-api.js';
 import { addressOf, bytesAt, mapPages, unmapPages } from '../native/libc.js';
-import { Cuda, type CudaApi, Out } from './api.js';
+import { Cuda, type CudaApi } from './api.js';
 import type { CudaErrors } from './errors.js';
 
 /** Memory of the host that the GPU reads and writes itself: page-locked, and seen by kernels at `device`. */

@@ -1,9 +1,10 @@
 import type { GridShape } from '../../kernel/grid.js';
 import { spreadGrid } from '../../kernel/grid.js';
 import type { GpuSource } from '../gpu/driver.js';
+import { Out } from '../gpu/native-api.js';
 import type { NativeProgram } from '../gpu/native-driver.js';
 import { addressOf, keepingSignals } from '../native/libc.js';
-import { Cuda, type CudaApi, cText, Out } from './api.js';
+import { Cuda, type CudaApi, cText } from './api.js';
 import type { CudaErrors } from './errors.js';
 import type { Gpu } from './info.js';
 import type { Memory } from './memory.js';

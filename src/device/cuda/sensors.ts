@@ -1,6 +1,7 @@
 import type { Sensors } from '../device.js';
+import { Out } from '../gpu/native-api.js';
 import { addressOf } from '../native/libc.js';
-import { type Bound, bind, cText, Out, textIn } from './api.js';
+import { type Bound, bind, cText, textIn } from './api.js';
 import { findLibrary } from './library.js';
 
 const wide = 'uint64_t';

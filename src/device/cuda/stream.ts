@@ -1,7 +1,8 @@
 import type { Crew } from '../gpu/crew.js';
+import { Out } from '../gpu/native-api.js';
 import type { NativeQueue } from '../gpu/native-line.js';
 import { PinnedRing } from '../gpu/pinned-ring.js';
-import { Cuda, Out } from './api.js';
+import { Cuda } from './api.js';
 import type { Context } from './context.js';
 import type { Events } from './events.js';
 import type { Pinned, PinnedMemory } from './pinned.js';
@@ -35,10 +36,9 @@ export class CudaStream implements NativeQueue<void> {
     this.handle = handle;
     this.#parts = parts;
     this.staging = new PinnedRing({
+      queue: this,
       alloc: (bytes) => rings.pop() ?? pinned.alloc(bytes),
       copy: (to, from, bytes) => crew.copy(to, from, bytes),
-      toDevice: (memory, offset, from, bytes) => this.write(memory, offset, from, bytes),
-      toHost: (memory, offset, into, bytes) => this.read(memory, offset, into, bytes),
       record: () => plain.record(handle),
       passed(event) {
         const code = api.cuEventQuery(event);

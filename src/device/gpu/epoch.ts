@@ -1,8 +1,7 @@
 /** How a line's epoch is sent to the device. `Queue` is the runtime's stream or queue. */
 export interface EpochChannel<Queue> {
-  /** Where the epoch is sent from: word `line` of `source`. */
+  /** The word that the epoch is sent from. */
   readonly source: Int32Array;
-  readonly line: number;
   /** Sends the word. No kernel holds it up. */
   send(): void;
   /** Holds the queue back until the words that were sent have arrived. */
@@ -17,13 +16,22 @@ export class Epoch<Queue> {
   readonly #word: number;
   readonly #channel: EpochChannel<Queue> | undefined;
   #isMoving = false;
+  /** Called at the end of the line. */
+  readonly release: () => void;
 
   /** `word` of the board is the epoch. Without a channel kernels read the board itself. */
-  constructor(device: number, board: Int32Array, word: number, channel?: EpochChannel<Queue>) {
+  constructor(
+    device: number,
+    board: Int32Array,
+    word: number,
+    channel?: EpochChannel<Queue>,
+    release = (): void => undefined,
+  ) {
     this.device = device;
     this.#board = board;
     this.#word = word;
     this.#channel = channel;
+    this.release = release;
   }
 
   now(): number {
@@ -34,7 +42,7 @@ export class Epoch<Queue> {
   moved(epoch: number): void {
     if (!this.#channel) return;
     // A write that is still under way then brings the later epoch: what it cancels too early is cancelled anyhow.
-    Atomics.store(this.#channel.source, this.#channel.line, epoch);
+    Atomics.store(this.#channel.source, 0, epoch);
     this.#channel.send();
     this.#isMoving = true;
   }

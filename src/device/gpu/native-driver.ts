@@ -2,7 +2,6 @@ import { MillraceError } from '../../kernel/error.js';
 import type { GridShape } from '../../kernel/grid.js';
 import type { ReportDetail } from '../device.js';
 import {
-  type Driver,
   type DriverHost,
   type DriverLaunch,
   FatalError,
@@ -12,9 +11,8 @@ import {
   type MarkResult,
 } from './driver.js';
 import type { Locked } from './locked-memory.js';
-import type { DeviceMemoryPool } from './native-line.js';
+import type { NativeLine, NativeMark, NativeMemory, NativeResources } from './native-line.js';
 import { statusOf, workOf } from './status.js';
-import type { StatusSlot } from './status-slots.js';
 
 /** A program that the runtime has loaded. */
 export interface NativeProgram<Memory> {
@@ -25,49 +23,6 @@ export interface NativeProgram<Memory> {
   unload(): void;
 }
 
-/** What a mark of a line keeps until it is released. */
-export interface NativeMark<Line, Program> {
-  readonly line: Line;
-  /** When the first command since the mark before was sent. */
-  readonly sentNs: bigint;
-  /** One slot for all launches of a program since the mark before. */
-  readonly statuses: ReadonlyMap<Program, StatusSlot>;
-  /** A launch was cut short. */
-  readonly isCut?: boolean;
-  isPassed: boolean;
-  endedNs: bigint;
-}
-
-/** A line that carries out its commands itself (`NativeLine`); see `Driver` for what they do. */
-export interface DriverLine<Memory, Program, Mark> {
-  readonly number: number;
-  readonly queue: { readonly handle: number };
-  readonly epoch: { readonly device: number; moved(epoch: number): void };
-  readonly staging: { settle(): void };
-  /** The end of the last mark that passed. */
-  endedNs: bigint;
-  /** When it wants to be called again, in ms; undefined: not by itself. */
-  readonly again: number | undefined;
-  begin(): void;
-  write(to: Memory, offset: number, from: HostBytes): boolean;
-  read(from: Memory, offset: number, into: HostBytes): boolean;
-  copy(from: Memory, fromOffset: number, to: Memory, toOffset: number, bytes: number): boolean;
-  fill(memory: Memory, offset: number, word: number, bytes: number): boolean;
-  launch(launch: DriverLaunch<Memory, Program>): boolean;
-  wait(mark: Mark): boolean;
-  mark(): Mark;
-  /** All of its marks have passed, or the device is at its end. */
-  destroy(): void;
-}
-
-/** What the lines of a device share. */
-export interface NativeResources<Memory> {
-  readonly memory: DeviceMemoryPool<Memory>;
-  readonly pinned: { release(address: number): void };
-  /** With telemetry: launches are timed apart from copies. */
-  readonly isDetailed: boolean;
-}
-
 /** Times of a mark on the host's clock, as the runtime tells them: of all of its commands, and of its launches. */
 export interface MarkTimes {
   readonly startedNs: bigint;
@@ -75,35 +30,13 @@ export interface MarkTimes {
   readonly launches?: ReportDetail['launches'];
 }
 
-type Shared =
-  | 'alloc'
-  | 'free'
-  | 'unlock'
-  | 'load'
-  | 'unload'
-  | 'openLine'
-  | 'closeLine'
-  | 'handles'
-  | 'begin'
-  | 'write'
-  | 'read'
-  | 'copy'
-  | 'fill'
-  | 'launch'
-  | 'wait'
-  | 'mark'
-  | 'poll'
-  | 'cancel'
-  | 'next';
-
 /** What the drivers of CUDA and OpenCL share: each line is a stream or a queue of the runtime. */
 export abstract class NativeDriver<
-  Memory,
+  Memory extends NativeMemory,
   Program extends NativeProgram<Memory>,
-  Line extends DriverLine<Memory, Program, Mark>,
+  Line extends NativeLine<Memory, Program, Mark, unknown>,
   Mark extends NativeMark<Line, Program>,
-> implements Pick<Driver<Memory, Program, Line, Mark>, Shared>
-{
+> {
   protected readonly host: DriverHost;
   protected readonly lines = new Set<Line>();
   /** What was made, to be unmade in the opposite order. */

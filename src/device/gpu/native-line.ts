@@ -1,4 +1,4 @@
-import type { HostBytes } from './driver.js';
+import type { DriverLaunch, HostBytes } from './driver.js';
 import type { Epoch } from './epoch.js';
 import type { Locked } from './locked-memory.js';
 import type { PinnedRing } from './pinned-ring.js';
@@ -30,39 +30,58 @@ export interface NativeQueue<Event> {
   fill(memory: number, offset: number, word: number, bytes: number): Event;
 }
 
-/** What a line needs of its device. */
-export interface LineResources<Memory, Queue> {
+/** What the lines of a device share. */
+export interface NativeResources<Memory> {
   readonly memory: DeviceMemoryPool<Memory>;
-  readonly slots: StatusSlots<Queue>;
+  readonly pinned: { release(address: number): void };
+  readonly slots: StatusSlots;
   readonly lines: ReadonlySet<{ readonly staging: PinnedRing<Locked> }>;
+  /** With telemetry: launches are timed apart from copies. */
+  readonly isDetailed: boolean;
+}
+
+/** What a mark of a line keeps until it is released. */
+export interface NativeMark<Line, Program> {
+  readonly line: Line;
+  /** When the first command since the mark before was sent. */
+  readonly sentNs: bigint;
+  /** One slot for all launches of a program since the mark before. */
+  readonly statuses: ReadonlyMap<Program, StatusSlot>;
+  /** A launch was cut short. */
+  readonly isCut?: boolean;
+  isPassed: boolean;
+  endedNs: bigint;
 }
 
 /**
- * A line of the board on a stream or queue of the runtime. Commands are in the runtime's queue when their method returns
- * true.
+ * A line of the board on a stream or queue of the runtime. Commands (see `Driver`) are in the runtime's queue when their
+ * method returns true.
  */
-export abstract class NativeLine<Memory extends NativeMemory, Program, Event, Queue extends NativeQueue<Event>> {
+export abstract class NativeLine<Memory extends NativeMemory, Program, Mark, Event> {
   readonly number: number;
-  abstract readonly queue: Queue;
+  abstract readonly queue: NativeQueue<Event>;
   /** Transfers from and to memory that is not page-locked. */
   abstract readonly staging: PinnedRing<Locked>;
-  abstract readonly epoch: Epoch<Queue>;
+  abstract readonly epoch: Pick<Epoch<never>, 'device' | 'moved'>;
   /** The end of the last mark that passed. */
   endedNs = 0n;
   /** Since the last mark: when its first command was sent, and where its launches report. */
   protected sentNs = 0n;
   protected statuses = new Map<Program, StatusSlot>();
-  readonly #resources: LineResources<Memory, Queue>;
+  readonly #resources: NativeResources<Memory>;
   /** Allocations that this stream has waited for. */
   #seen = 0;
   /** For launch blocks. The last is in use, and the largest: the stream is in order, so one is enough. */
   readonly #blocks: Memory[] = [];
 
-  constructor(number: number, resources: LineResources<Memory, Queue>) {
+  constructor(number: number, resources: NativeResources<Memory>) {
     this.number = number;
     this.#resources = resources;
   }
 
+  abstract launch(launch: DriverLaunch<Memory, Program>): boolean;
+  abstract wait(mark: Mark): boolean;
+  abstract mark(): Mark;
   /** Has the stream wait until all memory is zeroed. */
   protected abstract followMemory(): void;
   /** True if the runtime moves these bytes itself, without holding this thread up. */
@@ -79,6 +98,8 @@ export abstract class NativeLine<Memory extends NativeMemory, Program, Event, Qu
   }
   /** A command has been sent. */
   protected abstract sent(event: Event): void;
+  /** Zeroes a slot, before the next launch. */
+  protected abstract clear(slot: StatusSlot): void;
   /** Whether a command is all in the queue: where it is not, it waits for what is there. */
   protected all(isSent: boolean): boolean {
     return isSent;
@@ -93,24 +114,12 @@ export abstract class NativeLine<Memory extends NativeMemory, Program, Event, Qu
     this.sentNs = process.hrtime.bigint();
   }
 
-  write(to: Memory, offset: number, { address = 0, bytes, locked }: HostBytes): boolean {
-    this.catchUp();
-    if (!this.reaches(locked)) {
-      return this.all(this.#isClear(address, bytes) && this.staging.write(to.device, offset, address, bytes));
-    }
-    if (!this.hasRoom(bytes)) return this.all(false);
-    this.moving(this.queue.write(to.device, offset, address, bytes), bytes);
-    return true;
+  write(to: Memory, offset: number, from: HostBytes): boolean {
+    return this.#transfer('write', to, offset, from);
   }
 
-  read(from: Memory, offset: number, { address = 0, bytes, locked }: HostBytes): boolean {
-    this.catchUp();
-    if (!this.reaches(locked)) {
-      return this.all(this.#isClear(address, bytes) && this.staging.read(from.device, offset, address, bytes));
-    }
-    if (!this.hasRoom(bytes)) return this.all(false);
-    this.moving(this.queue.read(from.device, offset, address, bytes), bytes);
-    return true;
+  read(from: Memory, offset: number, into: HostBytes): boolean {
+    return this.#transfer('read', from, offset, into);
   }
 
   copy(from: Memory, fromOffset: number, to: Memory, toOffset: number, bytes: number): boolean {
@@ -125,6 +134,7 @@ export abstract class NativeLine<Memory extends NativeMemory, Program, Event, Qu
     return true;
   }
 
+  /** All of its marks have passed, or the device is at its end. */
   destroy(): void {
     for (const block of this.#blocks) this.#resources.memory.free(block);
   }
@@ -141,7 +151,8 @@ export abstract class NativeLine<Memory extends NativeMemory, Program, Event, Qu
   protected status(program: Program): StatusSlot {
     let slot = this.statuses.get(program);
     if (slot === undefined) {
-      slot = this.#resources.slots.take(this.queue);
+      slot = this.#resources.slots.take();
+      if (slot.words.some(isSet)) this.clear(slot);
       this.statuses.set(program, slot);
     }
     return slot;
@@ -156,6 +167,21 @@ export abstract class NativeLine<Memory extends NativeMemory, Program, Event, Qu
     return block;
   }
 
+  #transfer(
+    kind: 'write' | 'read',
+    memory: Memory,
+    offset: number,
+    { address = 0, bytes, locked }: HostBytes,
+  ): boolean {
+    this.catchUp();
+    if (!this.reaches(locked)) {
+      return this.all(this.#isClear(address, bytes) && this.staging[kind](memory.device, offset, address, bytes));
+    }
+    if (!this.hasRoom(bytes)) return this.all(false);
+    this.moving(this.queue[kind](memory.device, offset, address, bytes), bytes);
+    return true;
+  }
+
   /**
    * May the host's side of a transfer through staging be touched now? Not while bytes are on their way into it, from any
    * stream: what the host copies knows nothing of the order on the device. They arrive without anything else being sent,
@@ -167,3 +193,5 @@ export abstract class NativeLine<Memory extends NativeMemory, Program, Event, Qu
     return true;
   }
 }
+
+const isSet = (word: number): boolean => word !== 0;

@@ -18,8 +18,10 @@ class SlowDevice {
     const at = addressOf(ring);
     this.staging = new PinnedRing({
       alloc: () => ({ bytes: ring, address: at }), // which keeps it
-      toDevice: (memory, offset, from, bytes) => this.#queue.push(() => copyBytes(memory + offset, from, bytes)),
-      toHost: (memory, offset, into, bytes) => this.#queue.push(() => copyBytes(into, memory + offset, bytes)),
+      queue: {
+        write: (memory, offset, from, bytes) => this.#queue.push(() => copyBytes(memory + offset, from, bytes)),
+        read: (memory, offset, into, bytes) => this.#queue.push(() => copyBytes(into, memory + offset, bytes)),
+      },
       record: () => {
         const event = ++this.#sent;
         this.#queue.push(() => {

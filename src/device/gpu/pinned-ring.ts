@@ -1,17 +1,14 @@
 import { copyBytes } from '../native/libc.js';
+import type { NativeQueue } from './native-line.js';
 
-/**
- * What a ring needs of its stream. `M` is the runtime's own for page-locked memory; memory of the device is known by its
- * pointer or handle.
- */
-export interface Transport<M extends { readonly address: number }> {
+/** What a ring needs of its stream. `M` is the runtime's own for page-locked memory, `Event` see `NativeQueue`. */
+export interface Transport<M extends { readonly address: number }, Event> {
+  readonly queue: Pick<NativeQueue<Event>, 'write' | 'read'>;
   alloc(bytes: number): M;
   /** Copies memory of the host; everything is there when it returns. */
   copy?(to: number, from: number, bytes: number): void;
-  toDevice(memory: number, offset: number, from: number, bytes: number): void;
-  toHost(memory: number, offset: number, into: number, bytes: number): void;
-  /** An event after everything sent so far; `passed` asks for it and, when it has, gives it back. */
-  record(): number;
+  /** An event after what was sent last; `passed` asks for it and, when it has, gives it back. */
+  record(sent: Event): number;
   passed(event: number): boolean;
 }
 
@@ -36,8 +33,8 @@ const ALIGN = 64;
  * Transfers of one stream between the device and memory that is not page-locked. The driver would hold the thread up for
  * such a transfer, so the bytes go through a ring of memory that is. A stream works in order, and so does its ring.
  */
-export class PinnedRing<M extends { readonly address: number }> {
-  readonly #transport: Transport<M>;
+export class PinnedRing<M extends { readonly address: number }, Event = unknown> {
+  readonly #transport: Transport<M, Event>;
   readonly #copy: (to: number, from: number, bytes: number) => void;
   readonly #bytes: number;
   #ring: M | undefined;
@@ -50,7 +47,7 @@ export class PinnedRing<M extends { readonly address: number }> {
   again: number | undefined;
 
   /** `bytes`: of the ring. */
-  constructor(transport: Transport<M>, bytes = RING_BYTES) {
+  constructor(transport: Transport<M, Event>, bytes = RING_BYTES) {
     this.#transport = transport;
     this.#copy = transport.copy?.bind(transport) ?? copyBytes;
     this.#bytes = bytes;
@@ -58,20 +55,12 @@ export class PinnedRing<M extends { readonly address: number }> {
 
   /** Sends host bytes; false when it has to be called again, with the same arguments. */
   write(memory: number, offset: number, from: number, bytes: number): boolean {
-    return this.#move(bytes, (at, done, length) => {
-      // SAFETY: `at` is a free stretch of the ring; the source is held by the main thread until its mark has passed.
-      this.#copy(at, from + done, length);
-      this.#transport.toDevice(memory, offset + done, at, length);
-      return 0;
-    });
+    return this.#move('write', memory, offset, from, bytes);
   }
 
   /** Fetches bytes into memory of the host, where they arrive when `settle` finds them. */
   read(memory: number, offset: number, into: number, bytes: number): boolean {
-    return this.#move(bytes, (at, done, length) => {
-      this.#transport.toHost(memory, offset + done, at, length);
-      return into + done;
-    });
+    return this.#move('read', memory, offset, into, bytes);
   }
 
   /** Frees the ring of what is done, and hands over what has been read. */
@@ -107,9 +96,9 @@ export class PinnedRing<M extends { readonly address: number }> {
     return this.#ring;
   }
 
-  #move(bytes: number, piece: (at: number, done: number, length: number) => number): boolean {
+  #move(kind: 'write' | 'read', memory: number, offset: number, host: number, bytes: number): boolean {
     try {
-      return this.#go(bytes, piece);
+      return this.#go(kind, memory, offset, host, bytes);
     } catch (error) {
       this.#done = 0; // the command has failed: it does not come again
       this.again = undefined;
@@ -117,10 +106,11 @@ export class PinnedRing<M extends { readonly address: number }> {
     }
   }
 
-  #go(bytes: number, piece: (at: number, done: number, length: number) => number): boolean {
+  #go(kind: 'write' | 'read', memory: number, offset: number, host: number, bytes: number): boolean {
     this.settle();
     this.again = undefined;
     const ring = this.#memory();
+    const { queue } = this.#transport;
     for (let turn = 0; this.#done < bytes; ) {
       const length = Math.min(PIECE_BYTES, bytes - this.#done);
       const place = turn < TURN_BYTES ? this.#place(length) : -1;
@@ -130,8 +120,10 @@ export class PinnedRing<M extends { readonly address: number }> {
         return false;
       }
       const at = ring.address + place;
-      const into = piece(at, this.#done, length);
-      this.#pieces.push({ at, bytes: length, event: this.#transport.record(), into });
+      // SAFETY: `at` is a free stretch of the ring; the host's side is held by the main thread until its mark has passed.
+      if (kind === 'write') this.#copy(at, host + this.#done, length);
+      const event = this.#transport.record(queue[kind](memory, offset + this.#done, at, length));
+      this.#pieces.push({ at, bytes: length, event, into: kind === 'read' ? host + this.#done : 0 });
       this.#head = place + Math.ceil(length / ALIGN) * ALIGN;
       this.#done += length;
       turn += length;

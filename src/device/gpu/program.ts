@@ -1,8 +1,8 @@
 import type { GridShape } from '../../kernel/grid.js';
 import type { Kernel, LoweredGpu, Values } from '../../kernel/index.js';
 import type { GpuOptions } from '../../kernel/lower-gpu.js';
-import type { BoundJob, Device, DeviceProgram } from '../device.js';
-import { type LaunchParameters, type LoadedCode, SourceProgram, sourceOf } from '../program.js';
+import type { Device, DeviceProgram } from '../device.js';
+import { type LaunchParameters, type LoadedCode, SourceJob, SourceProgram, sourceOf } from '../program.js';
 
 /** What the driver has loaded for a kernel, by its numbers there. */
 export class GpuCode implements LoadedCode {
@@ -67,12 +67,4 @@ interface Origin {
   readonly options: GpuOptions;
 }
 
-export class GpuJob implements BoundJob {
-  readonly program: GpuProgram;
-  readonly parameters: LaunchParameters;
-
-  constructor(program: GpuProgram, parameters: LaunchParameters) {
-    this.program = program;
-    this.parameters = parameters;
-  }
-}
+export class GpuJob extends SourceJob<GpuProgram> {}

@@ -1,7 +1,7 @@
+import type { LineCompletion } from '../completion.js';
 import type { Report } from '../device.js';
 import type { TurnShare } from '../turn.js';
 import { Kind } from './commands.js';
-import type { GpuCompletion } from './completion.js';
 import { Fifo } from './fifo.js';
 import type { Lane } from './lane.js';
 import { Stage, type StagedRead, type StageOwner } from './stage.js';
@@ -12,7 +12,7 @@ export type End = { readonly report: Report } | { readonly error: Error };
 /** A mark on its way, with what is let go of when it has passed. */
 interface Sent {
   /** Undefined for a mark that only notes how far things are. */
-  readonly completion: GpuCompletion | undefined;
+  readonly completion: LineCompletion | undefined;
   readonly number: number;
   /** Arrays that commands use by their address. */
   readonly held: readonly unknown[];
@@ -26,7 +26,7 @@ export class Queue implements StageOwner {
   readonly lane: Lane;
   readonly share: TurnShare;
   readonly announce: StageOwner['announce'];
-  readonly #unsettled = new Set<GpuCompletion>();
+  readonly #unsettled = new Set<LineCompletion>();
   readonly #sent = new Fifo<Sent>();
   #stage: Stage | undefined;
   #held: unknown[] = [];
@@ -68,7 +68,7 @@ export class Queue implements StageOwner {
     this.#held.push(data);
   }
 
-  mark(completion: GpuCompletion): void {
+  mark(completion: LineCompletion): void {
     const held = this.#held;
     this.#held = [];
     this.#unsettled.add(completion);
@@ -121,7 +121,7 @@ export class Queue implements StageOwner {
     this.#unsettled.clear();
   }
 
-  #send(completion: GpuCompletion | undefined, number: number, held: readonly unknown[]): boolean {
+  #send(completion: LineCompletion | undefined, number: number, held: readonly unknown[]): boolean {
     if (!this.lane.hasRoom(0)) return false;
     this.lane.begin(completion ? Kind.mark : Kind.note, 0);
     this.lane.send();

@@ -9,31 +9,23 @@ export interface StatusSlot {
   readonly device: number;
 }
 
-/** How a runtime makes slots. `Queue` is its stream or queue. */
-export interface SlotMemory<Queue> {
-  page(): readonly StatusSlot[];
-  /** Zeroes a slot, before what the queue launches next. */
-  clear(slot: StatusSlot, queue: Queue): void;
-}
-
 export const SLOT_BYTES = STATUS_WORDS * 4;
 
-/** The slots of a device. They are zeroed when they are taken, if something was written: that is rare. */
-export class StatusSlots<Queue> {
-  readonly #memory: SlotMemory<Queue>;
+/** The slots of a device. Whoever takes one zeroes it, if something was written: that is rare. */
+export class StatusSlots {
+  readonly #page: () => readonly StatusSlot[];
   readonly #free: StatusSlot[] = [];
   /** Given back before their signal has come. A late signal must not look like the next mark's. */
   #unsignalled: StatusSlot[] = [];
 
-  constructor(memory: SlotMemory<Queue>) {
-    this.#memory = memory;
+  /** `page` makes some slots. */
+  constructor(page: () => readonly StatusSlot[]) {
+    this.#page = page;
   }
 
-  take(queue: Queue): StatusSlot {
+  take(): StatusSlot {
     if (this.#free.length === 0) this.grow();
-    const slot = this.#free.pop() as StatusSlot;
-    if (slot.words.some(isSet)) this.#memory.clear(slot, queue);
-    return slot;
+    return this.#free.pop() as StatusSlot;
   }
 
   /** Gives back a slot that nothing writes any more. */
@@ -54,7 +46,7 @@ export class StatusSlots<Queue> {
 
   /** Makes another page of slots. */
   grow(): void {
-    this.#free.push(...this.#memory.page());
+    this.#free.push(...this.#page());
   }
 }
 
@@ -67,5 +59,3 @@ export function cutSlots(words: Int32Array, address: number, device: (address: n
     return { words: words.subarray(first, first + STATUS_WORDS), address: at, device: device(at) };
   });
 }
-
-const isSet = (word: number): boolean => word !== 0;

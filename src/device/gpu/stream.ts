@@ -1,18 +1,18 @@
 import { MillraceError } from '../../kernel/error.js';
 import { launchBlock } from '../../kernel/grid.js';
 import type { StreamCommands } from '../checked-stream.js';
+import { LineCompletion } from '../completion.js';
 import type { Values } from '../device.js';
 import type { CheckedLaunch } from '../launch.js';
 import type { GpuBuffer } from './buffer.js';
 import { COPY_WORDS, FILL_WORDS, FOLLOW_WORDS, Kind, LAUNCH_WORDS, putWide, WAIT_WORDS } from './commands.js';
-import { GpuCompletion } from './completion.js';
 import type { GpuJob } from './program.js';
 import type { Queue } from './queue.js';
 import { sendTransfer } from './stage.js';
 import type { Streams } from './streams.js';
 
 /** Puts the commands of a stream into the ring. */
-export class GpuStream implements StreamCommands<GpuBuffer, GpuJob, GpuCompletion> {
+export class GpuStream implements StreamCommands<GpuBuffer, GpuJob, LineCompletion> {
   readonly #owner: Streams;
   readonly #queue: Queue;
 
@@ -72,7 +72,7 @@ export class GpuStream implements StreamCommands<GpuBuffer, GpuJob, GpuCompletio
     this.#send();
   }
 
-  wait({ line, number }: GpuCompletion): void {
+  wait({ line, number }: LineCompletion): void {
     const { lane } = this.#queue;
     if (line === lane.line) return; // a stream has passed its own marks by the time it gets here
     const at = lane.begin(Kind.wait, WAIT_WORDS);
@@ -97,9 +97,9 @@ export class GpuStream implements StreamCommands<GpuBuffer, GpuJob, GpuCompletio
     this.#send();
   }
 
-  mark(waited: readonly GpuCompletion[]): GpuCompletion {
+  mark(waited: readonly LineCompletion[]): LineCompletion {
     const { line } = this.#queue.lane;
-    const completion = new GpuCompletion(this.#owner.device, line, this.#owner.nextMark(line), waited);
+    const completion = new LineCompletion(this.#owner.device, line, this.#owner.nextMark(line), waited);
     this.#queue.mark(completion);
     this.#owner.watch();
     return completion;

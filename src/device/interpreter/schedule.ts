@@ -1,12 +1,12 @@
 import { clockNs } from '../clock.js';
-import type { InterpreterCompletion } from './completion.js';
+import type { MarkCompletion } from '../completion.js';
 
 /** One queued command: told to go on until it is done. */
 export type Step =
   /** Works until `until` (milliseconds, as performance.now() gives them); true when it is done. */
   | { readonly kind: 'work'; run(until: number): boolean; readonly incomplete?: () => boolean }
-  | { readonly kind: 'wait'; readonly completion: InterpreterCompletion }
-  | { readonly kind: 'mark'; readonly completion: InterpreterCompletion };
+  | { readonly kind: 'wait'; readonly completion: MarkCompletion }
+  | { readonly kind: 'mark'; readonly completion: MarkCompletion };
 
 /** A stream's commands and what happened since its last mark. */
 export class Line {
@@ -22,7 +22,7 @@ export class Line {
     const step = this.steps[0];
     if (step === undefined) return false;
     if (step.kind === 'wait') {
-      if (!step.completion.passed) return false;
+      if (!step.completion.settled) return false;
     } else {
       this.#startedNs ??= clockNs();
       if (step.kind === 'mark') this.#pass(step.completion);
@@ -47,7 +47,7 @@ export class Line {
     return true;
   }
 
-  #pass(completion: InterpreterCompletion): void {
+  #pass(completion: MarkCompletion): void {
     if (this.#failure) completion.fail(this.#failure.error);
     else completion.pass({ startedNs: this.#startedNs ?? clockNs(), endedNs: clockNs(), complete: this.#complete });
     this.#startedNs = undefined;

@@ -1,16 +1,16 @@
 import { MillraceError } from '../../kernel/error.js';
 import { interpret, valuesOf } from '../../kernel/index.js';
 import type { StreamCommands } from '../checked-stream.js';
+import { MarkCompletion } from '../completion.js';
 import type { Values } from '../device.js';
 import type { CheckedLaunch } from '../launch.js';
 import type { InterpreterBuffer } from './buffer.js';
-import { InterpreterCompletion } from './completion.js';
 import type { InterpreterDevice } from './device.js';
 import type { InterpreterJob } from './program.js';
 import { Line, type Step } from './schedule.js';
 
 /** Queues the commands of a stream as closures over the memory they touch. */
-export class InterpreterStream implements StreamCommands<InterpreterBuffer, InterpreterJob, InterpreterCompletion> {
+export class InterpreterStream implements StreamCommands<InterpreterBuffer, InterpreterJob, MarkCompletion> {
   readonly #device: InterpreterDevice;
   readonly #line = new Line();
   #epoch = 0;
@@ -73,12 +73,12 @@ export class InterpreterStream implements StreamCommands<InterpreterBuffer, Inte
     });
   }
 
-  wait(completion: InterpreterCompletion): void {
+  wait(completion: MarkCompletion): void {
     this.#push({ kind: 'wait', completion });
   }
 
-  mark(waited: readonly InterpreterCompletion[]): InterpreterCompletion {
-    const completion = new InterpreterCompletion(this.#device, waited);
+  mark(waited: readonly MarkCompletion[]): MarkCompletion {
+    const completion = new MarkCompletion(this.#device, waited);
     this.#push({ kind: 'mark', completion });
     return completion;
   }

@@ -1,6 +1,4 @@
-import koffi from 'koffi';
-import { addressOf } from '../native/libc.js';
-import { whole } from '../pool/stay.js';
+import { bindOnce } from '../gpu/native-api.js';
 
 /**
  * OpenCL 1.2, as much of it as the device needs: the types of a function's result, then of its arguments. Pointers,
@@ -61,48 +59,11 @@ export type OpenClCall = keyof OpenClApi;
 
 /** The functions of the library at `path`, which `loadForever` has pinned. Throws koffi's words where one is missing. */
 export function openclApi(path: string): OpenClApi {
-  const known = bound.get(path);
-  if (known) return known;
-  const api = whole(() => {
-    const library = koffi.load(path);
-    const entries = Object.entries(symbols).map(([name, [result, ...types]]) => [
-      name,
-      library.func(name, result, [...types]),
-    ]);
-    return Object.fromEntries(entries) as OpenClApi;
+  return bindOnce<OpenClApi>(path, symbols, (library) => {
+    const rows = Object.entries(symbols);
+    const entries = rows.map(([name, [result, ...types]]) => [name, library.func(name, result, [...types])]);
+    return Object.fromEntries(entries);
   });
-  bound.set(path, api);
-  return api;
-}
-
-/** Once for each thread, which opens devices one after the other: koffi keeps what it has bound. */
-const bound = new Map<string, OpenClApi>();
-
-/** Where functions write what they give back, and are given lists: eight 8-byte cells at an address that never moves. */
-export class Out {
-  readonly #ints = new Int32Array(16);
-  readonly #wides = new BigUint64Array(this.#ints.buffer);
-  readonly at = addressOf(this.#ints);
-  /** The address of cell `k`. */
-  cell(k: number): number {
-    return this.at + 8 * k;
-  }
-  int(k = 0): number {
-    return this.#ints[2 * k] ?? 0;
-  }
-  /** A handle, pointer or size, below 2^53 on everything there is; or a time. */
-  wide(k = 0): number {
-    return Number(this.#wides[k] ?? 0n);
-  }
-  time(k = 0): bigint {
-    return this.#wides[k] ?? 0n;
-  }
-  /** Puts a handle or size into a cell, whose address it gives. */
-  put(value: number, k = 0): number {
-    this.#ints[2 * k] = value; // modulo 2^32
-    this.#ints[2 * k + 1] = Math.floor(value / 2 ** 32);
-    return this.cell(k);
-  }
 }
 
 /** What functions are asked for and told, by the names of the specification without their prefix. */

@@ -1,6 +1,7 @@
 import { CompileRefusal } from '../gpu/driver.js';
+import { Out } from '../gpu/native-api.js';
 import { addressOf } from '../native/libc.js';
-import { CL, Out } from './api.js';
+import { CL } from './api.js';
 import type { Context } from './context.js';
 import type { ClDevice } from './info.js';
 

@@ -1,5 +1,6 @@
 import { absent } from '../absent.js';
-import { type OpenClApi, Out, openclApi } from './api.js';
+import { Out } from '../gpu/native-api.js';
+import { type OpenClApi, openclApi } from './api.js';
 import type { OpenClErrors } from './errors.js';
 import { type ClDevice, errorsOf, listDevices } from './info.js';
 import { findOpenCl } from './library.js';

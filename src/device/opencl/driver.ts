@@ -66,7 +66,7 @@ export class OpenClDriver
       this.undo.push(() => status.destroy());
       this.#epochs = new Epochs(context, events, pinned, control, host.words);
       const crew = new Crew(host.crew ?? newCrew());
-      const [slots, isDetailed] = [new StatusSlots(status), host.calls.on];
+      const [slots, isDetailed] = [new StatusSlots(() => status.page()), host.calls.on];
       this.resources = { context, events, pinned, crew, memory, slots, lines: this.lines, isDetailed };
       this.#setClock(memory, control);
       this.undo.push(() => this.unloadAll());

@@ -1,17 +1,12 @@
 import { LINES } from '../gpu/board.js';
 import { Epoch } from '../gpu/epoch.js';
+import { Out } from '../gpu/native-api.js';
 import { addressOf } from '../native/libc.js';
-import { CL, Out } from './api.js';
+import { CL } from './api.js';
 import type { Context } from './context.js';
 import type { Events } from './events.js';
 import type { PinnedMemory } from './pinned.js';
 import type { CommandQueue, Event } from './queue.js';
-
-/** A line's epoch, with what is to be released at the end of the line. */
-export interface OpenEpoch {
-  readonly epoch: Epoch<CommandQueue>;
-  release(): void;
-}
 
 /**
  * How epochs reach running kernels. On a CPU kernels read the board itself. A GPU's kernels read a word of its memory,
@@ -31,53 +26,49 @@ export class Epochs {
     this.#events = events;
     this.#control = control;
     this.#board = board;
-    const bytes = context.shares ? undefined : pinned.alloc(LINES * 4)?.bytes;
-    this.#words = bytes
-      ? new Int32Array(bytes.buffer, bytes.byteOffset, LINES)
-      : new Int32Array(new SharedArrayBuffer(LINES * 4));
+    const { bytes } = pinned.alloc(LINES * 4);
+    this.#words = new Int32Array(bytes.buffer, bytes.byteOffset, LINES);
   }
 
   /** `word` of the board is the line's epoch. */
-  open(line: number, word: number, queue: CommandQueue): OpenEpoch {
+  open(line: number, word: number, queue: CommandQueue): Epoch<CommandQueue> {
     return this.#context.shares ? this.#shared(word) : this.#written(line, word, queue);
   }
 
-  #shared(word: number): OpenEpoch {
+  #shared(word: number): Epoch<CommandQueue> {
     // SAFETY: 64 bytes of the board, which outlives the device, and in which nothing else lies; kernels only read them.
     const device = this.#create(CL.MEM_USE_HOST_PTR, addressOf(this.#board) + 4 * word);
-    return { epoch: new Epoch(device, this.#board, word), release: () => this.#context.release(device) };
+    return new Epoch(device, this.#board, word, undefined, () => this.#context.release(device));
   }
 
-  #written(line: number, word: number, queue: CommandQueue): OpenEpoch {
+  #written(line: number, word: number, queue: CommandQueue): Epoch<CommandQueue> {
     const device = this.#create(0, 0);
-    const source = this.#words;
-    const at = addressOf(source) + 4 * line;
+    const source = this.#words.subarray(line, line + 1);
+    const at = addressOf(source);
     const control = this.#control;
     let pending: Event | undefined;
     const settle = (): void => {
       if (pending !== undefined) this.#events.release(pending);
       pending = undefined;
     };
-    Atomics.store(source, line, Atomics.load(this.#board, word));
+    Atomics.store(source, 0, Atomics.load(this.#board, word));
     this.#events.release(queue.write(device, 0, at, 4));
-    const epoch = new Epoch<CommandQueue>(device, this.#board, word, {
+    const channel = {
       source,
-      line,
-      send: () => {
+      send: (): void => {
         settle();
         pending = control.write(device, 0, at, 4);
         control.flush();
       },
-      hold: (own) => {
+      hold: (own: CommandQueue): void => {
         if (pending !== undefined) own.wait(pending);
         settle();
       },
-    });
-    const release = (): void => {
+    };
+    return new Epoch(device, this.#board, word, channel, () => {
       settle();
       this.#context.release(device);
-    };
-    return { epoch, release };
+    });
   }
 
   #create(flags: number, host: number): number {

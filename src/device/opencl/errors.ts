@@ -1,45 +1,27 @@
-import { type ErrorCode, MillraceError } from '../../kernel/error.js';
+import type { ErrorCode, MillraceError } from '../../kernel/error.js';
 import { FatalError } from '../gpu/driver.js';
+import { DriverErrors } from '../gpu/driver-errors.js';
 import type { OpenClCall } from './api.js';
 
-/** Codes as errors for people: the function, the code with its name, the device, the kernel, and what to do. */
-export class OpenClErrors {
-  readonly #device: string;
-
-  /** `device`: as people know it, "opencl:0 (NVIDIA H200)". */
-  constructor(device: string) {
-    this.#device = device;
-  }
-
-  /** Throws where the call failed. `doing` says what it was for, in few words. */
-  check(call: OpenClCall, code: number, doing?: string): void {
-    if (code !== 0) throw this.of(call, code, doing);
-  }
-
-  /** The error of a code; a FatalError where the device is of no more use. */
-  of(call: OpenClCall, code: number, doing = ''): MillraceError | FatalError {
-    const error = this.describe(call, code, doing);
-    return isFatal(call, code) ? new FatalError(error) : error;
-  }
+/** Codes with the names of the specification. */
+export class OpenClErrors extends DriverErrors<OpenClCall> {
+  protected readonly codes = codes;
+  protected readonly hints = hints;
 
   /** A command that ended with an error, which its event tells. */
   execution(code: number, doing: string): MillraceError | FatalError {
-    const error = new MillraceError({
-      code: codes.get(code) ?? 'device-failed',
-      message: `${this.#device}: ${doing} ended with ${nameOf(code)} (${code})`,
-      asked: doing,
-      advice: code === OUT_OF_RESOURCES ? CHECKED : adviceOn(code),
-    });
+    const hint = code === OUT_OF_RESOURCES ? CHECKED : hints.get(code);
+    const error = this.error(code, `${doing} ended`, doing, hint);
     return code === OUT_OF_RESOURCES || lost.has(code) ? new FatalError(error) : error;
   }
 
-  describe(call: OpenClCall, code: number, doing = ''): MillraceError {
-    return new MillraceError({
-      code: codes.get(code) ?? 'device-failed',
-      message: `${this.#device}: ${call} failed with ${nameOf(code)} (${code})`,
-      asked: doing === '' ? call : `${doing} (${call})`,
-      advice: adviceOn(code),
-    });
+  protected isFatal(call: OpenClCall, code: number): boolean {
+    if (code === OUT_OF_RESOURCES) return call !== 'clEnqueueNDRangeKernel' && !call.startsWith('clCreate');
+    return lost.has(code);
+  }
+
+  protected nameOf(code: number): string {
+    return `${names.has(code) ? `CL_${names.get(code)}` : 'an unknown code'} (${code})`;
   }
 }
 
@@ -52,10 +34,6 @@ export const isOutOfMemory = (code: number): boolean => code === -4 || code === 
  * says -5 for such an access too, but also, of a launch, that the kernel needs too much: the next call then tells.
  */
 const lost: ReadonlySet<number> = new Set([-2, -36, -9999]);
-function isFatal(call: OpenClCall, code: number): boolean {
-  if (code === OUT_OF_RESOURCES) return call !== 'clEnqueueNDRangeKernel' && !call.startsWith('clCreate');
-  return lost.has(code);
-}
 
 const codes: ReadonlyMap<number, ErrorCode> = new Map([
   [-1, 'device-absent'],
@@ -66,10 +44,6 @@ const codes: ReadonlyMap<number, ErrorCode> = new Map([
   [-61, 'device-memory'],
   [-1001, 'device-absent'],
 ]);
-
-const nameOf = (code: number): string => (names.has(code) ? `CL_${names.get(code)}` : 'an unknown code');
-const adviceOn = (code: number): string =>
-  hints.get(code) ?? 'if it happens again, please report it with the output of `millrace doctor`';
 
 const CHECKED =
   'most likely the kernel accessed memory that is not its own: compile it with `checked` to learn which access it is, then open the device again';

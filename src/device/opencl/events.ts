@@ -1,4 +1,5 @@
-import { CL, Out } from './api.js';
+import { Out } from '../gpu/native-api.js';
+import { CL } from './api.js';
 import type { Context } from './context.js';
 import type { Event } from './queue.js';
 

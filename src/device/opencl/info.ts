@@ -1,6 +1,7 @@
 import type { DeviceInfo } from '../device.js';
+import { Out } from '../gpu/native-api.js';
 import { addressOf } from '../native/libc.js';
-import { CL, type OpenClApi, type OpenClCall, Out } from './api.js';
+import { CL, type OpenClApi, type OpenClCall } from './api.js';
 import { OpenClErrors } from './errors.js';
 import { missingPlatforms } from './library.js';
 

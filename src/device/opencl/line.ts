@@ -1,25 +1,28 @@
 import { HEADER_WORDS, Header } from '../../kernel/grid.js';
+import type { Crew } from '../gpu/crew.js';
 import type { DriverLaunch } from '../gpu/driver.js';
 import type { Epoch } from '../gpu/epoch.js';
-import type { DriverLine, NativeMark, NativeResources } from '../gpu/native-driver.js';
-import { NativeLine } from '../gpu/native-line.js';
-import type { PinnedRing } from '../gpu/pinned-ring.js';
-import { SLOT_BYTES, type StatusSlots } from '../gpu/status-slots.js';
+import { NativeLine, type NativeMark, type NativeResources } from '../gpu/native-line.js';
+import { PinnedRing } from '../gpu/pinned-ring.js';
+import { SLOT_BYTES, type StatusSlot } from '../gpu/status-slots.js';
 import { addressOf } from '../native/libc.js';
-import type { OpenEpoch } from './epoch.js';
+import type { Context } from './context.js';
+import type { Events } from './events.js';
 import type { DeviceMemory, Memory } from './memory.js';
 import { Moving } from './moving.js';
 import type { Pinned, PinnedMemory } from './pinned.js';
 import type { OpenClProgram } from './program.js';
 import { CommandQueue, type Event } from './queue.js';
 import { nextSlice } from './slice.js';
-import { type StagingParts, stagingOf } from './staging.js';
 
 /** What the lines of a device share. */
-export interface DeviceResources extends StagingParts, NativeResources<Memory> {
+export interface DeviceResources extends NativeResources<Memory> {
+  readonly context: Context;
+  readonly events: Events;
   readonly memory: DeviceMemory;
   readonly pinned: PinnedMemory;
-  readonly slots: StatusSlots<CommandQueue>;
+  /** Copies between plain memory and rings. */
+  readonly crew: Crew;
   readonly lines: ReadonlySet<OpenClLine>;
 }
 
@@ -54,16 +57,12 @@ interface Slice {
 }
 
 /** A line of the board on a queue of its own. */
-export class OpenClLine
-  extends NativeLine<Memory, OpenClProgram, Event, CommandQueue>
-  implements DriverLine<Memory, OpenClProgram, OpenClMark>
-{
+export class OpenClLine extends NativeLine<Memory, OpenClProgram, OpenClMark, Event> {
   readonly queue: CommandQueue;
-  readonly staging: PinnedRing<Pinned>;
+  readonly staging: PinnedRing<Pinned, Event>;
   /** For launch blocks: a stream that transfers nothing needs no ring of 16 MiB. */
-  readonly #sending: PinnedRing<Pinned>;
+  readonly #sending: PinnedRing<Pinned, Event>;
   readonly epoch: Epoch<CommandQueue>;
-  readonly #releaseEpoch: () => void;
   readonly #resources: DeviceResources;
   // Since the last mark.
   #first: Event | undefined;
@@ -80,17 +79,15 @@ export class OpenClLine
   /** For counts: the queue is in order, so one is enough. */
   #counted: Memory | undefined;
 
-  constructor(number: number, resources: DeviceResources, epoch: (queue: CommandQueue) => OpenEpoch) {
+  constructor(number: number, resources: DeviceResources, epoch: (queue: CommandQueue) => Epoch<CommandQueue>) {
     super(number, resources);
     const { context, events } = resources;
     this.#resources = resources;
     this.queue = new CommandQueue(context);
-    const opened = epoch(this.queue);
-    this.epoch = opened.epoch;
-    this.#releaseEpoch = () => opened.release();
+    this.epoch = epoch(this.queue);
     this.#moving = new Moving(events, context.shares);
-    this.staging = stagingOf(resources, this.queue, (event) => this.sent(events.retain(event)));
-    this.#sending = stagingOf(resources, this.queue, () => undefined, BLOCK_RING_BYTES);
+    this.staging = this.#ring((event) => this.sent(events.retain(event)));
+    this.#sending = this.#ring(() => undefined, BLOCK_RING_BYTES);
   }
 
   /** All of it at once on a GPU; in slices on a CPU, as many as may be in flight: false while some are left. */
@@ -154,7 +151,7 @@ export class OpenClLine
     super.destroy();
     if (this.#counted) memory.free(this.#counted);
     for (const { memory: ring } of [this.staging, this.#sending]) if (ring) pinned.release(ring.address);
-    this.#releaseEpoch();
+    this.epoch.release();
     this.queue.destroy();
   }
 
@@ -221,13 +218,8 @@ export class OpenClLine
   }
 
   #handles(program: OpenClProgram, block: Memory, counted: number, buffers: readonly Memory[]) {
-    return {
-      block: block.device,
-      counted,
-      cancel: this.epoch.device,
-      status: this.status(program).device,
-      buffers,
-    };
+    const status = this.status(program).device;
+    return { block: block.device, counted, cancel: this.epoch.device, status, buffers };
   }
 
   /** The count of a launch, at a place of its own: kernels cannot be given a word in the middle of a buffer. */
@@ -269,6 +261,34 @@ export class OpenClLine
     this.#first ??= events.retain(event);
     if (this.#last !== undefined) events.release(this.#last);
     this.#last = event;
+  }
+
+  protected clear({ words, device }: StatusSlot): void {
+    words.fill(0);
+    const { context, events } = this.#resources;
+    if (!context.shares) events.release(this.queue.fill(device, 0, 0, SLOT_BYTES));
+  }
+
+  /** `sent` is told of each command, whose event stays the ring's. */
+  #ring(sent: (event: Event) => void, bytes?: number): PinnedRing<Pinned, Event> {
+    const { context, events, pinned, crew } = this.#resources;
+    const transport = {
+      queue: this.queue,
+      alloc: (size: number) => pinned.alloc(size),
+      copy: (to: number, from: number, size: number) => crew.copy(to, from, size),
+      record: (event: Event) => {
+        sent(event);
+        return event;
+      },
+      passed: (event: Event) => {
+        const status = events.status(event);
+        if (status > 0) return false;
+        events.release(event);
+        if (status < 0) throw context.errors.execution(status, 'a transfer');
+        return true;
+      },
+    };
+    return new PinnedRing(transport, bytes);
   }
 
   #noteLaunch(event: Event): void {

@@ -1,9 +1,10 @@
 import { freemem } from 'node:os';
 import { MillraceError } from '../../kernel/error.js';
+import { Out } from '../gpu/native-api.js';
 import type { DeviceMemoryPool, NativeMemory } from '../gpu/native-line.js';
 import { countOf, sizeOf } from '../launch.js';
 import { mapPages, unmapPages } from '../native/libc.js';
-import { CL, Out } from './api.js';
+import { CL } from './api.js';
 import type { Context } from './context.js';
 import { isOutOfMemory } from './errors.js';
 import type { Events } from './events.js';

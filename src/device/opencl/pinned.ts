@@ -1,6 +1,7 @@
 import { type Locked, LockedMemory } from '../gpu/locked-memory.js';
-import { bytesAt } from '../native/libc.js';
-import { CL, Out } from './api.js';
+import { Out } from '../gpu/native-api.js';
+import { addressOf, bytesAt } from '../native/libc.js';
+import { CL } from './api.js';
 import type { Context } from './context.js';
 import type { CommandQueue } from './queue.js';
 
@@ -29,12 +30,12 @@ export class PinnedMemory {
     this.#lent = new LockedMemory({ lock: (bytes) => this.#map(bytes, true), unlock, part });
   }
 
-  /** Zeroed; undefined where the driver has none to give. */
-  alloc(bytes: number): Pinned | undefined {
-    return this.#own.take(bytes);
+  /** Zeroed. Plain memory where the driver has none left: then transfers are slower. On a CPU all memory is plain. */
+  alloc(bytes: number): Pinned {
+    return (this.#context.shares ? undefined : this.#own.take(bytes)) ?? plain(bytes);
   }
 
-  /** The same for somebody who may look at it when the device is closed. */
+  /** The same for the main thread, which may look at it after the device has been closed. Undefined where there is none left. */
   lend(bytes: number): Pinned | undefined {
     return this.#lent.take(bytes);
   }
@@ -85,6 +86,11 @@ export class PinnedMemory {
     // SAFETY: the driver gave these bytes; nothing reads the view after they are unmapped.
     return { bytes: bytesAt(address, bytes).fill(0), address };
   }
+}
+
+function plain(bytes: number): Pinned {
+  const own = new Uint8Array(new SharedArrayBuffer(bytes));
+  return { bytes: own, address: addressOf(own) };
 }
 
 const part = ({ bytes, address }: Pinned, at: number, length: number): Pinned => ({

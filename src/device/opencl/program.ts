@@ -1,8 +1,9 @@
 import { MillraceError } from '../../kernel/error.js';
 import { type GridBindingKind, type GridShape, gridSize, spreadGrid } from '../../kernel/grid.js';
 import type { GpuSource } from '../gpu/driver.js';
+import { Out } from '../gpu/native-api.js';
 import type { NativeProgram } from '../gpu/native-driver.js';
-import { CL, Out } from './api.js';
+import { CL } from './api.js';
 import { fromBinary, fromText } from './compile.js';
 import type { Context } from './context.js';
 import type { Memory } from './memory.js';

@@ -1,5 +1,6 @@
+import { Out } from '../gpu/native-api.js';
 import type { NativeQueue } from '../gpu/native-line.js';
-import { CL, type OpenClCall, Out } from './api.js';
+import { CL, type OpenClCall } from './api.js';
 import type { Context } from './context.js';
 
 /** An event of the driver's. Whoever has it releases it. */

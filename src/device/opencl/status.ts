@@ -1,10 +1,9 @@
 import { STATUS_WORDS } from '../../kernel/grid.js';
-import { cutSlots, SLOT_BYTES, type SlotMemory, type StatusSlot } from '../gpu/status-slots.js';
-import { addressOf } from '../native/libc.js';
-import { CL, Out } from './api.js';
+import { Out } from '../gpu/native-api.js';
+import { cutSlots, SLOT_BYTES, type StatusSlot } from '../gpu/status-slots.js';
+import { CL } from './api.js';
 import type { Context } from './context.js';
 import type { PinnedMemory } from './pinned.js';
-import type { CommandQueue } from './queue.js';
 
 const PAGE_SLOTS = 64;
 
@@ -12,7 +11,7 @@ const PAGE_SLOTS = 64;
  * The memory of status slots. A GPU's slots lie in its memory and are fetched, with a mark, into page-locked words. On a
  * CPU kernels write the host's words themselves.
  */
-export class StatusMemory implements SlotMemory<CommandQueue> {
+export class StatusMemory {
   readonly #context: Context;
   readonly #pinned: PinnedMemory;
   readonly #out = new Out();
@@ -23,20 +22,11 @@ export class StatusMemory implements SlotMemory<CommandQueue> {
     this.#pinned = pinned;
   }
 
-  page(): readonly StatusSlot[] {
-    const { shares } = this.#context;
-    const count = PAGE_SLOTS * STATUS_WORDS;
-    const bytes = shares ? undefined : this.#pinned.alloc(4 * count)?.bytes;
-    const words = bytes
-      ? new Int32Array(bytes.buffer, bytes.byteOffset, count)
-      : new Int32Array(new SharedArrayBuffer(4 * count));
-    words.fill(shares ? 0 : 1); // a GPU's own words are not zero yet: `clear` sees to that
-    return cutSlots(words, addressOf(words), (address) => this.#create(address));
-  }
-
-  clear({ words, device }: StatusSlot, queue: CommandQueue): void {
-    words.fill(0);
-    if (!this.#context.shares) this.#context.api.clReleaseEvent(queue.fill(device, 0, 0, SLOT_BYTES));
+  page(): StatusSlot[] {
+    const { bytes, address } = this.#pinned.alloc(PAGE_SLOTS * SLOT_BYTES);
+    const words = new Int32Array(bytes.buffer, bytes.byteOffset, PAGE_SLOTS * STATUS_WORDS);
+    if (!this.#context.shares) words.fill(1); // a GPU's own words are not zero yet: who takes a slot clears it
+    return cutSlots(words, address, (at) => this.#create(at));
   }
 
   destroy(): void {

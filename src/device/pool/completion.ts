@@ -1,21 +1,16 @@
 import type { MillraceError } from '../../kernel/error.js';
-import { MarkCompletion } from '../completion.js';
+import { LineCompletion } from '../completion.js';
 import { type Board, Mark, Outcome } from './board.js';
 
 /** Says what a trap was about, from the numbers in a mark's slot. */
 export type ExplainTrap = (program: number, site: number, index: number, length: number) => MillraceError;
 
 /** A mark on a stream of a pool. */
-export class PoolCompletion extends MarkCompletion {
-  /** Which mark of which line: what another stream waits for. */
-  readonly line: number;
-  readonly number: number;
+export class PoolCompletion extends LineCompletion {
   readonly #explain: ExplainTrap;
 
   constructor(device: object, line: number, number: number, waited: readonly PoolCompletion[], explain: ExplainTrap) {
-    super(device, waited);
-    this.line = line;
-    this.number = number;
+    super(device, line, number, waited);
     this.#explain = explain;
   }
 

@@ -1,6 +1,6 @@
 import type { Values } from '../../kernel/index.js';
-import type { BoundJob, Device, DeviceProgram } from '../device.js';
-import { type LaunchParameters, type LoadedCode, type ProgramSource, SourceProgram } from '../program.js';
+import type { Device, DeviceProgram } from '../device.js';
+import { type LoadedCode, type ProgramSource, SourceJob, SourceProgram } from '../program.js';
 import { Uses, type UsesOwner } from './uses.js';
 
 /** The code of a kernel where workers find it. Unloaded once it is closed and no launch in flight names it. */
@@ -33,12 +33,4 @@ export class PoolProgram extends SourceProgram {
   }
 }
 
-export class PoolJob implements BoundJob {
-  readonly program: PoolProgram;
-  readonly parameters: LaunchParameters;
-
-  constructor(program: PoolProgram, parameters: LaunchParameters) {
-    this.program = program;
-    this.parameters = parameters;
-  }
-}
+export class PoolJob extends SourceJob<PoolProgram> {}
