@@ -84,7 +84,7 @@ describe.each(names)('on %s', (name) => {
       }
       const blocks = parseInput(text(`${file}.in`));
       await solver.prepare(...blocks.map(({ bits }) => targetFromBits(bits)));
-      const solutions = await solveAll(solver, blocks, {});
+      const solutions = await solveAll(solver.engine, blocks, {});
       expect(formatOutput(solutions.map((one) => one?.nonce ?? 0))).toBe(text(`${file}.out`));
     });
 
@@ -106,7 +106,7 @@ test.for(byTier(['native'], ['native', 'wasm']))(
     const blocks = parseInput(text('synthetic/easy01.in'));
     for (const jobs of [1, 2, 16]) {
       const told: number[] = [];
-      const solutions = await solveAll(solver, blocks, { jobs, onBlock: ({ at }) => told.push(at) });
+      const solutions = await solveAll(solver.engine, blocks, { jobs, onBlock: ({ at }) => told.push(at) });
       expect(formatOutput(solutions.map((one) => one?.nonce ?? 0))).toBe(text('synthetic/easy01.out'));
       expect(told.sort()).toEqual([0, 1, 2, 3, 4]);
     }

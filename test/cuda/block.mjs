@@ -116,7 +116,7 @@ async function allFiles(name, pipeline) {
     const onProgress = (/** @type {number} */ now) => {
       all = now;
     };
-    const solutions = await solveAll(solver, parseInput(text(`${file}.in`)), { onProgress });
+    const solutions = await solveAll(solver.engine, parseInput(text(`${file}.in`)), { onProgress });
     const written = formatOutput(solutions.map((one) => one?.nonce ?? 0));
     must(written === text(`${file}.out`), `${name} ${pipeline} ${file}: ${JSON.stringify(written)}`);
     if (written === text(`${file}.out`)) right++;

@@ -16,7 +16,7 @@ await solver.prepare(1n, 1n << 255n);
 const began = performance.now();
 let [right, done] = [0, 0];
 for (; done < Number(times) && performance.now() - began < 1000 * Number(most); done++) {
-  const solutions = await solveAll(solver, parseInput(text('in')), {});
+  const solutions = await solveAll(solver.engine, parseInput(text('in')), {});
   const written = formatOutput(solutions.map((one) => one?.nonce ?? 0));
   if (written === text('out')) right++;
   else console.log(`WRONG, time ${done}: ${JSON.stringify(written)}`);

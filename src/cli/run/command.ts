@@ -4,20 +4,28 @@ import { Command } from 'commander';
 import { action, type Call } from '../../console/action.js';
 import { type Booking, type BookingOptions, openBooking, withBookingOptions } from '../../console/booking.js';
 import { withExamples } from '../../console/conventions.js';
+import { withEngine } from '../../console/engine.js';
 import { Exit, type ExitCode } from '../../console/exit.js';
-import { type FeedingOptions, feedingOf, withFeedingOptions } from '../../console/feeding.js';
+import { type FeedingOptions, withFeedingOptions } from '../../console/feeding.js';
 import { age, count, duration, percent, plural, rate } from '../../console/format.js';
 import { host } from '../../console/host.js';
 import { type MonitorOptions, startMonitor, withMonitorOptions } from '../../console/monitor.js';
-import { type OpeningOptions, startOpening, withOpeningOptions } from '../../console/opening.js';
+import { type OpeningOptions, withOpeningOptions } from '../../console/opening.js';
 import { options, valued, wholeNumber } from '../../console/options.js';
 import type { Ending, Output } from '../../console/output.js';
 import { prepareKernels } from '../../console/preparation.js';
 import { type TelemetryOptions, withTelemetryOptions } from '../../console/telemetry/options.js';
-import { type Telemetry, withTelemetry } from '../../console/telemetry/start.js';
 import type { Device } from '../../device/device.js';
-import { openDevices } from '../../device/registry.js';
-import { type Aim, Engine, endOf, type Hit, type Mode, type Range, type Search, search } from '../../engine/index.js';
+import {
+  type Aim,
+  type Engine,
+  endOf,
+  type Hit,
+  type Mode,
+  type Range,
+  type Search,
+  search,
+} from '../../engine/index.js';
 import { rangeGiven } from '../../engine/source.js';
 import { shareOf } from '../../engine/space.js';
 import { MillraceError } from '../../kernel/error.js';
@@ -122,32 +130,13 @@ async function recall({ call, task, space, mode, limit, booking }: Running, know
 }
 
 function work(job: Running): Promise<Ending> {
-  const { output, options: given } = job.call;
-  const about = { name: `run ${job.task.kernel.name}`, unit: '' };
-  return withTelemetry(given, output, about, (telemetry) => workWatched(job, telemetry));
-}
-
-async function workWatched(job: Running, telemetry: Telemetry): Promise<Ending> {
   const { call, task } = job;
-  const { output, options: given } = call;
-  const { engine: fed, driver } = feedingOf(given, output);
-  const opening = startOpening(given, output, { ...driver, signal: call.signal });
-  const devices = await openDevices(given.device, { ...opening.options, ...telemetry.opening });
-  try {
-    for (const { info } of devices) output.event('device', { id: info.id, name: info.name });
-    const engine = new Engine(devices, { ...fed, ...telemetry.engine });
-    try {
-      await prepareKernels(output, engine, [task.kernel]);
-      telemetry.watch(engine, devices);
-      return await find(job, engine, devices, opening.aim);
-    } finally {
-      await engine.close();
-      await telemetry.end();
-      for (const device of devices) await opening.tell(device);
-    }
-  } finally {
-    await Promise.all(devices.map((device) => device.close()));
-  }
+  const about = { name: `run ${task.kernel.name}`, unit: '' };
+  return withEngine(call, about, async ({ engine, devices, aim, watch }) => {
+    await prepareKernels(call.output, engine, [task.kernel]);
+    watch();
+    return find(job, engine, devices, aim);
+  });
 }
 
 async function find(running: Running, engine: Engine, devices: readonly Device[], aim?: Aim): Promise<Ending> {

@@ -2,18 +2,18 @@ import { Command, InvalidArgumentError } from 'commander';
 import { action, type Call } from '../../console/action.js';
 import { type Booking, type BookingOptions, openBooking, withBookingOptions } from '../../console/booking.js';
 import { withExamples } from '../../console/conventions.js';
+import { type EngineSetup, type OpenedEngine, withEngine } from '../../console/engine.js';
 import { Exit, type ExitCode } from '../../console/exit.js';
-import { type FeedingOptions, feedingOf, withFeedingOptions } from '../../console/feeding.js';
+import { type FeedingOptions, withFeedingOptions } from '../../console/feeding.js';
 import { count, duration, plural, rate } from '../../console/format.js';
 import { type MonitorOptions, startMonitor, withMonitorOptions } from '../../console/monitor.js';
-import { type OpeningOptions, startOpening, withOpeningOptions } from '../../console/opening.js';
+import { type OpeningOptions, withOpeningOptions } from '../../console/opening.js';
 import { flag, options, valued, wholeNumber } from '../../console/options.js';
 import type { Ending, Output } from '../../console/output.js';
 import { prepareKernels } from '../../console/preparation.js';
 import { type TelemetryOptions, withTelemetryOptions } from '../../console/telemetry/options.js';
-import { type Telemetry, withTelemetry } from '../../console/telemetry/start.js';
-import { startTuning, type TuningOptions, withTuningOptions } from '../../console/tuning.js';
-import { openDevices } from '../../device/registry.js';
+import { type TuningOptions, withTuningOptions } from '../../console/tuning.js';
+import { Engine } from '../../engine/index.js';
 import { tunedFeeding } from '../../engine/tune-known.js';
 import { MillraceError } from '../../kernel/error.js';
 import { type BookedBlocks, bookBlocks, type KeptNonce } from './book.js';
@@ -22,7 +22,7 @@ import { formatOutput, nonceText, parseInput, parseOutput } from './file.js';
 import { addMineCommand } from './mining/command.js';
 import { type Block, checkNonce, headerPrefix, targetFromBits, targetText } from './reference.js';
 import { NONCES } from './scan.js';
-import { expected, preparations, Solver } from './solve.js';
+import { expected, preparations } from './solve.js';
 import { JOBS, type SolvedBlock, solveAll } from './solve-all.js';
 import { blockTunable } from './tune.js';
 
@@ -78,16 +78,21 @@ async function solve(call: Call<SolveOptions>): Promise<Ending> {
   // Beside the devices: neither waits for the other.
   const opening = openBooking<KeptNonce>(call, booked, { isOptional: true });
   const booking = opening.catch(() => undefined);
-  startTuning(
-    call.options,
-    call.output,
-    booking.then((one) => one?.store),
-  );
+  const targets = blocks.map(({ bits }) => targetFromBits(bits));
+  const setup: EngineSetup = {
+    name: 'block solve',
+    unit: 'H',
+    expect: expected(targets),
+    ledger: booking.then((one) => one?.store),
+    make: async (devices, options) =>
+      new Engine(devices, { feeding: await tunedFeeding(devices, blockTunable), ...options }),
+  };
   try {
-    const about = { name: 'block solve', unit: 'H' };
-    return await withTelemetry(call.options, call.output, about, (telemetry) =>
-      work(call, blocks, opening, source, telemetry),
-    );
+    return await withEngine(call, setup, async (opened) => {
+      await prepareKernels(call.output, opened.engine, preparations(targets));
+      opened.watch();
+      return work(call, blocks, targets, await opening, source, opened);
+    });
   } catch (error) {
     await (await booking)?.close(error instanceof Error ? error.message : String(error));
     throw error;
@@ -97,85 +102,68 @@ async function solve(call: Call<SolveOptions>): Promise<Ending> {
 async function work(
   call: Call<SolveOptions>,
   blocks: readonly Block[],
-  booked: Promise<Booking<KeptNonce>>,
+  targets: readonly bigint[],
+  booking: Booking<KeptNonce>,
   source: BookedBlocks['source'],
-  telemetry: Telemetry,
+  { engine, devices, aim, close }: OpenedEngine,
 ): Promise<Ending> {
   const { output, options: given, signal } = call;
   const [inName = '', outName = ''] = call.args;
-  const { engine, driver } = feedingOf(given, output);
-  const { options: opened, aim, tell } = startOpening(given, output, { ...driver, signal });
-  const targets = blocks.map(({ bits }) => targetFromBits(bits));
-  const expect = expected(targets);
-  const devices = await openDevices(given.device, { ...opened, ...telemetry.opening, expect });
-  try {
-    for (const { info } of devices) output.event('device', { id: info.id, name: info.name });
-    const feeding = await tunedFeeding(devices, blockTunable);
-    const solver = new Solver(devices, { feeding, ...engine, ...telemetry.engine });
-    await prepareKernels(output, solver.engine, preparations(targets));
-    telemetry.watch(solver.engine, devices);
-    const booking = await booked;
-    const start = performance.now();
-    const elapsed = () => (performance.now() - start) / 1000;
-    let total = 0;
-    let done = 0;
-    /** Of blocks that are done: what is left of them is not tried. */
-    let triedOfDone = 0;
-    const { from = 0, to = NONCES } = given.nonces ?? {};
-    const watched = {
-      name: `block solve ${inName}`,
-      unit: 'H',
-      progress: () => ({ done: BigInt(total) }),
-      devices: () => solver.engine.devices,
-      hits: () => done,
-      notes: () => [{ label: 'blocks', text: `${done} of ${blocks.length}` }],
-      left: () => Math.max(0, (blocks.length - done) * (to - from) - (total - triedOfDone)),
-      ...chanceOf(targets),
-    };
-    const monitor = startMonitor(output, given, watched, booking.controls(solver.engine, call));
-    booking.listen(monitor);
-    const { ledger } = booking;
-    const solutions = await solveAll(solver, blocks, {
-      mode: given.any ? 'any' : 'first',
-      jobs: given.jobs,
-      ...given.nonces,
-      ...(aim && { aim }),
-      ...(ledger && { source: (at) => source(ledger, at) }),
-      signal,
-      onBlock: (block) => {
-        done += 1;
-        triedOfDone += block.tried;
-        tellBlock(output, block, blocks.length);
-      },
-      onProgress: (tried) => {
-        total = tried;
-      },
+  const start = performance.now();
+  const elapsed = () => (performance.now() - start) / 1000;
+  let total = 0;
+  let done = 0;
+  /** Of blocks that are done: what is left of them is not tried. */
+  let triedOfDone = 0;
+  const { from = 0, to = NONCES } = given.nonces ?? {};
+  const watched = {
+    name: `block solve ${inName}`,
+    unit: 'H',
+    progress: () => ({ done: BigInt(total) }),
+    devices: () => engine.devices,
+    hits: () => done,
+    notes: () => [{ label: 'blocks', text: `${done} of ${blocks.length}` }],
+    left: () => Math.max(0, (blocks.length - done) * (to - from) - (total - triedOfDone)),
+    ...chanceOf(targets),
+  };
+  const monitor = startMonitor(output, given, watched, booking.controls(engine, call));
+  booking.listen(monitor);
+  const { ledger } = booking;
+  const solutions = await solveAll(engine, blocks, {
+    mode: given.any ? 'any' : 'first',
+    jobs: given.jobs,
+    ...given.nonces,
+    ...(aim && { aim }),
+    ...(ledger && { source: (at) => source(ledger, at) }),
+    signal,
+    onBlock: (block) => {
+      done += 1;
+      triedOfDone += block.tried;
+      tellBlock(output, block, blocks.length);
+    },
+    onProgress: (tried) => {
+      total = tried;
+    },
+  })
+    .catch((error: unknown) => {
+      if (signal.aborted && ledger) return undefined;
+      throw error;
     })
-      .catch((error: unknown) => {
-        if (signal.aborted && ledger) return undefined;
-        throw error;
-      })
-      .finally(() => monitor.end());
-    const seconds = elapsed();
-    // The answer first: closing a GPU takes another 0.1 s.
-    if (solutions) await replaceFile(outName, formatOutput(solutions.map((solution) => solution?.nonce ?? 0)));
-    await solver.close();
-    await telemetry.end();
-    // Start-up is what went before the first search: the process's own start, devices, compilers.
-    const figures = { blocks: blocks.length, tried: total, seconds, startup: start / 1000 };
-    if (!solutions) return await stopped(call, booking, { ...figures, solved: done });
-    await booking.end({ isComplete: false, isAnswered: true });
-    const unsolved = solutions.filter((solution) => solution === null).length;
-    const solved = plural(blocks.length - unsolved, 'block');
-    const where = devices.map(({ info: { id, name } }) => `${id} (${name})`).join(' and ');
-    output.say(`${solved} solved in ${duration(seconds)} on ${where}, ${rate(total / seconds, 'H')}`);
-    const exit = unsolved === 0 ? Exit.ok : Exit.no;
-    return { exit, answer: { ...figures, unsolved } };
-  } finally {
-    await telemetry.end();
-    for (const device of devices) await tell(device);
-    await Promise.all(devices.map((device) => device.close()));
-  }
+    .finally(() => monitor.end());
+  const seconds = elapsed();
+  // The answer first: closing a GPU takes another 0.1 s.
+  if (solutions) await replaceFile(outName, formatOutput(solutions.map((solution) => solution?.nonce ?? 0)));
+  await close();
+  // Start-up is what went before the first search: the process's own start, devices, compilers.
+  const figures = { blocks: blocks.length, tried: total, seconds, startup: start / 1000 };
+  if (!solutions) return await stopped(call, booking, { ...figures, solved: done });
+  await booking.end({ isComplete: false, isAnswered: true });
+  const unsolved = solutions.filter((solution) => solution === null).length;
+  const solved = plural(blocks.length - unsolved, 'block');
+  const where = devices.map(({ info: { id, name } }) => `${id} (${name})`).join(' and ');
+  output.say(`${solved} solved in ${duration(seconds)} on ${where}, ${rate(total / seconds, 'H')}`);
+  const exit = unsolved === 0 ? Exit.ok : Exit.no;
+  return { exit, answer: { ...figures, unsolved } };
 }
 
 /** Nothing is written to OUT before all of it is known; what is known is in the ledger. */

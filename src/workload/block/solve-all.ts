@@ -1,12 +1,13 @@
+import type { Engine } from '../../engine/index.js';
 import { type Block, headerPrefix, targetFromBits } from './reference.js';
-import type { Search, Solution, Solver } from './solve.js';
+import { type Search, type Solution, solveOn } from './solve.js';
 
 /**
  * Looks for the nonces of many blocks at once: each is a job of its own, devices take them by turns. The answers are in
  * the order of the blocks. When one search fails the others end too, and all have ended when that is told.
  */
 export async function solveAll(
-  solver: Solver,
+  engine: Engine,
   blocks: readonly Block[],
   options: SolveAllOptions,
 ): Promise<readonly (Solution | null)[]> {
@@ -20,7 +21,7 @@ export async function solveAll(
     for (const [at, block] of waiting) {
       const start = performance.now();
       let tried = 0;
-      const solution = await solver.solve({
+      const solution = await solveOn(engine, {
         ...search,
         ...(source && { source: source(at) }),
         name: `block ${at + 1}`,

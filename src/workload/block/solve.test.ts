@@ -110,7 +110,7 @@ describe('many blocks', () => {
     const device = fakeDevice({ hits: isRight, shuffle: true });
     const told: number[] = [];
     const solver = new Solver(device);
-    const solutions = await solveAll(solver, blocks, { onBlock: ({ at }) => told.push(at) });
+    const solutions = await solveAll(solver.engine, blocks, { onBlock: ({ at }) => told.push(at) });
     expect(solutions.map((one) => one?.nonce)).toEqual(blocks.map(smallest));
     expect(told.toSorted()).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8]);
     await solver.close();
@@ -120,7 +120,7 @@ describe('many blocks', () => {
   it('one without a nonce does not hold up the others', async () => {
     const none = blocks.findIndex((block) => smallest(block) > 0);
     const range = { from: 0, to: 1 };
-    const solutions = await solveAll(new Solver(fakeDevice({ hits: isRight })), blocks, range);
+    const solutions = await solveAll(new Solver(fakeDevice({ hits: isRight })).engine, blocks, range);
     expect(solutions[none]).toBeNull();
     expect(solutions.map((one) => one?.nonce)).toEqual(blocks.map((block) => (smallest(block) === 0 ? 0 : undefined)));
   });
@@ -129,7 +129,7 @@ describe('many blocks', () => {
     const lost = new MillraceError({ code: 'device-failed', message: 'the driver is gone' });
     const device = fakeDevice({ hits: () => false, failure: lost });
     const solver = new Solver(device);
-    await expect(solveAll(solver, blocks, {})).rejects.toThrow('the driver is gone');
+    await expect(solveAll(solver.engine, blocks, {})).rejects.toThrow('the driver is gone');
     await solver.close();
     expect(device.held).toBe(0);
   });
@@ -138,7 +138,7 @@ describe('many blocks', () => {
     const device = fakeDevice({ hits: () => false, stuck: () => true });
     const controller = new AbortController();
     setTimeout(() => controller.abort(), 5);
-    const search = solveAll(new Solver(device), blocks, { signal: controller.signal });
+    const search = solveAll(new Solver(device).engine, blocks, { signal: controller.signal });
     await expect(search).rejects.toMatchObject({ name: 'AbortError' });
   });
 });

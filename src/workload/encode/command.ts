@@ -1,17 +1,15 @@
 import { Command } from 'commander';
 import { action, type Call } from '../../console/action.js';
 import { withExamples } from '../../console/conventions.js';
+import { type OpenedEngine, withEngine } from '../../console/engine.js';
 import { Exit } from '../../console/exit.js';
-import { type FeedingOptions, feedingOf, withFeedingOptions } from '../../console/feeding.js';
+import { type FeedingOptions, withFeedingOptions } from '../../console/feeding.js';
 import { bytes, duration, plural, rate } from '../../console/format.js';
-import { type OpeningOptions, startOpening, withOpeningOptions } from '../../console/opening.js';
+import { type OpeningOptions, withOpeningOptions } from '../../console/opening.js';
 import { flag, options, valued, wholeNumber } from '../../console/options.js';
 import type { Ending } from '../../console/output.js';
 import { openProgress } from '../../console/progress.js';
 import { type TelemetryOptions, withTelemetryOptions } from '../../console/telemetry/options.js';
-import { type Telemetry, withTelemetry } from '../../console/telemetry/start.js';
-import { openDevices } from '../../device/registry.js';
-import { Engine } from '../../engine/index.js';
 import { encodeRows } from './encode.js';
 import {
   encodingOf,
@@ -72,7 +70,7 @@ interface EncodeCommandOptions extends OpeningOptions, FeedingOptions, Telemetry
 }
 
 async function encode(call: Call<EncodeCommandOptions>): Promise<Ending> {
-  const { output, options: asked, signal } = call;
+  const { options: asked, signal } = call;
   const [path = ''] = call.args;
   const encoding = encodingOf(asked.encoding);
   const source = await openSource(path, {
@@ -87,9 +85,7 @@ async function encode(call: Call<EncodeCommandOptions>): Promise<Ending> {
     checkLength(shape);
     const precision = asked.dtype === undefined ? source.precision : precisionOf(asked.dtype);
     const about = { name: `encode ${encoding}`, unit: 'vec' };
-    return await withTelemetry(asked, output, about, (telemetry) =>
-      encodeSource(call, source, shape, precision, telemetry),
-    );
+    return await withEngine(call, about, (opened) => encodeSource(call, source, shape, precision, opened));
   } finally {
     await source.close();
   }
@@ -100,20 +96,14 @@ async function encodeSource(
   source: Source,
   shape: StateShape,
   precision: Precision,
-  telemetry: Telemetry,
+  { engine, devices, watch }: OpenedEngine,
 ): Promise<Ending> {
-  const feeding = feedingOf(asked, output);
-  const opening = startOpening(asked, output, { ...feeding.driver, signal });
-  const devices = await openDevices(asked.device, { ...opening.options, ...telemetry.opening });
-  let engine: Engine | undefined;
   let sink: Sink | undefined;
   let samples = 0;
   let isWritten = false;
   try {
     if (asked.out !== undefined) sink = await openSink(asked.out, shape.qubits, precision);
-    engine = new Engine(devices, { ...feeding.engine, ...telemetry.engine });
-    telemetry.watch(engine, devices);
-    for (const { info } of devices) output.event('device', { id: info.id, name: info.name });
+    watch();
     const progress = openProgress(output);
     const begun = performance.now();
     const [device, ...more] = devices;
@@ -157,10 +147,6 @@ async function encodeSource(
     return { exit: Exit.ok, answer };
   } finally {
     if (!isWritten) await sink?.discard();
-    await engine?.close();
-    await telemetry.end();
-    for (const device of devices) await opening.tell(device);
-    await Promise.all(devices.map((device) => device.close()));
   }
 }
 

@@ -1,16 +1,15 @@
 import type { Call } from '../../console/action.js';
 import { type Booking, type BookingOptions, openBooking } from '../../console/booking.js';
+import { withEngine } from '../../console/engine.js';
 import { Exit, type ExitCode } from '../../console/exit.js';
-import { type FeedingOptions, feedingOf } from '../../console/feeding.js';
+import type { FeedingOptions } from '../../console/feeding.js';
 import { age, count, duration, percent, plural, rate } from '../../console/format.js';
 import { type MonitorOptions, startMonitor } from '../../console/monitor.js';
-import { type OpeningOptions, startOpening } from '../../console/opening.js';
+import type { OpeningOptions } from '../../console/opening.js';
 import type { Ending } from '../../console/output.js';
 import type { TelemetryOptions } from '../../console/telemetry/options.js';
-import { type Telemetry, withTelemetry } from '../../console/telemetry/start.js';
 import type { Device } from '../../device/device.js';
-import { openDevices } from '../../device/registry.js';
-import { between, Engine } from '../../engine/index.js';
+import { between, Engine, type EngineOptions } from '../../engine/index.js';
 import { Recorder } from '../../engine/record.js';
 import { shareOf } from '../../engine/space.js';
 import { type ChineseSet, type Intervals, intervalsOf, readChineseSet } from './chinese-set.js';
@@ -119,37 +118,22 @@ async function recall(
 
 function work(call: Call<SearchOptions>, task: Task, booking: Booking<FoundGap>): Promise<Ending> {
   const { output, options: given } = call;
-  const about = { name: 'gaps search', unit: 'int' };
-  return withTelemetry(given, output, about, (telemetry) => workWatched(call, task, booking, telemetry));
-}
-
-async function workWatched(
-  call: Call<SearchOptions>,
-  task: Task,
-  booking: Booking<FoundGap>,
-  telemetry: Telemetry,
-): Promise<Ending> {
-  const { output, options: given } = call;
-  const { engine: feeding, driver } = feedingOf(feedingGiven(given), output);
-  const { options: opened, tell } = startOpening(given, output, { ...driver, signal: call.signal });
-  const devices = await openDevices(given.device, { ...opened, ...telemetry.opening });
-  try {
-    warnWithoutGpu(given, output, devices);
-    for (const { info } of devices) output.event('device', { id: info.id, name: info.name });
-    const records = telemetry.engine.records instanceof Recorder ? telemetry.engine.records : new Recorder(1);
-    const engine = new Engine(devices, { ...feeding, records });
-    try {
-      telemetry.watch(engine, devices);
-      await diagnoseStreams(output, devices, engine.streams);
-      return await search(call, task, booking, engine, new Figures(task.odds, records));
-    } finally {
-      await engine.close();
-      await telemetry.end();
-      for (const device of devices) await tell(device);
-    }
-  } finally {
-    await Promise.all(devices.map((device) => device.close()));
-  }
+  let records = new Recorder(1);
+  const setup = {
+    name: 'gaps search',
+    unit: 'int',
+    feeding: feedingGiven(given),
+    make: (devices: readonly Device[], options: EngineOptions) => {
+      warnWithoutGpu(given, output, devices);
+      if (options.records instanceof Recorder) records = options.records;
+      return new Engine(devices, { ...options, records });
+    },
+  };
+  return withEngine(call, setup, async ({ engine, devices, watch }) => {
+    watch();
+    await diagnoseStreams(output, devices, engine.streams);
+    return search(call, task, booking, engine, new Figures(task.odds, records));
+  });
 }
 
 async function search(

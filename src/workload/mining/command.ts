@@ -1,20 +1,19 @@
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import type { Call } from '../../console/action.js';
+import { withEngine } from '../../console/engine.js';
 import { Exit } from '../../console/exit.js';
-import { type FeedingOptions, feedingOf, withFeedingOptions } from '../../console/feeding.js';
+import { type FeedingOptions, withFeedingOptions } from '../../console/feeding.js';
 import { duration, rate } from '../../console/format.js';
 import { holding, type MonitorOptions, startMonitor, withMonitorOptions } from '../../console/monitor.js';
-import { type OpeningOptions, startOpening, withOpeningOptions } from '../../console/opening.js';
+import { type OpeningOptions, withOpeningOptions } from '../../console/opening.js';
 import { options, valued, wholeNumber } from '../../console/options.js';
 import type { Ending, Output } from '../../console/output.js';
 import { keepSecret } from '../../console/redact.js';
 import { type TelemetryOptions, withTelemetryOptions } from '../../console/telemetry/options.js';
-import { type Telemetry, withTelemetry } from '../../console/telemetry/start.js';
 import { buildOf } from '../../console/version.js';
 import type { Device } from '../../device/device.js';
-import { openDevices } from '../../device/registry.js';
-import { Engine } from '../../engine/index.js';
+import type { Engine } from '../../engine/index.js';
 import { MillraceError } from '../../kernel/error.js';
 import { type GivenCredentials, identityOf, rpcCredentials } from '../../network/credentials.js';
 import { HTTP_SCHEMES, LINE_SCHEMES, parseEndpoint } from '../../network/endpoint.js';
@@ -90,35 +89,27 @@ export async function mine<Share extends Mined>(call: Call<MiningOptions>, coin:
 }
 
 async function mineOnDevices<Share extends Mined>(call: Call<MiningOptions>, coin: MiningCoin<Share>): Promise<Ending> {
-  const { output, options: given, signal } = call;
   const { source, close } = sourceOf(call, coin);
   try {
-    const chain = await source.check?.(signal);
-    return await withTelemetry(given, output, coin.terms, (telemetry) =>
-      mineFrom(call, coin, source, chain, telemetry),
-    );
+    const chain = await source.check?.(call.signal);
+    return await mineFrom(call, coin, source, chain);
   } finally {
     close();
   }
 }
 
-async function mineFrom<Share extends Mined>(
+function mineFrom<Share extends Mined>(
   call: Call<MiningOptions>,
   coin: MiningCoin<Share>,
   source: WorkSource<Share>,
   chain: string | undefined,
-  telemetry: Telemetry,
 ): Promise<Ending> {
   const { output, options: given, signal } = call;
   const { terms } = coin;
-  const { engine: fed, driver } = feedingOf(coin.feeding ?? given, output);
-  const { options: opened, tell } = startOpening(given, output, { ...driver, signal });
-  const devices = await openDevices(given.device, { ...opened, ...telemetry.opening });
-  const engine = new Engine(devices, { ...fed, ...telemetry.engine });
-  try {
-    for (const { info } of devices) output.event('device', { id: info.id, name: info.name });
+  const setup = { name: terms.name, unit: terms.unit, ...(coin.feeding && { feeding: coin.feeding }) };
+  return withEngine(call, setup, async ({ engine, devices, watch, close }) => {
     await coin.prepare?.(output, engine, chain, signal);
-    telemetry.watch(engine, devices);
+    watch();
     const start = performance.now();
     const reporter = new Reporter(output, source, engine, terms);
     const scan = await coin.scan(engine, devices);
@@ -132,19 +123,13 @@ async function mineFrom<Share extends Mined>(
     const seconds = (performance.now() - start) / 1000;
     const { counts, tries } = miner.tally;
     const hardwareErrors = engine.devices.reduce((sum, { wrong, missed }) => sum + wrong + missed, 0);
-    await engine.close();
-    await telemetry.end();
-    for (const device of devices) await tell(device);
+    await close();
     output.say(
       `${minedLine(miner.tally, hardwareErrors)} in ${duration(seconds)}, ${rate(Number(tries) / seconds, terms.unit)}`,
     );
     const exit = call.stopped ?? Exit.ok;
     return { exit, answer: { ...counts, hardwareErrors, tried: tries, seconds } };
-  } finally {
-    await engine.close();
-    await telemetry.end();
-    await Promise.all(devices.map((device) => device.close()));
-  }
+  });
 }
 
 function sourceOf<Share extends Mined>(

@@ -8,27 +8,26 @@ import {
   withBookingOptions,
 } from '../../console/booking.js';
 import { withExamples } from '../../console/conventions.js';
+import { type EngineSetup, withEngine } from '../../console/engine.js';
 import { Exit } from '../../console/exit.js';
-import { type FeedingOptions, feedingOf, withFeedingOptions } from '../../console/feeding.js';
+import { type FeedingOptions, withFeedingOptions } from '../../console/feeding.js';
 import { bytes, count, duration, plural, rate } from '../../console/format.js';
 import { type Monitor, type MonitorOptions, startMonitor, withMonitorOptions } from '../../console/monitor.js';
-import { type OpeningOptions, startOpening, withOpeningOptions } from '../../console/opening.js';
+import { type OpeningOptions, withOpeningOptions } from '../../console/opening.js';
 import { flag, options, valued, wholeNumber } from '../../console/options.js';
 import type { Ending, Output } from '../../console/output.js';
 import { preparing } from '../../console/preparation.js';
 import { type TelemetryOptions, withTelemetryOptions } from '../../console/telemetry/options.js';
-import { type Telemetry, withTelemetry } from '../../console/telemetry/start.js';
-import { startTuning, type TuningOptions, withTuningOptions } from '../../console/tuning.js';
+import { type TuningOptions, withTuningOptions } from '../../console/tuning.js';
 import type { Device } from '../../device/device.js';
-import { openDevices } from '../../device/registry.js';
-import type { Range } from '../../engine/index.js';
+import { Engine, type Range } from '../../engine/index.js';
 import { uhashBench } from './bench.js';
 import { bookMining, type KeptProof, proofSource } from './book.js';
 import type { Challenge } from './flow.js';
 import { backends, given, hashBytes, hex, hexBytes, nonce } from './given.js';
 import { hugePageStatus } from './huge-pages.js';
 import { inspectBytes } from './inspect.js';
-import type { Plan } from './plan.js';
+import { IN_FLIGHT, type Plan } from './plan.js';
 import { createProver, minedNonces, NONCES, type Prover } from './prover.js';
 import { verify } from './reference.js';
 
@@ -212,37 +211,30 @@ interface Told {
 
 type ProverWork = (prover: Prover, told: Told) => Promise<Ending>;
 
-function proving(call: Call<DeviceOptions>, asked: Asked, work: ProverWork): Promise<Ending> {
-  const { output, options: given } = call;
-  const about = { name: 'uhash', unit: 'H' };
-  return withTelemetry(given, output, about, (telemetry) => proveWatched(call, asked, work, telemetry));
-}
-
 /** Opens devices and a prover, compiles and allocates, watches the work, and closes everything. */
-async function proveWatched(
+function proving(
   call: Call<DeviceOptions>,
   { challenge, wanted, length, book }: Asked,
   work: ProverWork,
-  telemetry: Telemetry,
 ): Promise<Ending> {
   const { output, options: asked } = call;
-  startTuning(asked, output);
-  const { engine, driver } = feedingOf(asked, output);
-  const { options: opened, tell } = startOpening(asked, output, { ...driver, signal: call.signal });
-  const name = asked.backend === undefined ? asked.device : (backends[asked.backend] ?? asked.backend);
-  const devices = await openDevices(name, { ...opened, ...telemetry.opening });
-  try {
-    for (const { info } of devices) output.event('device', { id: info.id, name: info.name });
+  const setup: EngineSetup = {
+    name: 'uhash',
+    unit: 'H',
+    device: asked.backend === undefined ? asked.device : (backends[asked.backend] ?? asked.backend),
+    make: (devices, options) => new Engine(devices, { ...IN_FLIGHT, ...options }),
+  };
+  return withEngine(call, setup, async ({ engine, devices, watch }) => {
     const prover = createProver(devices, {
       challenge,
-      engine: { ...engine, ...telemetry.engine },
+      engine,
       ...(asked.batchSize !== undefined && { batch: asked.batchSize }),
       onPlan: (device, plan) => tellPlan(output, device, plan, asked.batchSize),
     });
     try {
       // Compilers are not part of a rate.
       await preparing(output, 'compiling', 1, () => prover.prepare(wanted));
-      telemetry.watch(prover.engine, devices);
+      watch();
       const booking = await openBooking<KeptProof>(call, book?.(prover), { isOptional: true });
       const before = prover.hashes;
       const start = performance.now();
@@ -252,11 +244,11 @@ async function proveWatched(
         unit: 'H',
         ...(length !== undefined && { length }),
         progress: () => ({ done: prover.hashes - before }),
-        devices: () => prover.engine.devices,
+        devices: () => engine.devices,
         hits: () => proofs,
         chance: 2 ** -challenge.difficulty,
       };
-      const monitor = startMonitor(output, asked, watched, booking.controls(prover.engine, call));
+      const monitor = startMonitor(output, asked, watched, booking.controls(engine, call));
       booking.listen(monitor);
       const pausing = pauseBySignal(monitor);
       const ending = await work(prover, {
@@ -276,15 +268,11 @@ async function proveWatched(
         output.aside.dim(`${count(hashes)} hashes in ${duration(seconds)}, ${rate(Number(hashes) / seconds, 'H')}`),
       );
       tellPages(output, devices);
-      for (const device of devices) await tell(device);
       return ending;
     } finally {
       await prover.close();
-      await telemetry.end();
     }
-  } finally {
-    await Promise.all(devices.map((device) => device.close()));
-  }
+  });
 }
 
 /** SIGUSR1 is Node's own; Windows has neither. */

@@ -28,7 +28,8 @@ export interface ProverOptions {
   readonly batch?: number;
   /** Other choices for all devices. */
   readonly plan?: PlanOptions;
-  readonly engine?: EngineOptions;
+  /** How its engine feeds devices; or the engine, which is closed with the prover. */
+  readonly engine?: EngineOptions | Engine;
   readonly challenge?: Challenge;
   /** Told once for each device, with what its memory allows. */
   readonly onPlan?: (device: Device, plan: Plan) => void;
@@ -56,7 +57,8 @@ export class Prover {
 
   constructor(devices: readonly Device[], options: ProverOptions) {
     this.#devices = devices;
-    this.engine = new Engine(devices, { ...IN_FLIGHT, ...options.engine });
+    const { engine } = options;
+    this.engine = engine instanceof Engine ? engine : new Engine(devices, { ...IN_FLIGHT, ...engine });
     this.#options = options;
     this.#challenge = options.challenge && checked(options.challenge);
   }

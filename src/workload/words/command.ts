@@ -9,20 +9,18 @@ import {
   withBookingOptions,
 } from '../../console/booking.js';
 import { withExamples } from '../../console/conventions.js';
+import { type EngineSetup, type OpenedEngine, withEngineLater } from '../../console/engine.js';
 import { Exit } from '../../console/exit.js';
-import { type FeedingOptions, feedingOf, withFeedingOptions } from '../../console/feeding.js';
+import { type FeedingOptions, withFeedingOptions } from '../../console/feeding.js';
 import { count, duration, rate } from '../../console/format.js';
 import { host } from '../../console/host.js';
 import { type Monitor, type MonitorOptions, startMonitor, withMonitorOptions } from '../../console/monitor.js';
-import { type OpeningOptions, startOpening, withOpeningOptions } from '../../console/opening.js';
+import { type OpeningOptions, withOpeningOptions } from '../../console/opening.js';
 import { flag, options, valued, wholeNumber } from '../../console/options.js';
 import type { Ending } from '../../console/output.js';
 import { type TelemetryOptions, withTelemetryOptions } from '../../console/telemetry/options.js';
-import { type Telemetry, withTelemetry } from '../../console/telemetry/start.js';
-import { startTuning, type TuningOptions, withTuningOptions } from '../../console/tuning.js';
-import type { Device } from '../../device/device.js';
-import { openDevices } from '../../device/registry.js';
-import { between, Engine, endOf, type Indexed } from '../../engine/index.js';
+import { type TuningOptions, withTuningOptions } from '../../console/tuning.js';
+import { between, type Engine, endOf, type Indexed } from '../../engine/index.js';
 import { MillraceError } from '../../kernel/error.js';
 import type { WordOptions } from './batches.js';
 import { bookWords, reachedIn, WrittenWords } from './book.js';
@@ -131,8 +129,14 @@ async function words(call: Call<WordsOptions & RequestOptions>): Promise<Ending>
   }
   const booking = await openBooking(call, bookedOf(call, request), { isOptional: true });
   try {
-    const about = { name: 'words', unit: 'words' };
-    return await withTelemetry(given, output, about, (telemetry) => make(call, request, booking, telemetry));
+    const setup: EngineSetup = {
+      name: 'words',
+      unit: 'words',
+      feeding: pipelineOf(given),
+      ledger: Promise.resolve(booking.store),
+      ...threadsFor(given),
+    };
+    return await withEngineLater(call, setup, (open) => make(call, request, booking, open));
   } catch (error) {
     await booking.close(error instanceof Error ? error.message : String(error));
     throw error;
@@ -150,26 +154,22 @@ async function make(
   call: Call<WordsOptions>,
   request: Request,
   booking: Booking<Indexed>,
-  telemetry: Telemetry,
+  open: () => Promise<OpenedEngine>,
 ): Promise<Ending> {
   const { output, options: given, signal } = call;
   const { space, layout } = request;
   const before = reachedIn(request, booking.completed);
   const range = between(request.range.start + before.words, endOf(request.range));
-  const feeding = feedingOf(pipelineOf(given), output);
-  const opening = startOpening({ ...threadsFor(given), ...given }, output, { ...feeding.driver, signal });
-  const devices: Device[] = [];
   let engine: Engine | undefined;
   let monitor: Monitor | undefined;
   const openEngine = async (): Promise<Engine> => {
     if (engine) return engine;
-    startTuning(given, output, Promise.resolve(booking.store));
-    devices.push(...(await openDevices(given.device ?? 'auto', { ...opening.options, ...telemetry.opening })));
-    for (const { info } of devices) output.event('device', { id: info.id, name: info.name });
-    engine = new Engine(devices, { ...feeding.engine, ...telemetry.engine });
+    const opened = await open();
+    const { devices } = opened;
+    engine = opened.engine;
     monitor?.devicesOpened();
     booking.ledger?.uses(devices.map(({ info }) => info.id));
-    telemetry.watch(engine, devices);
+    opened.watch();
     for (const device of devices) await engine.prepare(kernelOn(device).kernel);
     return engine;
   };
@@ -235,10 +235,6 @@ async function make(
     return { exit: call.stopped ?? Exit.stopped, answer: told(progress, request.range.start) };
   } finally {
     monitor.end();
-    await engine?.close();
-    await telemetry.end();
-    for (const device of devices) await opening.tell(device);
-    await Promise.all(devices.map((device) => device.close()));
   }
 }
 
