@@ -1,4 +1,5 @@
 import { MillraceError } from './error.js';
+import { operandType, resultType, rowOf, typeSets } from './ir/ops.js';
 import {
   type Block,
   type BufferDecl,
@@ -6,13 +7,12 @@ import {
   indexOf,
   innerBlocks,
   type Node,
-  type Op,
   type Program,
   readAtEnd,
   reads,
   type Statement,
 } from './ir.js';
-import { isFloat, isInteger, type Scalar } from './types.js';
+import type { Scalar } from './types.js';
 
 /**
  * The rules a valid program obeys: every value is computed before it is used, in an enclosing block; operand and result
@@ -114,73 +114,17 @@ function typeProblem(statement: Statement): string | undefined {
 
 const isNearWords = (buffer: BufferDecl) => buffer.kind === 'near' && buffer.type === 'u32';
 
-/** How many operands an operation has, which type it works on, and how its result follows. */
-interface Rule {
-  readonly args: readonly ('T' | Scalar)[];
-  readonly result: 'T' | Scalar;
-  readonly on: (type: Scalar) => boolean;
-}
-
-const anyType = () => true;
-const numeric = (type: Scalar) => type !== 'bool';
-const unsigned = (type: Scalar) => type === 'u32' || type === 'u64';
-const bitwise = (type: Scalar) => !isFloat(type);
-const rule = (args: Rule['args'], result: Rule['result'], on: Rule['on']): Rule => ({ args, result, on });
-const arithmetic = rule(['T', 'T'], 'T', numeric);
-const shifted = rule(['T', 'u32'], 'T', isInteger);
-const compared = rule(['T', 'T'], 'bool', numeric);
-
-export const rules: Readonly<Partial<Record<Op, Rule>>> = {
-  add: arithmetic,
-  sub: arithmetic,
-  mul: arithmetic,
-  div: arithmetic,
-  mulHi: rule(['T', 'T'], 'T', unsigned),
-  rem: rule(['T', 'T'], 'T', isInteger),
-  and: rule(['T', 'T'], 'T', bitwise),
-  or: rule(['T', 'T'], 'T', bitwise),
-  xor: rule(['T', 'T'], 'T', bitwise),
-  not: rule(['T'], 'T', bitwise),
-  neg: rule(['T'], 'T', numeric),
-  shl: shifted,
-  shr: shifted,
-  rotl: shifted,
-  rotr: shifted,
-  eq: rule(['T', 'T'], 'bool', anyType),
-  ne: rule(['T', 'T'], 'bool', anyType),
-  lt: compared,
-  le: compared,
-  pack: rule(['u32', 'u32'], 'u64', anyType),
-  hi: rule(['u64'], 'u32', anyType),
-  byteSwap: rule(['T'], 'T', unsigned),
-  popcount: rule(['T'], 'u32', isInteger),
-  clz: rule(['T'], 'u32', isInteger),
-  sqrt: rule(['T'], 'T', isFloat),
-  any: rule(['bool'], 'bool', anyType),
-  select: rule(['bool', 'T', 'T'], 'T', anyType),
-  bitSelect: rule(['T', 'T', 'T'], 'T', unsigned),
-  logic3: rule(['T', 'T', 'T'], 'T', bitwise),
-  funnel: rule(['u32', 'u32', 'u32'], 'u32', anyType),
-  fma: rule(['T', 'T', 'T'], 'T', isFloat),
-  carry: rule(['T', 'T', 'T'], 'T', unsigned),
-  borrow: rule(['T', 'T', 'T'], 'T', unsigned),
-  wmadHi: rule(['T', 'T', 'T', 'T'], 'T', unsigned),
-};
-
 function nodeProblem(node: Node): string | undefined {
   const { op, args, type } = node;
   for (const arg of args)
     if (op !== 'any' && arg.stage > node.stage) return `${op} is said to be known before its operands`;
-  if (op === 'lookup') return args[0]?.type === 'u32' ? undefined : 'a table is looked up by something else than a u32';
-  const fits = rules[op];
-  if (!fits) return undefined;
-  let T: Scalar | undefined;
-  let right = args.length === fits.args.length;
-  for (let i = 0; i < args.length; i++) {
-    const wanted = fits.args[i];
-    if (wanted === 'T') T ??= args[i]?.type;
-    right &&= args[i]?.type === (wanted === 'T' ? T : wanted);
-  }
-  right &&= type === (fits.result === 'T' ? T : fits.result) && fits.on(T ?? type);
-  return right ? undefined : `${op}(${args.map((arg) => arg.type).join(', ')}) -> ${type} is not an operation`;
+  const row = rowOf(op);
+  if (!row) return undefined;
+  const T = operandType(node);
+  const fits =
+    args.length === row.args.length &&
+    args.every((arg, i) => arg.type === (row.args[i] === 'T' ? T : row.args[i])) &&
+    type === resultType(node) &&
+    (typeSets[row.on] as readonly Scalar[]).includes(T);
+  return fits ? undefined : `${op}(${args.map((arg) => arg.type).join(', ')}) -> ${type} is not an operation`;
 }

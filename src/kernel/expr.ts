@@ -1,29 +1,41 @@
 import type { MillraceError } from './error.js';
-import type { BinaryOp, Detail, Node, Op, UnaryOp } from './ir.js';
+import { type MethodRows, methods, type Operation, ops, type PureOp, type TypeSets, typeSets } from './ir/ops.js';
+import type { Detail, Node, Op } from './ir.js';
 import { currentTrace } from './trace.js';
-import {
-  type Float,
-  type Integer,
-  isFloat,
-  isInteger,
-  literal,
-  type Numeric,
-  type Scalar,
-  type Unsigned,
-} from './types.js';
+import { literal, type Numeric, type Scalar } from './types.js';
 
 /** Anything that can stand where a value of type T is wanted: a traced value or a literal. */
 export type In<T extends Scalar> = Expr<T> | number | bigint | (T extends 'bool' ? boolean : never);
+
+/** A method of `Expr`, by the operation's row: none, one more operand of its own type, or a count. */
+type Method<Row extends Operation> = Row['args'] extends readonly ['T']
+  ? <T extends TypeSets[Row['on']]>(this: Expr<T>) => Expr<ResultOf<Row, T>>
+  : Row['args'] extends readonly ['T', 'T']
+    ? <T extends TypeSets[Row['on']]>(this: Expr<T>, other: In<NoInfer<T>>) => Expr<ResultOf<Row, T>>
+    : <T extends TypeSets[Row['on']]>(this: Expr<T>, count: In<'u32'>) => Expr<ResultOf<Row, T>>;
+type ResultOf<Row extends Operation, T> = Row['result'] extends Scalar ? Row['result'] : T & Scalar;
+
+/** The methods that are operations of their own: those of `ir/ops.ts` whose row says `method`. */
+export type Methods = { readonly [Op in keyof MethodRows]: Method<MethodRows[Op]> };
+
+class WithMethods {}
+for (const op of methods) {
+  const method = function (this: Expr<Scalar>, ...others: In<Scalar>[]): Expr<Scalar> {
+    return apply(op, this, ...others);
+  };
+  Object.defineProperty(WithMethods.prototype, op, { value: method });
+}
 
 /**
  * An immutable traced value. A method adds one operation to the kernel being traced and gives its result; which methods
  * a type has is said by their `this` parameter, so that TypeScript refuses the rest.
  */
-export class Expr<T extends Scalar> {
+export class Expr<T extends Scalar> extends (WithMethods as new () => Methods) {
   readonly type: T;
   readonly #node: Node | undefined;
 
   constructor(type: T, node: Node | undefined) {
+    super();
     this.type = type;
     this.#node = node;
   }
@@ -34,86 +46,11 @@ export class Expr<T extends Scalar> {
     return this.#node;
   }
 
-  add<N extends Numeric>(this: Expr<N>, other: In<NoInfer<N>>): Expr<N> {
-    return binary('add', this, other);
-  }
-  sub<N extends Numeric>(this: Expr<N>, other: In<NoInfer<N>>): Expr<N> {
-    return binary('sub', this, other);
-  }
-  mul<N extends Numeric>(this: Expr<N>, other: In<NoInfer<N>>): Expr<N> {
-    return binary('mul', this, other);
-  }
-  /** Integers: towards zero; x / 0 is x. */
-  div<N extends Numeric>(this: Expr<N>, other: In<NoInfer<N>>): Expr<N> {
-    return binary('div', this, other);
-  }
-  /** x % 0 is 0; the sign is the dividend's. */
-  rem<I extends Integer>(this: Expr<I>, other: In<NoInfer<I>>): Expr<I> {
-    return binary('rem', this, other);
-  }
-
-  and<B extends Integer | 'bool'>(this: Expr<B>, other: In<NoInfer<B>>): Expr<B> {
-    return binary('and', this, other);
-  }
-  or<B extends Integer | 'bool'>(this: Expr<B>, other: In<NoInfer<B>>): Expr<B> {
-    return binary('or', this, other);
-  }
-  xor<B extends Integer | 'bool'>(this: Expr<B>, other: In<NoInfer<B>>): Expr<B> {
-    return binary('xor', this, other);
-  }
-  not<B extends Integer | 'bool'>(this: Expr<B>): Expr<B> {
-    return unary('not', this);
-  }
-
-  /** Counts of shifts and rotations are taken modulo the width. */
-  shl<I extends Integer>(this: Expr<I>, count: In<'u32'>): Expr<I> {
-    return shift('shl', this, count);
-  }
-  /** Arithmetic on i32, logical otherwise. */
-  shr<I extends Integer>(this: Expr<I>, count: In<'u32'>): Expr<I> {
-    return shift('shr', this, count);
-  }
-  rotl<I extends Integer>(this: Expr<I>, count: In<'u32'>): Expr<I> {
-    return shift('rotl', this, count);
-  }
-  rotr<I extends Integer>(this: Expr<I>, count: In<'u32'>): Expr<I> {
-    return shift('rotr', this, count);
-  }
-
-  eq(other: In<T>): Expr<'bool'> {
-    return compare('eq', this, other);
-  }
-  ne(other: In<T>): Expr<'bool'> {
-    return compare('ne', this, other);
-  }
-  lt<N extends Numeric>(this: Expr<N>, other: In<NoInfer<N>>): Expr<'bool'> {
-    return compare('lt', this, other);
-  }
-  le<N extends Numeric>(this: Expr<N>, other: In<NoInfer<N>>): Expr<'bool'> {
-    return compare('le', this, other);
-  }
   gt<N extends Numeric>(this: Expr<N>, other: In<NoInfer<N>>): Expr<'bool'> {
-    return compare('lt', operand(this.type, other), this);
+    return apply('lt', operand(this.type, other), this);
   }
   ge<N extends Numeric>(this: Expr<N>, other: In<NoInfer<N>>): Expr<'bool'> {
-    return compare('le', operand(this.type, other), this);
-  }
-
-  neg<N extends Numeric>(this: Expr<N>): Expr<N> {
-    return unary('neg', this);
-  }
-  sqrt<F extends Float>(this: Expr<F>): Expr<F> {
-    return unary('sqrt', this);
-  }
-  byteSwap<U extends Unsigned>(this: Expr<U>): Expr<U> {
-    return unary('byteSwap', this);
-  }
-  popcount<I extends Integer>(this: Expr<I>): Expr<'u32'> {
-    return make('u32', 'popcount', [this]);
-  }
-  /** Leading zeros; the width for 0. */
-  clz<I extends Integer>(this: Expr<I>): Expr<'u32'> {
-    return make('u32', 'clz', [this]);
+    return apply('le', operand(this.type, other), this);
   }
 
   /** Conversion by value: integers wrap, floats to integers saturate (NaN gives 0), bool gives 0 or 1, x to bool is x ≠ 0. */
@@ -174,53 +111,24 @@ export function typeError(message: string, advice: string): MillraceError {
   return currentTrace().fail('kernel-type', message, advice);
 }
 
-/** For methods that a type does not have: TypeScript refuses them, this catches what was cast past it. */
-function require(accepts: boolean, what: string, type: Scalar): void {
-  if (!accepts) throw typeError(`there is no ${what} for ${type}`, 'convert the value first');
-}
-
-const acceptedBy: Readonly<Record<string, (type: Scalar) => boolean>> = {
-  rem: isInteger,
-  and: (type) => !isFloat(type),
-  or: (type) => !isFloat(type),
-  xor: (type) => !isFloat(type),
-  not: (type) => !isFloat(type),
-  eq: () => true,
-  ne: () => true,
-  sqrt: isFloat,
-  byteSwap: (type) => type === 'u32' || type === 'u64',
-  shl: isInteger,
-  shr: isInteger,
-  rotl: isInteger,
-  rotr: isInteger,
-};
-const notBool = (type: Scalar) => type !== 'bool';
-
-function check(op: Op, type: Scalar): void {
-  require((acceptedBy[op] ?? notBool)(type), op, type);
-}
-
-function unary<T extends Scalar>(op: UnaryOp, a: Expr<T>): Expr<T> {
-  check(op, a.type);
-  return make(a.type, op, [a]);
-}
-
-function binary<T extends Scalar>(op: BinaryOp, a: Expr<T>, b: In<T>): Expr<T> {
-  check(op, a.type);
-  return make(a.type, op, [a, operand(a.type, b)]);
-}
-
-function shift<T extends Integer>(op: BinaryOp, a: Expr<T>, count: In<'u32'>): Expr<T> {
-  check(op, a.type);
-  return make(a.type, op, [a, operand('u32', count)]);
-}
-
-function compare<T extends Scalar>(op: BinaryOp, a: Expr<T>, b: In<T>): Expr<'bool'> {
-  check(op, a.type);
-  return make('bool', op, [a, operand(a.type, b)]);
+/**
+ * Adds an operation as its row has it: T is the type of the first traced operand that may have any. The caller's types
+ * have refused what the row does not take; the checks here are for casts.
+ */
+export function apply<Result extends Scalar>(op: PureOp, ...given: readonly In<Scalar>[]): Expr<Result> {
+  const { args, result, on } = ops[op];
+  const typed = given.find((value, i): value is Expr<Scalar> => args[i] === 'T' && value instanceof Expr);
+  if (!typed && args.includes('T'))
+    throw typeError(`${op} of two literals has no type`, 'write one of them as lit(type, value)');
+  const T = typed?.type ?? 'u32';
+  if (typed && !(typeSets[on] as readonly Scalar[]).includes(T))
+    throw typeError(`there is no ${op} for ${T}`, 'convert the value first');
+  const operands = given.map((value, i) => operand(args[i] === 'T' ? T : (args[i] as Scalar), value));
+  return make((result === 'T' ? T : result) as Result, op, operands);
 }
 
 function wideHalf(value: Expr<Scalar>, op: 'cast' | 'hi'): Expr<'u32'> {
-  require(value.type === 'u64', op === 'hi' ? 'hi' : 'lo', value.type);
+  if (value.type !== 'u64')
+    throw typeError(`there is no ${op === 'hi' ? 'hi' : 'lo'} for ${value.type}`, 'convert the value first');
   return make('u32', op, [value]);
 }

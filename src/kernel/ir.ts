@@ -1,3 +1,4 @@
+import type { PureOp } from './ir/ops.js';
 import type { Origin } from './origin.js';
 import type { Scalar, Value } from './types.js';
 
@@ -21,50 +22,8 @@ export type LeafOp =
   | 'active' // bool: is this lane an item at all (the tail of a gang)
   | 'local'; // the result of a statement: a load, a cell's snapshot, an atomic, a loop index, a native body
 
-export type UnaryOp =
-  | 'not'
-  | 'neg'
-  | 'byteSwap'
-  | 'popcount'
-  | 'clz'
-  | 'sqrt'
-  | 'hi' // upper half of a u64
-  | 'cast' // numeric conversion to the node's type
-  | 'bits' // same bits, another type
-  | 'any'; // gangs: true when some lane is (its result is uniform)
-
-export type BinaryOp =
-  | 'add'
-  | 'sub'
-  | 'mul'
-  | 'mulHi'
-  | 'div'
-  | 'rem'
-  | 'and'
-  | 'or'
-  | 'xor'
-  | 'shl'
-  | 'shr' // arithmetic on i32
-  | 'rotl'
-  | 'rotr'
-  | 'eq'
-  | 'ne'
-  | 'lt'
-  | 'le'
-  | 'pack'; // u64 of (low, high)
-
-export type OtherOp =
-  | 'select' // (condition, yes, no)
-  | 'bitSelect' // (mask, ones, zeros): bit by bit
-  | 'funnel' // (high, low, count): low word of high:low >> count
-  | 'fma' // (a, b, c), one rounding
-  | 'carry' // (a, b, in 0|1) -> 0|1: the carry out of a + b + in
-  | 'borrow' // (a, b, in 0|1) -> 0|1: the borrow out of a - b - in
-  | 'wmadHi' // (a, b, c, d): upper half of a*b + c + d
-  | 'logic3' // (a, b, c) by detail.truth: any three-input bit function
-  | 'lookup'; // (index) into detail.table
-
-export type Op = LeafOp | UnaryOp | BinaryOp | OtherOp;
+/** Leaves, and the rows of `ir/ops.ts`. */
+export type Op = LeafOp | PureOp;
 
 export interface Detail {
   readonly value?: Value;

@@ -1,13 +1,11 @@
-import { Expr, type In, lit, make, operand, typeError } from './expr.js';
-import type { Op } from './ir.js';
+import { apply, type Expr, type In, lit, operand, typeError } from './expr.js';
 import type { Float, Numeric, Scalar, Unsigned } from './types.js';
 
 /** `yes` where the condition holds, else `no`. Both are computed. One of them may be a literal. */
 export function select<T extends Scalar>(condition: Expr<'bool'>, yes: Expr<T>, no: In<NoInfer<T>>): Expr<T>;
 export function select<T extends Scalar>(condition: Expr<'bool'>, yes: In<NoInfer<T>>, no: Expr<T>): Expr<T>;
 export function select<T extends Scalar>(condition: Expr<'bool'>, yes: In<T>, no: In<T>): Expr<T> {
-  const type = typeOfEither('select', yes, no);
-  return make(type, 'select', [operand('bool', condition), operand(type, yes), operand(type, no)]);
+  return apply('select', condition, yes, no);
 }
 
 /** The smaller; of floats `a` when neither is (so min(NaN, x) is NaN and min(x, NaN) is x). */
@@ -23,23 +21,22 @@ export function max<T extends Numeric>(a: Expr<T>, b: In<NoInfer<T>>): Expr<T> {
 
 /** Bit by bit: `ones` where the mask's bit is 1, `zeros` where it is 0. */
 export function bitSelect<T extends Unsigned>(mask: Expr<T>, ones: In<NoInfer<T>>, zeros: In<NoInfer<T>>): Expr<T> {
-  return make(mask.type, 'bitSelect', [mask, operand(mask.type, ones), operand(mask.type, zeros)]);
+  return apply('bitSelect', mask, ones, zeros);
 }
 
 /** The low word of (high:low) >> count, count mod 32. */
 export function funnel(high: In<'u32'>, low: In<'u32'>, count: In<'u32'>): Expr<'u32'> {
-  return make('u32', 'funnel', [operand('u32', high), operand('u32', low), operand('u32', count)]);
+  return apply('funnel', high, low, count);
 }
 
 /** The upper half of the product. */
 export function mulHi<T extends Unsigned>(a: Expr<T>, b: In<NoInfer<T>>): Expr<T> {
-  unsigned('mulHi', a.type);
-  return make(a.type, 'mulHi', [a, operand(a.type, b)]);
+  return apply('mulHi', a, b);
 }
 
 /** a·b + c with one rounding, on every target that has floats of that type. */
 export function fma<T extends Float>(a: Expr<T>, b: In<NoInfer<T>>, c: In<NoInfer<T>>): Expr<T> {
-  return make(a.type, 'fma', [a, operand(a.type, b), operand(a.type, c)]);
+  return apply('fma', a, b, c);
 }
 
 /** a·b + c + d in both halves; it cannot overflow. The portable step of limb arithmetic. */
@@ -49,15 +46,12 @@ export function wmad<T extends Unsigned>(
   c: In<NoInfer<T>>,
   d: In<NoInfer<T>>,
 ): { lo: Expr<T>; hi: Expr<T> } {
-  unsigned('wmad', a.type);
-  const [x, y, z] = [operand(a.type, b), operand(a.type, c), operand(a.type, d)];
-  const lo = make(a.type, 'add', [make(a.type, 'add', [make(a.type, 'mul', [a, x]), y]), z]);
-  return { lo, hi: make(a.type, 'wmadHi', [a, x, y, z]) };
+  return { lo: apply('add', apply('add', apply('mul', a, b), c), d), hi: apply('wmadHi', a, b, c, d) };
 }
 
 /** A u64 of its two words. */
 export function u64Of(low: In<'u32'>, high: In<'u32'>): Expr<'u64'> {
-  return make('u64', 'pack', [operand('u32', low), operand('u32', high)]);
+  return apply('pack', low, high);
 }
 
 export interface Chain<T extends Unsigned> {
@@ -77,7 +71,12 @@ export function subChain<T extends Unsigned>(a: readonly Expr<T>[], b: readonly 
   return chain('sub', 'borrow', a, b);
 }
 
-function chain<T extends Unsigned>(op: 'add' | 'sub', out: Op, a: readonly Expr<T>[], b: readonly In<T>[]): Chain<T> {
+function chain<T extends Unsigned>(
+  op: 'add' | 'sub',
+  out: 'carry' | 'borrow',
+  a: readonly Expr<T>[],
+  b: readonly In<T>[],
+): Chain<T> {
   const first = a[0];
   if (!first || a.length !== b.length) {
     throw typeError(
@@ -85,24 +84,12 @@ function chain<T extends Unsigned>(op: 'add' | 'sub', out: Op, a: readonly Expr<
       'pad with zero limbs',
     );
   }
-  unsigned(`${op}Chain`, first.type);
   let rest = lit(first.type, 0);
   const limbs = a.map((x, i) => {
     const y = operand(first.type, b[i] as In<T>);
-    const limb = make(first.type, op, [make(first.type, op, [x, y]), rest]);
-    rest = make(first.type, out, [x, y, rest]);
+    const limb: Expr<T> = apply(op, apply(op, x, y), rest);
+    rest = apply(out, x, y, rest);
     return limb;
   });
   return { limbs, out: rest };
-}
-
-function unsigned(what: string, type: Scalar): void {
-  if (type !== 'u32' && type !== 'u64')
-    throw typeError(`${what} is for u32 and u64, not ${type}`, 'convert with .bits()');
-}
-
-function typeOfEither<T extends Scalar>(what: string, a: In<T>, b: In<T>): T {
-  if (a instanceof Expr) return a.type;
-  if (b instanceof Expr) return b.type;
-  throw typeError(`${what} of two literals has no type`, 'write one of them as lit(type, value)');
 }

@@ -1,5 +1,6 @@
 import { firstLine, MillraceError } from './error.js';
-import { type Block, innerBlocks, type Node, type Op, reads } from './ir.js';
+import { type OperationClass, operationClasses, rowOf } from './ir/ops.js';
+import { type Block, innerBlocks, type Node, reads } from './ir.js';
 import { type LowerOptions, lower } from './lower.js';
 import { type GpuOptions, lowerGpu } from './lower-gpu.js';
 import { floatingProgram } from './passes/floating.js';
@@ -8,20 +9,6 @@ import { ternary } from './passes/ternary.js';
 import type { Kernel } from './signature.js';
 import { isFloat, wordsOf } from './types.js';
 
-/** Classes of operations as processors have them. */
-export type OperationClass =
-  | 'additions'
-  | 'rotations'
-  | 'shifts'
-  | 'logic' // one instruction with three inputs where there is one
-  | 'multiplications'
-  | 'divisions'
-  | 'comparisons'
-  | 'selects'
-  | 'floats'
-  | 'lookups'
-  | 'memory'
-  | 'other';
 export type Counts = Readonly<Record<OperationClass, number>>;
 
 export interface KernelStats {
@@ -105,55 +92,11 @@ const compileMs: Readonly<
   wgsl: (statements) => statements * 4,
 };
 
-const classes: Readonly<Partial<Record<Op, OperationClass>>> = {
-  add: 'additions',
-  sub: 'additions',
-  neg: 'additions',
-  carry: 'additions',
-  borrow: 'additions',
-  rotl: 'rotations',
-  rotr: 'rotations',
-  funnel: 'rotations',
-  shl: 'shifts',
-  shr: 'shifts',
-  and: 'logic',
-  or: 'logic',
-  xor: 'logic',
-  not: 'logic',
-  bitSelect: 'logic',
-  logic3: 'logic',
-  mul: 'multiplications',
-  mulHi: 'multiplications',
-  wmadHi: 'multiplications',
-  div: 'divisions',
-  rem: 'divisions',
-  eq: 'comparisons',
-  ne: 'comparisons',
-  lt: 'comparisons',
-  le: 'comparisons',
-  select: 'selects',
-  lookup: 'lookups',
-};
-
 function classOf(node: Node): OperationClass {
   const type = node.args[0]?.type;
   if (type && isFloat(type) && node.op !== 'bits') return 'floats';
-  return classes[node.op] ?? 'other';
+  return rowOf(node.op)?.class ?? 'other';
 }
 
-function emptyCounts(): Record<OperationClass, number> {
-  return {
-    additions: 0,
-    rotations: 0,
-    shifts: 0,
-    logic: 0,
-    multiplications: 0,
-    divisions: 0,
-    comparisons: 0,
-    selects: 0,
-    floats: 0,
-    lookups: 0,
-    memory: 0,
-    other: 0,
-  };
-}
+const emptyCounts = (): Record<OperationClass, number> =>
+  Object.fromEntries(operationClasses.map((name) => [name, 0])) as Record<OperationClass, number>;

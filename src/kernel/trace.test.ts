@@ -125,7 +125,7 @@ describe('errors while tracing', () => {
   it('refuse operations that a type does not have', () => {
     const asU32 = (value: Expr<'f32'>) => value as unknown as Expr<'u32'>;
     expect(failure(() => void asU32(lit(f32, 1)).rotl(3)).message).toContain('there is no rotl for f32');
-    expect(failure(() => void wmad(asU32(lit(f32, 1)), 1, 1, 1)).message).toContain('wmad is for u32 and u64');
+    expect(failure(() => void wmad(asU32(lit(f32, 1)), 1, 1, 1)).message).toContain('there is no wmadHi for f32');
     expect(failure(({ item }) => void select(item.eq(0), 1 as never, 2 as never)).message).toContain('two literals');
   });
 

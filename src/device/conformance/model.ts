@@ -6,6 +6,11 @@ import { exactly, floatResult, nearest } from './float-model.js';
  * the language's evaluation, the interpreter or a target.
  */
 export function modelled(op: string, type: Scalar, args: readonly Value[]): Value {
+  const [a, b, c] = args as [Value, Value, Value];
+  if (op === 'select') return a ? b : c;
+  if (op === 'min' || op === 'max') return extreme(op, a, b);
+  const [conversion, to] = op.split('.') as [string, Scalar?];
+  if (to) return conversion === 'to' ? converted(type, to, a) : reinterpreted(type, to, a);
   if (type === 'bool') return boolResult(op, args as readonly boolean[]);
   if (op in orders) return (orders[op] as Order)(args[0] as number, args[1] as number);
   if (type === 'f32' || type === 'f64') return floatResult(op, type, args as readonly number[]);
@@ -14,7 +19,7 @@ export function modelled(op: string, type: Scalar, args: readonly Value[]): Valu
     type,
     args.map((x) => BigInt(x)),
   );
-  return typeof result === 'bigint' ? held(type, result) : result;
+  return typeof result === 'bigint' && op !== 'pack' ? held(type, result) : result;
 }
 
 type Order = (a: number, b: number) => boolean;
@@ -78,10 +83,17 @@ function integerResult(op: string, type: Integer, args: readonly bigint[]): bigi
       return bits / 2n ** count + bits * 2n ** (w - count);
     case 'funnel':
       return (bits * size + b) / 2n ** modulo(c, w);
-    case 'min':
-      return b < a ? b : a;
-    case 'max':
-      return b > a ? b : a;
+    case 'pack':
+      return a + b * size;
+    case 'lo':
+      return Number(a % (1n << 32n));
+    case 'hi':
+      return Number(a / (1n << 32n));
+    case 'byte0':
+    case 'byte1':
+    case 'byte2':
+    case 'byte3':
+      return Math.floor(Number(a) / 256 ** Number(op.slice(4))) % 256;
     case 'byteSwap':
       return BigInt(
         `0x${(
@@ -133,12 +145,12 @@ function boolResult(op: string, [a = false, b = false]: readonly boolean[]): boo
 }
 
 /** Of floats `a` unless `b` is the better one; so a NaN stays where it is first and is passed over where it is second. */
-export function extreme(op: 'min' | 'max', a: Value, b: Value): Value {
+function extreme(op: 'min' | 'max', a: Value, b: Value): Value {
   return (op === 'min' ? b < a : b > a) ? b : a;
 }
 
 /** Conversion by value. */
-export function converted(from: Scalar, to: Scalar, value: Value): Value {
+function converted(from: Scalar, to: Scalar, value: Value): Value {
   if (to === 'bool') return typeof value === 'boolean' ? value : value !== 0 && value !== 0n;
   const isFloat = (type: Scalar): type is 'f32' | 'f64' => type === 'f32' || type === 'f64';
   if (isFloat(to)) {
@@ -156,7 +168,7 @@ export function converted(from: Scalar, to: Scalar, value: Value): Value {
 }
 
 /** The same bits as another type. */
-export function reinterpreted(from: Scalar, to: Scalar, value: Value): Value {
+function reinterpreted(from: Scalar, to: Scalar, value: Value): Value {
   const view = new DataView(new ArrayBuffer(8));
   if (from === 'u32' || from === 'i32') view.setUint32(0, Number(value) >>> 0);
   else if (from === 'u64') view.setBigUint64(0, value as bigint);

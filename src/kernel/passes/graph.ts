@@ -1,11 +1,10 @@
+import { rowOf } from '../ir/ops.js';
 import { type Block, type Detail, innerBlocks, type Node, type Op, readAtEnd, reads, Stage } from '../ir.js';
 import type { Origin } from '../origin.js';
 import type { Scalar, Value } from '../types.js';
 
 /** Operations that must stay where the kernel put them: elsewhere their index may be out of bounds. */
 export const isAnchored = (node: Node): boolean => node.op === 'lookup';
-
-const commutative: ReadonlySet<Op> = new Set(['add', 'mul', 'mulHi', 'and', 'or', 'xor', 'eq', 'ne']);
 
 /** How many nodes back an equal one is looked for: a value kept alive longer costs a register more than it saves. */
 const REACH = 4000;
@@ -43,7 +42,7 @@ export class Graph {
       same = new Map();
       this.#operations.set(kind, same);
     }
-    const key = keyOf(args, commutative.has(op));
+    const key = keyOf(args, rowOf(op)?.commutes ?? false);
     const known = same.get(key);
     if (known && this.#next - known.id <= REACH) return known;
     const node = this.#node(op, type, args, stage, detail, origin);

@@ -1,4 +1,5 @@
-import { type Hoisted, type Node, type Op, Stage } from '../ir.js';
+import { type OperationClass, rowOf } from '../ir/ops.js';
+import { type Hoisted, type Node, Stage } from '../ir.js';
 import { isFloat, wordsOf } from '../types.js';
 import { movable, type PipeShares } from './pipes.js';
 import { turns } from './turns.js';
@@ -18,35 +19,16 @@ export function pipesFor(program: Hoisted): PipeShares {
   return { additions: all === 0 ? 0 : Math.max(0, Math.min(1, ahead / all)), turns: true };
 }
 
-/** Instructions on the integer pipe: up to three operands of a sum or of bit logic are one. */
-const integer: Readonly<Partial<Record<Op, number>>> = {
-  add: 0.5,
-  sub: 0.5,
-  neg: 0.5,
-  carry: 1,
-  borrow: 1,
-  and: 0.5,
-  or: 0.5,
-  xor: 0.5,
-  not: 0,
-  bitSelect: 1,
-  logic3: 1,
-  shl: 1,
-  shr: 1,
-  rotl: 1,
-  rotr: 1,
-  funnel: 1,
-  byteSwap: 1,
-  eq: 1,
-  ne: 1,
-  lt: 1,
-  le: 1,
-  select: 1,
-};
+const single: readonly OperationClass[] = ['rotations', 'shifts', 'comparisons', 'selects'];
 
+/** Instructions on the integer pipe: up to three operands of a sum or of bit logic are one. A negation is 0 - x. */
 function integerWork({ op, type, args }: Node): number {
   const of = args[0]?.type ?? type;
-  return isFloat(of) ? 0 : (integer[op] ?? 0) * wordsOf(of);
+  const kind = rowOf(op)?.class;
+  if (isFloat(of) || kind === undefined) return 0;
+  if (single.includes(kind) || op === 'byteSwap') return wordsOf(of);
+  if (kind !== 'additions' && kind !== 'logic') return 0;
+  return (op === 'neg' ? 0.5 : (args.length - 1) / 2) * wordsOf(of);
 }
 
 /** Clocks on the multiply-add pipe, which computes with f32 too. Of two words' product there are four, and twice the time. */

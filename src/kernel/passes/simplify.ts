@@ -1,4 +1,5 @@
 import { evaluate } from '../evaluate.js';
+import { ops, type PureOp, resultType } from '../ir/ops.js';
 import type { Detail, Node, Op } from '../ir.js';
 import type { Origin } from '../origin.js';
 import { bitsOf, type Integer, isFloat, isInteger, literal, type Scalar, type Value, wrap } from '../types.js';
@@ -22,9 +23,9 @@ export class Simplifier {
       return this.#graph.constant(type, evaluate(shape, known), origin);
     }
     const build: Build = {
-      op: (nextOp, ...nextArgs) => this.make(nextOp, resultType(nextOp, nextArgs, type), nextArgs, {}, origin),
+      op: (nextOp, ...nextArgs) =>
+        this.make(nextOp, resultType({ op: nextOp, type, args: nextArgs }), nextArgs, {}, origin),
       lit: (litType, value) => this.#graph.constant(litType, literal(litType, value), origin),
-      cast: (to, node) => (node.type === to ? node : this.make('cast', to, [node], {}, origin)),
     };
     return simplerThan(op, type, args, build) ?? plain();
   }
@@ -38,20 +39,7 @@ function entryAt(index: Node | undefined, { table }: Detail): Node | undefined {
 interface Build {
   op(op: Op, ...args: Node[]): Node;
   lit(type: Scalar, value: Value): Node;
-  cast(to: Scalar, node: Node): Node;
 }
-
-const comparisons: ReadonlySet<Op> = new Set(['eq', 'ne', 'lt', 'le']);
-const resultType = (op: Op, args: readonly Node[], type: Scalar): Scalar =>
-  comparisons.has(op)
-    ? 'bool'
-    : op === 'hi'
-      ? 'u32'
-      : op === 'pack'
-        ? 'u64'
-        : op === 'select'
-          ? (args[1]?.type ?? type)
-          : (args[0]?.type ?? type);
 
 function constants(args: readonly Node[]): Value[] | undefined {
   const values: Value[] = [];
@@ -63,63 +51,54 @@ function constants(args: readonly Node[]): Value[] | undefined {
 }
 
 const constantOf = (node: Node): Value | undefined => (node.op === 'const' ? node.detail.value : undefined);
-const isZero = (node: Node) => constantOf(node) === 0 || constantOf(node) === 0n || constantOf(node) === false;
-const isOne = (node: Node) => constantOf(node) === 1 || constantOf(node) === 1n;
-const isOnes = (node: Node): boolean => {
-  const value = constantOf(node);
-  if (node.type === 'bool') return value === true;
-  return value !== undefined && isInteger(node.type) && value === wrap(node.type, -1n);
+const is = (node: Node, value: 0 | 1 | -1): boolean => {
+  const known = constantOf(node);
+  return known !== undefined && !isFloat(node.type) && known === numberOf(node.type, value);
 };
+const isZero = (node: Node) => is(node, 0);
+
+/** 0, 1 or all ones, as a value of an integer type or a bool. */
+const numberOf = (type: Scalar, value: 0 | 1 | -1): Value =>
+  type === 'bool' ? value !== 0 : isInteger(type) ? wrap(type, BigInt(value)) : value;
 
 function simplerThan(op: Op, type: Scalar, args: readonly Node[], build: Build): Node | undefined {
   const [x, y, z] = args as [Node, Node, Node];
-  if (
-    args.length === 2 &&
-    (op === 'add' || op === 'mul' || op === 'and' || op === 'or' || op === 'xor' || op === 'eq' || op === 'ne') &&
-    x.op === 'const'
-  ) {
-    return build.op(op, y, x);
-  }
-  if (comparisons.has(op)) return comparison(op, x, y, build);
+  const row = ops[op as PureOp];
+  const { identity, absorbing, same } = row;
+  // Rules look for constants on the right.
+  if (row.commutes && (identity ?? same) !== undefined && x.op === 'const') return build.op(op, y, x);
   // Exact, and compilers would do it too: then it must be the printers' own negation (see neg_f32 in render/c-forms.ts).
   if (isFloat(type) && (op === 'mul' || op === 'div') && constantOf(y) === -1) return build.op('neg', x);
-  if (isFloat(type) && op !== 'select' && op !== 'bits') return undefined; // −0, NaN and rounding: what is written is what is done
+  // −0, NaN and rounding: what is written is what is done.
+  if (isFloat(row.class === 'comparisons' ? x.type : type) && op !== 'select' && op !== 'bits') return undefined;
+  if (identity !== undefined && is(y, identity)) return x;
+  if (absorbing !== undefined && is(y, absorbing)) return y;
+  if (same !== undefined && x === y) return same === 'x' ? x : build.lit(type, numberOf(type, same));
+  if (row.isInvolution && x.op === op) return x.args[0];
   switch (op) {
     case 'add':
-      if (isZero(y)) return x;
       return x.op === 'add' && y.op === 'const' && x.args[1]?.op === 'const'
         ? build.op('add', x.args[0] as Node, build.op('add', x.args[1], y))
         : undefined;
     case 'sub':
-      if (isZero(y)) return x;
-      if (x === y) return build.lit(type, type === 'u64' ? 0n : 0);
       return y.op === 'const' ? build.op('add', x, build.op('neg', y)) : undefined;
     case 'mul':
       return multiplied(type as Integer, x, y, build);
     case 'div':
     case 'rem':
       return divided(op, type as Integer, x, y, build);
-    case 'and':
-      if (isZero(y) || x === y) return y;
-      return isOnes(y) ? x : undefined;
-    case 'or':
-      if (isOnes(y) || x === y) return y;
-      return isZero(y) ? x : undefined;
     case 'xor':
-      if (isZero(y)) return x;
-      if (x === y) return zero(type, build);
-      return isOnes(y) ? build.op('not', x) : undefined;
+      return is(y, -1) ? build.op('not', x) : undefined;
+    case 'eq':
+    case 'ne':
+      return equal(op, x, y, build);
     case 'not':
       return negated(x, build);
-    case 'neg':
-      return x.op === 'neg' ? x.args[0] : undefined;
     case 'shl':
     case 'shr':
     case 'rotl':
     case 'rotr':
       return shifted(op, type as Integer, x, y, build);
-    case 'byteSwap':
-      return x.op === 'byteSwap' ? x.args[0] : undefined;
     case 'cast':
       if (type === 'u32' && x.op === 'pack') return x.args[0];
       return type === 'u32' && x.op === 'cast' && x.args[0]?.type === 'u32' && x.type === 'u64' ? x.args[0] : undefined;
@@ -138,27 +117,21 @@ function simplerThan(op: Op, type: Scalar, args: readonly Node[], build: Build):
       return x.op === 'not' ? build.op('select', x.args[0] as Node, z, y) : undefined;
     case 'bitSelect':
       if (isZero(x)) return z;
-      return isOnes(x) || y === z ? y : undefined;
+      return is(x, -1) || y === z ? y : undefined;
     case 'funnel':
       if (x === y) return build.op('rotr', x, z);
       return z.op === 'const' && Number(constantOf(z)) % 32 === 0 ? y : undefined;
     case 'carry':
-      return isZero(y) && isZero(z) ? zero(type, build) : undefined;
     case 'borrow':
-      return isZero(y) && isZero(z) ? zero(type, build) : undefined;
+      return isZero(y) && isZero(z) ? y : undefined;
     default:
       return undefined;
   }
 }
 
-const zero = (type: Scalar, build: Build) => build.lit(type, type === 'bool' ? false : type === 'u64' ? 0n : 0);
-
-function comparison(op: Op, x: Node, y: Node, build: Build): Node | undefined {
-  if (isFloat(x.type)) return undefined;
-  if (x === y) return build.lit('bool', op === 'eq' || op === 'le');
-  if (op !== 'eq' && op !== 'ne') return undefined;
-  if (x.type === 'bool' && y.op === 'const') return (constantOf(y) === true) === (op === 'eq') ? x : build.op('not', x);
+function equal(op: 'eq' | 'ne', x: Node, y: Node, build: Build): Node | undefined {
   if (y.op !== 'const') return undefined;
+  if (x.type === 'bool') return (constantOf(y) === true) === (op === 'eq') ? x : build.op('not', x);
   const [inner, constant] = x.args;
   // x + c == k  →  x == k − c: an early test then needs no addition at all
   if (x.op === 'add' && inner && constant?.op === 'const') return build.op(op, inner, build.op('sub', y, constant));
@@ -169,7 +142,6 @@ function comparison(op: Op, x: Node, y: Node, build: Build): Node | undefined {
 
 function negated(x: Node, build: Build): Node | undefined {
   const [a, b] = x.args as [Node, Node];
-  if (x.op === 'not') return a;
   if (x.type !== 'bool') return undefined;
   if (x.op === 'eq') return build.op('ne', a, b);
   if (x.op === 'ne') return build.op('eq', a, b);
@@ -188,8 +160,6 @@ function shifted(op: Op, type: Integer, x: Node, y: Node, build: Build): Node | 
 }
 
 function multiplied(type: Integer, x: Node, y: Node, build: Build): Node | undefined {
-  if (isZero(y)) return y;
-  if (isOne(y)) return x;
   const power = y.op === 'const' ? log2(type, constantOf(y) as Value) : undefined;
   return power === undefined ? undefined : build.op('shl', x, build.lit('u32', power));
 }
@@ -198,7 +168,7 @@ function multiplied(type: Integer, x: Node, y: Node, build: Build): Node | undef
 function divided(op: 'div' | 'rem', type: Integer, x: Node, y: Node, build: Build): Node | undefined {
   if (y.op !== 'const') return undefined;
   if (isZero(y)) return op === 'div' ? x : y;
-  if (isOne(y)) return op === 'div' ? x : build.op('sub', x, x);
+  if (is(y, 1)) return build.op('sub', x, x);
   if (type === 'i32') return undefined;
   const divisor = constantOf(y) as Value;
   const power = log2(type, divisor);

@@ -1,10 +1,10 @@
-import { type Block, type Node, type Op, type Program, Stage } from '../ir.js';
-import { isFloat } from '../types.js';
+import { meanings } from '../evaluate.js';
+import { rowOf } from '../ir/ops.js';
+import { type Block, type Node, type Program, Stage } from '../ir.js';
 import { inOrder, rootsOf } from './graph.js';
 import { rewriteStatement } from './rewrite.js';
 
-const logical: ReadonlySet<Op> = new Set(['and', 'or', 'xor', 'not', 'bitSelect']);
-const isLogic = (node: Node) => logical.has(node.op) && !isFloat(node.type) && node.type !== 'bool';
+const isLogic = (node: Node) => rowOf(node.op)?.class === 'logic' && node.type !== 'bool';
 
 /**
  * Merges bit logic into functions of three inputs, which AVX-512 and NVIDIA's processors do in one instruction. An
@@ -101,9 +101,9 @@ function truthOf(root: Node, [a, b, c]: readonly [Node, Node, Node]): number {
     const column = known.get(node);
     if (column !== undefined) return column;
     const [x = 0, y = 0, z = 0] = node.args.map(value);
-    const result = { and: x & y, or: x | y, xor: x ^ y, not: ~x, bitSelect: (x & y) | (~x & z) }[node.op as 'and'];
-    known.set(node, result & 0xff);
-    return result & 0xff;
+    const result = (meanings[node.op as 'and'].word?.(x, y, z, node) ?? 0) & 0xff;
+    known.set(node, result);
+    return result;
   };
   return value(root) & 0xff;
 }

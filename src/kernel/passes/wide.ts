@@ -1,4 +1,5 @@
 import { MillraceError } from '../error.js';
+import { rowOf } from '../ir/ops.js';
 import type { Block, BufferDecl, Cell, Hoisted, Node, Op, Place, Statement, Table } from '../ir.js';
 import type { Origin } from '../origin.js';
 import { literal, type Scalar, toWords, type Value } from '../types.js';
@@ -151,7 +152,13 @@ class Widener {
     }
     if (op === 'local') return { lo: this.#local(node), hi: this.#local(node) };
     const [a, b, c, d] = args as [Node, Node, Node, Node];
-    const halves = (make: (half: 'lo' | 'hi') => Node): Pair => ({ lo: make('lo'), hi: make('hi') });
+    if (rowOf(op)?.class === 'logic') {
+      const made = (half: 'lo' | 'hi'): Node => {
+        const own = args.map((arg) => this.#pair(arg)[half]);
+        return this.#simplifier.make(op, 'u32', own, detail, node.origin);
+      };
+      return { lo: made('lo'), hi: made('hi') };
+    }
     switch (op) {
       case 'pack':
         return { lo: this.#word(a), hi: this.#word(b) };
@@ -176,28 +183,11 @@ class Widener {
       }
       case 'select':
         return w.select(this.#word(a), this.#pair(b), this.#pair(c));
-      case 'not':
-        return halves((half) => this.#make('not', 'u32', [this.#pair(a)[half]]));
       case 'byteSwap':
         return {
           lo: this.#make('byteSwap', 'u32', [this.#pair(a).hi]),
           hi: this.#make('byteSwap', 'u32', [this.#pair(a).lo]),
         };
-      case 'and':
-      case 'or':
-      case 'xor':
-        return halves((half) => this.#make(op, 'u32', [this.#pair(a)[half], this.#pair(b)[half]]));
-      case 'bitSelect':
-      case 'logic3':
-        return halves((half) =>
-          this.#simplifier.make(
-            op,
-            'u32',
-            args.map((arg) => this.#pair(arg)[half]),
-            detail,
-            node.origin,
-          ),
-        );
       case 'neg':
         return w.sub(w.zero(), this.#pair(a));
       case 'shl':

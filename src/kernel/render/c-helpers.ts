@@ -1,6 +1,7 @@
-import type { Node, Op } from '../ir.js';
+import { formName, ops, type PureOp, signatureOf, typeSets } from '../ir/ops.js';
+import type { Node } from '../ir.js';
 import type { Scalar } from '../types.js';
-import { functions, scalars, vectorFunctions } from './c-forms.js';
+import { functions, neonFunctions, vectorFunctions } from './c-forms.js';
 import type { Operand } from './cstyle.js';
 
 /**
@@ -17,7 +18,7 @@ export class Helpers {
   constructor(lanes: number, ternaryLogic: boolean) {
     this.#lanes = lanes;
     this.#ternaryLogic = ternaryLogic;
-    if (lanes > 1) for (const type of scalars) this.#used.add(`splat_${type}`);
+    if (lanes > 1) for (const type of typeSets.any) this.#used.add(`splat_${type}`);
   }
 
   /** Notes that a function is needed. */
@@ -37,15 +38,18 @@ export class Helpers {
     const type = node.args[0]?.type ?? node.type;
     const spread = (operand: Operand): string =>
       varying && !operand.varying ? `splat_${operand.node.type}(${operand.text})` : operand.text;
+    const name = formName(node);
+    const { symbol, class: kind } = ops[node.op as PureOp];
     const count = node.args[1]?.op === 'const' ? node.args[1].detail.value : undefined; // `fold` has reduced it to below the width
-    if (isShift(node.op) && count !== undefined && type !== 'i32')
-      return `${spread(args[0] as Operand)} ${node.op === 'shl' ? '<<' : '>>'} ${count}`;
-    const infix = operatorOf(node.op, type, varying);
-    if (infix) return this.#infix(infix, node, args, varying, spread);
-    const name = functionName(node, type);
+    if (kind === 'shifts' && count !== undefined && type !== 'i32')
+      return `${spread(args[0] as Operand)} ${symbol} ${count}`;
+    if (symbol && !functions[name]) {
+      const isLogicalNot = node.op === 'not' && type === 'bool' && !varying;
+      return this.#infix(isLogicalNot ? '!' : symbol, node, args, varying, spread);
+    }
     if (node.op === 'any') return `${this.use('any')}(${args[0]?.text})`;
     // A count known now stays a scalar: compilers make it an immediate rotate.
-    if (isRotate(node.op) && count !== undefined && varying)
+    if (vectorFunctions[`${name}_c`] && count !== undefined && varying)
       return `${this.use(`${name}_c`)}(${spread(args[0] as Operand)}, ${count})`;
     if (node.op === 'logic3') return this.#logic3(node, args.map(spread), varying);
     return `${this.call(name, varying)}(${args.map(spread).join(', ')})`;
@@ -119,42 +123,50 @@ export class Helpers {
 
   #definition(name: string, need: (name: string) => void): string {
     const shared = functions[name];
-    if (shared) {
-      for (const other of shared.needs ?? []) need(other);
-      return `static inline ${shared.result} ${name}(${shared.args.map((type, i) => `${type} ${'abcd'[i]}`).join(', ')}) { return ${shared.body}; }`;
+    if (shared !== undefined) {
+      const { args, result } = signatureOf(name);
+      for (const other of calledIn(shared)) need(other);
+      return `static inline ${result} ${name}(${parameters(args)}) { return ${shared}; }`;
     }
     if (name === 'any')
       return 'static inline bool any(i32v m) { i32 r = 0; for (int l = 0; l < LANES; l++) r |= m[l]; return r != 0; }';
     if (name.startsWith('splat_')) {
       const type = name.slice(6) as Scalar;
-      const vector = type === 'bool' ? 'i32v' : `${type}v`;
       const value = type === 'bool' ? '-(i32)a' : 'a';
-      return `static inline ${vector} ${name}(${type} a) { return (${vector}){${Array(this.#lanes).fill(value).join(', ')}}; }`;
+      return `static inline ${vectorOf(type)} ${name}(${type} a) { return (${vectorOf(type)}){${Array(this.#lanes).fill(value).join(', ')}}; }`;
     }
     const vector = vectorFunctions[name];
-    if (vector) {
-      for (const other of vector.needs ?? []) need(other);
-      const plain = `static inline ${vector.result} ${name}(${vector.args.map((type, i) => `${type} ${'abcd'[i]}`).join(', ')}) { return ${vector.body}; }`;
-      if (vector.neon === undefined || this.#lanes !== NEON_LANES) return plain;
-      const names = [...'abcd'].slice(0, vector.args.length).join(', ');
-      return `#ifdef __aarch64__\n#include <arm_neon.h>\n#define ${name}(${names}) ${vector.neon}\n#else\n${plain}\n#endif`;
-    }
-    return this.#laneLoop(name.replace(/_v$/, ''), need);
+    if (vector === undefined) return this.#laneLoop(name.replace(/_v$/, ''), need);
+    const { args, result } = signatureOf(name.replace(/_[cv]$/, ''));
+    const types = args.map((type, i) => (name.endsWith('_c') && i === 1 ? 'int' : vectorOf(type)));
+    const plain = `static inline ${vectorOf(result)} ${name}(${parameters(types)}) { return ${vector}; }`;
+    const neon = neonFunctions[name];
+    if (neon === undefined || this.#lanes !== NEON_LANES) return plain;
+    const names = [...'abcd'].slice(0, args.length).join(', ');
+    return `#ifdef __aarch64__\n#include <arm_neon.h>\n#define ${name}(${names}) ${neon}\n#else\n${plain}\n#endif`;
   }
 
   /** The scalar function, lane by lane; compilers make vector code of it where there is any. */
   #laneLoop(scalar: string, need: (name: string) => void): string {
-    const shape = functions[scalar];
-    if (!shape) throw new TypeError(`no C function ${scalar}`);
+    if (functions[scalar] === undefined) throw new TypeError(`no C function ${scalar}`);
     need(scalar);
-    const vector = (type: Scalar) => (type === 'bool' ? 'i32v' : `${type}v`);
-    const args = shape.args.map((type, i) => `${vector(type)} ${'abcd'[i]}`).join(', ');
+    const { args, result } = signatureOf(scalar);
+    const vector = vectorOf(result);
     // A lane that holds is all ones; scalar functions take 0 or 1.
-    const lanes = shape.args.map((type, i) => `${'abcd'[i]}[l]${type === 'bool' ? ' & 1' : ''}`).join(', ');
+    const lanes = args.map((type, i) => `${'abcd'[i]}[l]${type === 'bool' ? ' & 1' : ''}`).join(', ');
     const value = `${scalar}(${lanes})`;
-    return `static inline ${vector(shape.result)} ${scalar}_v(${args}) { ${vector(shape.result)} r; for (int l = 0; l < LANES; l++) r[l] = ${shape.result === 'bool' ? `-(${value})` : value}; return r; }`;
+    return `static inline ${vector} ${scalar}_v(${parameters(args.map(vectorOf))}) { ${vector} r; for (int l = 0; l < LANES; l++) r[l] = ${result === 'bool' ? `-(${value})` : value}; return r; }`;
   }
 }
+
+const vectorOf = (type: Scalar): string => (type === 'bool' ? 'i32v' : `${type}v`);
+const parameters = (types: readonly string[]): string => types.map((type, i) => `${type} ${'abcd'[i]}`).join(', ');
+/** Functions of the table that a body calls. */
+const calledIn = (body: string): string[] =>
+  [...body.matchAll(/\w+(?=\()/g)]
+    .map(([name]) => name)
+    .filter((name) => name in functions)
+    .sort();
 
 /** Lanes of 32 bits in a register of NEON. */
 const NEON_LANES = 4;
@@ -162,33 +174,3 @@ const NEON_LANES = 4;
 /** Splats before the functions that may use them, scalar functions before their vector forms. */
 const byDependency = (a: string, b: string) => rank(a) - rank(b) || (a < b ? -1 : 1);
 const rank = (name: string) => (name.startsWith('splat_') ? 0 : name.endsWith('_v') || name.endsWith('_c') ? 2 : 1);
-
-const isRotate = (op: Op) => op === 'rotl' || op === 'rotr';
-const isShift = (op: Op) => op === 'shl' || op === 'shr';
-
-function functionName(node: Node, type: Scalar): string {
-  if (node.op === 'cast' || node.op === 'bits') return `${node.op}_${type}_${node.type}`;
-  if (node.op === 'select') return `select_${node.type}`;
-  return `${node.op}_${type}`;
-}
-
-/** Operators whose C meaning is the language's (with -fwrapv). */
-function operatorOf(op: Op, type: Scalar, varying: boolean): string | undefined {
-  const symbols: Partial<Record<Op, string>> = {
-    add: '+',
-    sub: '-',
-    mul: '*',
-    and: '&',
-    or: '|',
-    xor: '^',
-    eq: '==',
-    ne: '!=',
-    lt: '<',
-    le: '<=',
-    neg: '-',
-  };
-  if (op === 'not') return type === 'bool' && !varying ? '!' : '~';
-  if (op === 'div' && (type === 'f32' || type === 'f64')) return '/';
-  if (op === 'neg' && (type === 'f32' || type === 'f64')) return undefined; // see neg_f32
-  return symbols[op];
-}

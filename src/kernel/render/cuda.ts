@@ -67,22 +67,14 @@ const table: OperationTable = {
   },
   functions: {
     ...family.functions,
-    rotl_u32: { args: ['u32', 'u32'], result: 'u32', body: '__funnelshift_l(a, a, b)' },
-    rotr_u32: { args: ['u32', 'u32'], result: 'u32', body: '__funnelshift_r(a, a, b)' },
-    rotl_i32: { args: ['i32', 'u32'], result: 'i32', body: '(i32)__funnelshift_l((u32)a, (u32)a, b)' },
-    rotr_i32: { args: ['i32', 'u32'], result: 'i32', body: '(i32)__funnelshift_r((u32)a, (u32)a, b)' },
-    rotl_u64: { args: ['u64', 'u32'], result: 'u64', body: 'a << (b & 63u) | a >> (0u - b & 63u)' },
-    rotr_u64: { args: ['u64', 'u32'], result: 'u64', body: 'a >> (b & 63u) | a << (0u - b & 63u)' },
-    byteSwap_u64: {
-      args: ['u64'],
-      result: 'u64',
-      body: '(u64)__byte_perm((u32)a, 0u, 0x0123u) << 32 | __byte_perm((u32)(a >> 32), 0u, 0x0123u)',
-    },
-    wmadHi_u64: {
-      args: ['u64', 'u64', 'u64', 'u64'],
-      result: 'u64',
-      body: 'const u64 x = a * b + c, y = x + d; return __umul64hi(a, b) + (x < c) + (y < d);',
-    },
+    rotl_u32: '__funnelshift_l(a, a, b)',
+    rotr_u32: '__funnelshift_r(a, a, b)',
+    rotl_i32: '(i32)__funnelshift_l((u32)a, (u32)a, b)',
+    rotr_i32: '(i32)__funnelshift_r((u32)a, (u32)a, b)',
+    rotl_u64: 'a << (b & 63u) | a >> (0u - b & 63u)',
+    rotr_u64: 'a >> (b & 63u) | a << (0u - b & 63u)',
+    byteSwap_u64: '(u64)__byte_perm((u32)a, 0u, 0x0123u) << 32 | __byte_perm((u32)(a >> 32), 0u, 0x0123u)',
+    wmadHi_u64: 'const u64 x = a * b + c, y = x + d; return __umul64hi(a, b) + (x < c) + (y < d);',
   },
 };
 

@@ -93,7 +93,7 @@ export class GpuRegions {
     ) as [string, string, string, string, string, string];
     const piece = Math.ceil(length / this.#threads);
     const select = (condition: string, yes: string, no: string) =>
-      this.#forms.apply('select_u32', [condition, yes, no], 'select');
+      this.#forms.apply('select_u32', [condition, yes, no]);
     const smaller = (a: string) => select(`(${a} < ${length}u)`, a, `${length}u`);
     const over = (inner: () => void) => printer.braces(syntax.loop(at, from, `${at} < ${to}`, `${at}++`), inner);
     const lastTotal = `${TOTALS}[${this.#threads - 1}]`;

@@ -63,7 +63,8 @@ const table: OperationTable = {
     byteSwap_u32: 'as_uint(as_uchar4($a).s3210)',
     byteSwap_u64: 'as_ulong(as_uchar8($a).s76543210)',
     mulHi: 'mul_hi($a, $b)',
-    bitSelect: 'bitselect($c, $b, $a)',
+    bitSelect_u32: 'bitselect($c, $b, $a)',
+    bitSelect_u64: 'bitselect($c, $b, $a)',
     funnel_u32: '(u32)(upsample($a, $b) >> ($c & 31u))',
     // rotate() goes left, by a count of the value's own type and modulo its width
     rotl_u32: 'rotate($a, $b)',
@@ -77,18 +78,10 @@ const table: OperationTable = {
     rotr_u64_const: 'rotate($a, $rul)',
   },
   functions: {
-    ...without(family.functions, 'bitSelect_u32', 'bitSelect_u64'),
-    wmadHi_u64: {
-      args: ['u64', 'u64', 'u64', 'u64'],
-      result: 'u64',
-      body: 'const u64 x = a * b + c, y = x + d; return mul_hi(a, b) + (x < c) + (y < d);',
-    },
+    ...family.functions,
+    wmadHi_u64: 'const u64 x = a * b + c, y = x + d; return mul_hi(a, b) + (x < c) + (y < d);',
   },
 };
-
-function without<T>(record: Readonly<Record<string, T>>, ...names: readonly string[]): Record<string, T> {
-  return Object.fromEntries(Object.entries(record).filter(([name]) => !names.includes(name)));
-}
 
 const vectors: Readonly<Partial<Record<Scalar, string>>> = {
   u32: 'uint4',

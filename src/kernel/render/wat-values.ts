@@ -1,7 +1,8 @@
+import { formName, rowOf } from '../ir/ops.js';
 import type { Node } from '../ir.js';
 import { bytesOf, type Scalar, type Value } from '../types.js';
-import { type GangForm, gangForms, lowHalves, lowWords, shapeOf, shuffle } from './wat-gang.js';
-import { formName, literalDigits, scalarForms, watLiteral } from './wat-scalar.js';
+import { gangForms, inLowerHalves, lowHalves, lowWords, shapeOf, shuffle } from './wat-gang.js';
+import { literalDigits, scalarForm, watLiteral } from './wat-scalar.js';
 
 /** A value in the text: one expression, or one for each register that a gang's value takes. */
 export interface Operand {
@@ -35,25 +36,18 @@ export function operationTexts(
   around: Surroundings,
 ): string[] {
   if (node.op === 'any' && given[0]?.varying) return [anyText(given[0])];
-  const name = formName(node);
-  if (!varying) return [scalarText(name, node, given, around)];
-  const form = gangForms[name];
-  const count = countOf(node, given);
-  if (!form || count?.varying) return laneByLane(name, node, given, around);
-  return gangTexts(form, node, given, count, around);
-}
-
-/** The operand that counts bits, which a gang's instructions want to be the same for all lanes. */
-function countOf(node: Node, args: readonly Operand[]): Operand | undefined {
-  if (['shl', 'shr', 'rotl', 'rotr'].includes(node.op)) return args[1];
-  return node.op === 'funnel' ? args[2] : undefined;
+  if (!varying) return [scalarText(node, given, around)];
+  // A gang's instructions want the count to be the same for all lanes.
+  const count = given[rowOf(node.op)?.count ?? given.length];
+  if (!gangForms[formName(node)] || count?.varying) return laneByLane(node, given, around);
+  return gangTexts(node, given, count, around);
 }
 
 const anyText = ({ texts }: Operand): string =>
   `(v128.any_true ${texts.reduce((all, text) => `(v128.or ${all} ${text})`)})`;
 
-function scalarText(name: string, node: Node, given: readonly Operand[], around: Surroundings): string {
-  const form = scalarForm(name);
+function scalarText(node: Node, given: readonly Operand[], around: Surroundings): string {
+  const form = scalarForm(node);
   const args = given.map((arg, i) => (usesOf(form, 'ABCD'[i] ?? '') > 1 ? atomic(arg, around) : arg));
   return fill(
     form,
@@ -62,12 +56,6 @@ function scalarText(name: string, node: Node, given: readonly Operand[], around:
       args.map(({ texts }) => texts[0] ?? ''),
     ),
   );
-}
-
-function scalarForm(name: string): string {
-  const form = scalarForms[name];
-  if (form === undefined) throw new TypeError(`no WAT form for ${name}`);
-  return form;
 }
 
 /** Operands by their letters; a count beside a 64-bit value has to be 64 bits wide itself. */
@@ -84,26 +72,28 @@ function letters(node: Node, texts: readonly string[]): Record<string, string> {
 }
 
 function gangTexts(
-  form: GangForm,
   node: Node,
   given: readonly Operand[],
   counted: Operand | undefined,
   around: Surroundings,
 ): string[] {
-  const low = usesOf(form.text, 'L') > 0;
+  const name = formName(node);
+  const form = gangForms[name] ?? '';
+  const width = [node, ...node.args].some(({ type }) => bits(type) === 64) ? 64 : 32;
+  const low = usesOf(form, 'L') > 0;
   const args = given.map((arg, i) => {
-    const repeated = usesOf(form.text, 'ABCD'[i] ?? '') > 1 || (arg.varying && bits(arg.node.type) < form.width) || low;
+    const repeated = usesOf(form, 'ABCD'[i] ?? '') > 1 || (arg.varying && bits(arg.node.type) < width) || low;
     return repeated ? atomic(arg, around) : arg;
   });
-  const count = counted && (usesOf(form.text, 'M') > 0 ? atomic(counted, around) : counted).texts[0];
-  const registers = Array.from({ length: (around.lanes * form.width) / 128 }, (_, r) => {
-    const [A = '', B = '', C = '', D = ''] = args.map((arg) => register(arg, form.width, r, around));
+  const count = counted && (usesOf(form, 'M') > 0 ? atomic(counted, around) : counted).texts[0];
+  const registers = Array.from({ length: (around.lanes * width) / 128 }, (_, r) => {
+    const [A = '', B = '', C = '', D = ''] = args.map((arg) => register(arg, width, r, around));
     const N = count ?? '';
     const M = count === undefined ? '' : complement(node, counted, count);
-    return fill(form.text, { A, B, C, D, N, M, L: low && args[0] ? lowerHalf(args[0], r, around) : '' });
+    return fill(form, { A, B, C, D, N, M, L: low && args[0] ? lowerHalf(args[0], r, around) : '' });
   });
-  if (bits(node.type) === form.width) return registers;
-  const join = form.joins ? lowHalves : lowWords;
+  if (bits(node.type) === width) return registers;
+  const join = inLowerHalves.has(name) ? lowHalves : lowWords;
   return Array.from({ length: registers.length / 2 }, (_, r) =>
     join(registers[2 * r] ?? '', registers[2 * r + 1] ?? ''),
   );
@@ -145,8 +135,8 @@ function lowerHalf(operand: Operand, r: number, around: Surroundings): string {
   return r % 2 === 0 || !operand.varying ? whole : shuffle([2, 3, 2, 3], whole, whole);
 }
 
-function laneByLane(name: string, node: Node, given: readonly Operand[], around: Surroundings): string[] {
-  const form = scalarForm(name);
+function laneByLane(node: Node, given: readonly Operand[], around: Surroundings): string[] {
+  const form = scalarForm(node);
   const args = given.map((arg) => atomic(arg, around));
   const lanes = Array.from({ length: around.lanes }, (_, lane) =>
     fill(

@@ -1,4 +1,4 @@
-import type { Helper, OperationTable } from './gpu-forms.js';
+import type { OperationTable } from './gpu-forms.js';
 
 /**
  * Operations in WGSL, whose integers are the language's: they wrap, x / 0 is x, x % 0 is 0, and counts of shifts at run
@@ -6,30 +6,14 @@ import type { Helper, OperationTable } from './gpu-forms.js';
  */
 export const wgslTable: OperationTable = {
   forms: {
-    add: '$a + $b',
-    sub: '$a - $b',
-    mul: '$a * $b',
-    div: '$a / $b',
-    rem: '$a % $b',
-    and: '$a & $b',
-    or: '$a | $b',
-    xor: '$a ^ $b',
     xor_bool: '$a != $b',
-    not: '~$a',
     not_bool: '!$a',
-    neg: '-$a',
     neg_u32: '0u - $a',
-    eq: '$a == $b',
-    ne: '$a != $b',
-    lt: '$a < $b',
-    le: '$a <= $b',
     select: 'select($c, $b, $a)',
     sqrt: 'sqrt($a)',
     fma: 'fma($a, $b, $c)',
-    shl: '$a << $b',
     shl_u32_const: '$a << $bu',
     shl_i32_const: '$a << $bu',
-    shr: '$a >> $b',
     shr_u32_const: '$a >> $bu',
     shr_i32_const: '$a >> $bu',
     popcount_u32: 'countOneBits($a)',
@@ -56,47 +40,29 @@ export const wgslTable: OperationTable = {
   functions: functions(),
 };
 
-function functions(): Record<string, Helper> {
+function functions(): Record<string, string> {
   const left = (a: string) => `(${a} << (b & 31u)) | (${a} >> ((32u - b) & 31u))`;
   const right = (a: string) => `(${a} >> (b & 31u)) | (${a} << ((32u - b) & 31u))`;
   const signed = (form: typeof left) => `let w = bitcast<u32>(a); return bitcast<i32>(${form('w')});`;
-  const word = (args: number, body: string, needs: readonly string[] = []): Helper => ({
-    args: Array(args).fill('u32'),
-    result: 'u32',
-    body,
-    needs,
-  });
   return {
-    rotl_u32: word(2, left('a')),
-    rotr_u32: word(2, right('a')),
-    rotl_i32: { args: ['i32', 'u32'], result: 'i32', body: signed(left) },
-    rotr_i32: { args: ['i32', 'u32'], result: 'i32', body: signed(right) },
-    byteSwap_u32: word(1, '(a << 24u) | ((a & 0xff00u) << 8u) | ((a >> 8u) & 0xff00u) | (a >> 24u)'),
-    bitSelect_u32: word(3, '(a & b) | (~a & c)'),
-    funnel_u32: word(3, '(b >> (c & 31u)) | ((a << 1u) << (31u - (c & 31u)))'),
-    mulHi_u32: word(
-      2,
-      [
-        'let p = (a & 0xffffu) * (b & 0xffffu);',
-        'let q = (a >> 16u) * (b & 0xffffu) + (p >> 16u);',
-        'let r = (a & 0xffffu) * (b >> 16u) + (q & 0xffffu);',
-        'return (a >> 16u) * (b >> 16u) + (q >> 16u) + (r >> 16u);',
-      ].join(' '),
-    ),
-    wmadHi_u32: word(4, 'let x = a * b + c; let y = x + d; return mulHi_u32(a, b) + u32(x < c) + u32(y < d);', [
-      'mulHi_u32',
-    ]),
-    carry_u32: word(3, 'u32(a + b < a) | u32(a + b + c < c)'),
-    borrow_u32: word(3, 'u32(a < b) | (u32(a == b) & c)'),
-    cast_f32_u32: {
-      args: ['f32'],
-      result: 'u32',
-      body: 'select(select(0u, u32(a), a > 0.0f), 0xffffffffu, a >= 4294967296.0f)',
-    },
-    cast_f32_i32: {
-      args: ['f32'],
-      result: 'i32',
-      body: 'select(select(select(0i, i32(-2147483648), a < 0.0f), i32(a), a >= -2147483648.0f), 2147483647i, a >= 2147483648.0f)',
-    },
+    rotl_u32: left('a'),
+    rotr_u32: right('a'),
+    rotl_i32: signed(left),
+    rotr_i32: signed(right),
+    byteSwap_u32: '(a << 24u) | ((a & 0xff00u) << 8u) | ((a >> 8u) & 0xff00u) | (a >> 24u)',
+    bitSelect_u32: '(a & b) | (~a & c)',
+    funnel_u32: '(b >> (c & 31u)) | ((a << 1u) << (31u - (c & 31u)))',
+    mulHi_u32: [
+      'let p = (a & 0xffffu) * (b & 0xffffu);',
+      'let q = (a >> 16u) * (b & 0xffffu) + (p >> 16u);',
+      'let r = (a & 0xffffu) * (b >> 16u) + (q & 0xffffu);',
+      'return (a >> 16u) * (b >> 16u) + (q >> 16u) + (r >> 16u);',
+    ].join(' '),
+    wmadHi_u32: 'let x = a * b + c; let y = x + d; return mulHi_u32(a, b) + u32(x < c) + u32(y < d);',
+    carry_u32: 'u32(a + b < a) | u32(a + b + c < c)',
+    borrow_u32: 'u32(a < b) | (u32(a == b) & c)',
+    cast_f32_u32: 'select(select(0u, u32(a), a > 0.0f), 0xffffffffu, a >= 4294967296.0f)',
+    cast_f32_i32:
+      'select(select(select(0i, i32(-2147483648), a < 0.0f), i32(a), a >= -2147483648.0f), 2147483647i, a >= 2147483648.0f)',
   };
 }

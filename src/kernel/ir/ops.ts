@@ -1,0 +1,191 @@
+import type { Float, Integer, Numeric, Scalar, Unsigned } from '../types.js';
+
+/**
+ * The table of operations: types, class, algebraic rules, C operator. The checker, the methods of `Expr`, the simplifier,
+ * the statistics, the printers and the conformance suite read it. A new operation is a row here, its meaning in
+ * `evaluate.ts`, and a form for each target that has neither its operator nor an instruction of its name.
+ */
+export interface Operation {
+  /** Types of the operands. `T` is one type of `on`, the same for all operands that have it. */
+  readonly args: readonly ('T' | Scalar)[];
+  /** `own`: the node says it. */
+  readonly result: 'T' | Scalar | 'own';
+  readonly on: keyof TypeSets;
+  readonly class: OperationClass;
+  /** True if `Expr` has a method of this name. */
+  readonly method?: true;
+  /** The operand that counts bits, by its number. */
+  readonly count?: 1 | 2;
+  /** True if two operands may be exchanged. */
+  readonly commutes?: true;
+  /** An operator of C and WGSL that has this meaning on the types for which a target has no other form. */
+  readonly symbol?: string;
+  /** On integers and bools: x op identity = x. -1 has all bits set. */
+  readonly identity?: 0 | 1 | -1;
+  /** On integers and bools: x op absorbing = absorbing. */
+  readonly absorbing?: 0 | -1;
+  /** On integers and bools: the value of x op x. */
+  readonly same?: 0 | 1 | 'x';
+  /** On integers and bools: op op x = x. */
+  readonly isInvolution?: true;
+}
+
+export const operationClasses = [
+  'additions',
+  'rotations',
+  'shifts',
+  'logic', // one instruction with three inputs where there is one
+  'multiplications',
+  'divisions',
+  'comparisons',
+  'selects',
+  'floats',
+  'lookups',
+  'memory',
+  'other',
+] as const;
+/** Classes of operations as processors have them. */
+export type OperationClass = (typeof operationClasses)[number];
+
+/** Sets of types that operations are for. */
+export interface TypeSets {
+  readonly any: Scalar;
+  readonly numeric: Numeric;
+  readonly integer: Integer;
+  readonly unsigned: Unsigned;
+  readonly float: Float;
+  readonly bitwise: Integer | 'bool';
+  readonly u32: 'u32';
+  readonly u64: 'u64';
+  readonly bool: 'bool';
+}
+
+export const typeSets: { readonly [S in keyof TypeSets]: readonly TypeSets[S][] } = {
+  any: ['u32', 'i32', 'u64', 'f32', 'f64', 'bool'],
+  numeric: ['u32', 'i32', 'u64', 'f32', 'f64'],
+  integer: ['u32', 'i32', 'u64'],
+  unsigned: ['u32', 'u64'],
+  float: ['f32', 'f64'],
+  bitwise: ['u32', 'i32', 'u64', 'bool'],
+  u32: ['u32'],
+  u64: ['u64'],
+  bool: ['bool'],
+};
+
+const binary = { args: ['T', 'T'], result: 'T', method: true } as const;
+const unary = { args: ['T'], result: 'T', method: true } as const;
+const counted = { args: ['T', 'u32'], result: 'T', on: 'integer', method: true, count: 1 } as const;
+const ordered = { args: ['T', 'T'], result: 'bool', class: 'comparisons', method: true } as const;
+const ternary = { args: ['T', 'T', 'T'], result: 'T' } as const;
+
+const rows = {
+  add: { ...binary, on: 'numeric', class: 'additions', symbol: '+', commutes: true, identity: 0 },
+  sub: { ...binary, on: 'numeric', class: 'additions', symbol: '-', identity: 0, same: 0 },
+  mul: { ...binary, on: 'numeric', class: 'multiplications', symbol: '*', commutes: true, identity: 1, absorbing: 0 },
+  /** Integers: towards zero; x / 0 is x. */
+  div: { ...binary, on: 'numeric', class: 'divisions', symbol: '/', identity: 1 },
+  /** x % 0 is 0; the sign is the dividend's. */
+  rem: { ...binary, on: 'integer', class: 'divisions', symbol: '%' },
+  neg: { ...unary, on: 'numeric', class: 'additions', symbol: '-', isInvolution: true },
+
+  and: { ...binary, on: 'bitwise', class: 'logic', symbol: '&', commutes: true, identity: -1, absorbing: 0, same: 'x' },
+  or: { ...binary, on: 'bitwise', class: 'logic', symbol: '|', commutes: true, identity: 0, absorbing: -1, same: 'x' },
+  xor: { ...binary, on: 'bitwise', class: 'logic', symbol: '^', commutes: true, identity: 0, same: 0 },
+  not: { ...unary, on: 'bitwise', class: 'logic', symbol: '~', isInvolution: true },
+
+  /** The count is taken modulo the width. */
+  shl: { ...counted, class: 'shifts', symbol: '<<' },
+  /** Arithmetic on i32, logical otherwise. The count is taken modulo the width. */
+  shr: { ...counted, class: 'shifts', symbol: '>>' },
+  /** The count is taken modulo the width. */
+  rotl: { ...counted, class: 'rotations' },
+  /** The count is taken modulo the width. */
+  rotr: { ...counted, class: 'rotations' },
+
+  eq: { ...ordered, on: 'any', symbol: '==', commutes: true, same: 1 },
+  ne: { ...ordered, on: 'any', symbol: '!=', commutes: true, same: 0 },
+  lt: { ...ordered, on: 'numeric', symbol: '<', same: 0 },
+  le: { ...ordered, on: 'numeric', symbol: '<=', same: 1 },
+
+  sqrt: { ...unary, on: 'float', class: 'other' },
+  byteSwap: { ...unary, on: 'unsigned', class: 'other', isInvolution: true },
+  popcount: { args: ['T'], result: 'u32', on: 'integer', class: 'other', method: true },
+  /** Leading zeros; the width for 0. */
+  clz: { args: ['T'], result: 'u32', on: 'integer', class: 'other', method: true },
+
+  /** The upper half of the product. */
+  mulHi: { args: ['T', 'T'], result: 'T', on: 'unsigned', class: 'multiplications', commutes: true },
+  /** The upper half of a·b + c + d. */
+  wmadHi: { args: ['T', 'T', 'T', 'T'], result: 'T', on: 'unsigned', class: 'multiplications' },
+  /** a·b + c with one rounding. */
+  fma: { ...ternary, on: 'float', class: 'other' },
+  /** The carry, 0 or 1, out of a + b + (0 or 1). */
+  carry: { ...ternary, on: 'unsigned', class: 'additions' },
+  /** The borrow, 0 or 1, out of a - b - (0 or 1). */
+  borrow: { ...ternary, on: 'unsigned', class: 'additions' },
+  /** Bit by bit of (mask, ones, zeros). */
+  bitSelect: { ...ternary, on: 'unsigned', class: 'logic' },
+  /** Any three-input bit function, by `detail.truth`. */
+  logic3: { ...ternary, on: 'bitwise', class: 'logic' },
+  /** The low word of high:low >> count, of (high, low, count). */
+  funnel: { args: ['u32', 'u32', 'u32'], result: 'u32', on: 'u32', class: 'rotations', count: 2 },
+  /** A u64 of (low, high). */
+  pack: { args: ['u32', 'u32'], result: 'u64', on: 'u32', class: 'other' },
+  /** The upper half of a u64. */
+  hi: { args: ['u64'], result: 'u32', on: 'u64', class: 'other' },
+
+  /** Of (condition, yes, no). */
+  select: { args: ['bool', 'T', 'T'], result: 'T', on: 'any', class: 'selects' },
+  /** Conversion by value to the node's type. */
+  cast: { args: ['T'], result: 'own', on: 'any', class: 'other' },
+  /** The same bits as another type. */
+  bits: { args: ['T'], result: 'own', on: 'numeric', class: 'other' },
+  /** Gangs: true if it is in some lane. Its result is the same for all lanes. */
+  any: { args: ['bool'], result: 'bool', on: 'bool', class: 'other' },
+  /** An entry of `detail.table`. */
+  lookup: { args: ['u32'], result: 'own', on: 'u32', class: 'lookups' },
+} as const satisfies Readonly<Record<string, Operation>>;
+
+export type PureOp = keyof typeof rows;
+export const ops: Readonly<Record<PureOp, Operation>> = rows;
+
+/** Operations that `Expr` has as methods, with their rows. */
+export type MethodRows = {
+  readonly [O in PureOp as (typeof rows)[O] extends { method: true } ? O : never]: (typeof rows)[O];
+};
+export const methods = (Object.keys(rows) as PureOp[]).filter((op) => ops[op].method) as (keyof MethodRows)[];
+
+/** The parts of a node that say which form of an operation it is. */
+interface Applied {
+  readonly op: string;
+  readonly type: Scalar;
+  readonly args: readonly { readonly type: Scalar }[];
+}
+
+/** The row of an operation; undefined for a leaf. */
+export const rowOf = (op: string): Operation | undefined => (ops as Readonly<Record<string, Operation>>)[op];
+
+/** The type that an operation is done on: T, or that of its first operand. */
+export function operandType({ op, type, args }: Applied): Scalar {
+  return args[Math.max(0, rowOf(op)?.args.indexOf('T') ?? 0)]?.type ?? type;
+}
+
+/** The type of a result: `type` where only the node can say it. */
+export function resultType({ op, type, args }: Applied): Scalar {
+  const result = rowOf(op)?.result ?? 'own';
+  return result === 'own' ? type : result === 'T' ? operandType({ op, type, args }) : result;
+}
+
+/** What a target's tables call a form: `add_u32`, `cast_u64_f32`. */
+export function formName(node: Applied): string {
+  const name = `${node.op}_${operandType(node)}`;
+  return rowOf(node.op)?.result === 'own' ? `${name}_${node.type}` : name;
+}
+
+/** Operands and result of a form, by its name. */
+export function signatureOf(name: string): { readonly args: readonly Scalar[]; readonly result: Scalar } {
+  const [op = '', on, type = on] = name.split('_') as [string, Scalar, Scalar?];
+  const args = rowOf(op)?.args.map((arg) => (arg === 'T' ? on : arg));
+  if (!args) throw new TypeError(`${name} is not a form of an operation`);
+  return { args, result: resultType({ op, type, args: args.map((arg) => ({ type: arg })) }) };
+}
