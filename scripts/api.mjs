@@ -11,6 +11,7 @@ import { root } from './prepare.mjs';
 /** @typedef {any} Node an ESTree node; the parser's types change with it */
 
 const dist = join(root, 'dist');
+const { methods, ops } = await import(pathToFileURL(join(dist, 'kernel', 'ir', 'ops.js')).href);
 const entries = [
   ['millrace', 'index.d.ts'],
   ['millrace/words', 'workload/words/index.d.ts'],
@@ -143,7 +144,20 @@ function declared(file, source, node) {
     .split('\n')
     .filter((line) => !/^\s*(#private;|private )/.test(line))
     .join('\n');
-  return { name, file, text: indented(text), comment: commentBefore(source, node.start) };
+  const whole = name === 'Expr' ? withMethods(text) : text;
+  return { name, file, text: indented(whole), comment: commentBefore(source, node.start) };
+}
+
+/** The class of expressions with the methods that it has by the table of operations. @param {string} text */
+function withMethods(text) {
+  const sets = { any: 'Scalar', numeric: 'Numeric', integer: 'Integer', unsigned: 'Unsigned', float: 'Float' };
+  const lines = methods.map((/** @type {string} */ op) => {
+    const { args, result, on } = ops[op];
+    const type = on in sets ? sets[/** @type {keyof typeof sets} */ (on)] : "Integer | 'bool'";
+    const more = args.length === 1 ? '' : args[1] === 'T' ? ', other: In<T>' : `, count: In<'${args[1]}'>`;
+    return `    ${op}<T extends ${type}>(this: Expr<T>${more}): Expr<${result === 'T' ? 'T' : `'${result}'`}>;`;
+  });
+  return text.replace(' extends Expr_base', '').replace(/(get node\(\): Node;\n)/, `$1${lines.join('\n')}\n`);
 }
 
 /** The compiler indents by four. @param {string} text */
