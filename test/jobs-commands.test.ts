@@ -206,6 +206,19 @@ describe.concurrent('words -o FILE', () => {
   });
 });
 
+it('words -o FILE works with a warning if the ledger cannot be opened, and fails if an option needs the ledger', async () => {
+  const { place, options } = placeOf('words-without');
+  writeFileSync(join(place, 'data'), 'a file, not a folder');
+  const given = ['words', '?d', '-o', 'words'];
+  const { status, stderr } = await millrace(given, options);
+  expect({ status, stderr }).toMatchObject({
+    status: 0,
+    stderr: expect.stringContaining('nothing of this job is kept'),
+  });
+  expect(readFileSync(join(place, 'words'), 'latin1')).toHaveLength(20);
+  expect((await millrace([...given, '--fresh'], options)).status).toBe(74);
+});
+
 it('uhash mine goes on after SIGKILL, and tells every proof once, in order', async (ctx) => {
   if (!isLong) return ctx.skip('5 s of compiling: npm run test:long');
   const { place, options, job } = placeOf('mine');

@@ -43,13 +43,6 @@ export interface Telemetry {
  * Runs `work` with the views that the command line asks for, and ends them however it ends. Files that cannot be written
  * and ports that are taken are told first, before anything runs. A view that fails later is left out with a warning, and
  * the job continues.
- *
- *   withTelemetry(given, output, { name: 'block solve', unit: 'H' }, async (telemetry) => {
- *     const devices = await openDevices(given.device, { ...opened, ...telemetry.opening });
- *     const engine = new Engine(devices, { ...fed, ...telemetry.engine });
- *     telemetry.watch(engine, devices);
- *     try { … } finally { await engine.close(); await telemetry.end(); }
- *   });
  */
 export async function withTelemetry<Result>(
   given: TelemetryOptions,
