@@ -43,11 +43,14 @@ export class Run {
   readonly #audits: Audits;
   readonly #lanes = new Set<Lane>();
   readonly #chunks = new Map<number, Chunk>();
+  /** Lanes that compile, or allocate. */
+  #opening = 0;
   /** Results that are being checked. */
   #checking = 0;
   #ending: Ending | undefined;
-  #late: ReturnType<typeof setTimeout> | undefined;
+  #timers: ReturnType<typeof setTimeout>[] = [];
   #isLate = false;
+  #isOpeningLate = false;
   #isOver = false;
   #onEnd: (ending: Ending) => void = () => undefined;
   #onOver: () => void = () => undefined;
@@ -215,13 +218,17 @@ export class Run {
       this.#leave(lane, fault);
       return;
     }
+    this.#opening++;
     lane
       .open()
       .then(
         () => this.#lanes.has(lane) && !this.#ending && pipeline.join(lane),
         (error) => (isOfDevice(error) ? this.#leave(lane, error) : this.fail(error)),
       )
-      .finally(() => this.#settle());
+      .finally(() => {
+        this.#opening--;
+        this.#settle();
+      });
   }
 
   #leave(lane: Lane, error: unknown): void {
@@ -395,8 +402,9 @@ export class Run {
     }
     for (const lane of this.#lanes) lane.pipeline.sweep();
     const isFlying = !this.#isLate && [...this.#chunks.values()].some(({ isLost }) => !isLost);
-    if (this.#isOver || this.#ending === undefined || isFlying || this.#account.isStoring) return;
-    clearTimeout(this.#late);
+    const isOpening = !this.#isOpeningLate && this.#opening > 0;
+    if (this.#isOver || this.#ending === undefined || isFlying || isOpening || this.#account.isStoring) return;
+    for (const timer of this.#timers) clearTimeout(timer);
     this.#isOver = true;
     this.#account.close();
     this.#onOver();
@@ -413,15 +421,27 @@ export class Run {
     }
     this.#settle();
     if (this.#isOver) return;
+    const after = (ms: number, act: () => void): void => {
+      this.#timers.push(
+        setTimeout(() => {
+          act();
+          this.#settle();
+        }, ms),
+      );
+    };
+    // Compilers are not waited for long: what a lane opens later, it frees.
+    after(OPENING_MS, () => {
+      this.#isOpeningLate = true;
+    });
     // A device that does not even say that it has stopped is not waited for.
-    this.#late = setTimeout(() => {
+    after(LATE_MS, () => {
       this.#isLate = true;
-      this.#settle();
-    }, LATE_MS);
+    });
   }
 }
 
 const LATE_MS = 2000;
+const OPENING_MS = 700;
 /** Results that wait to be checked: with more the devices wait, as when every index hits and checks are slow. */
 const MOST_CHECKING = 64;
 /** Pieces that the source is storing. Above it devices wait: a disk may be slower than they are. */

@@ -163,8 +163,8 @@ const vectorOf = (type: Scalar): string => (type === 'bool' ? 'i32v' : `${type}v
 const parameters = (types: readonly string[]): string => types.map((type, i) => `${type} ${'abcd'[i]}`).join(', ');
 /** Functions of the table that a body calls. */
 const calledIn = (body: string): string[] =>
-  [...body.matchAll(/\w+(?=\()/g)]
-    .map(([name]) => name)
+  [...body.matchAll(/\b(\w+)\(/g)]
+    .map(([, name = '']) => name)
     .filter((name) => name in functions)
     .sort();
 

@@ -68,7 +68,7 @@ export class Forms {
       if (printed.has(name)) return;
       printed.add(name);
       const body = this.#table.functions[name] ?? '';
-      for (const [other] of body.matchAll(/\w+(?=\()/g)) if (other in this.#table.functions) print(other);
+      for (const [, other = ''] of body.matchAll(/\b(\w+)\(/g)) if (other in this.#table.functions) print(other);
       lines.push(this.#print(name, { ...signatureOf(name), body }));
     };
     for (const name of [...this.#used].sort()) print(name);

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { action, type Call } from '../../console/action.js';
 import { withExamples } from '../../console/conventions.js';
-import { type OpenedEngine, withEngine } from '../../console/engine.js';
+import { type OpenedEngine, withEngineLater } from '../../console/engine.js';
 import { Exit } from '../../console/exit.js';
 import { type FeedingOptions, withFeedingOptions } from '../../console/feeding.js';
 import { bytes, duration, plural, rate } from '../../console/format.js';
@@ -85,7 +85,7 @@ async function encode(call: Call<EncodeCommandOptions>): Promise<Ending> {
     checkLength(shape);
     const precision = asked.dtype === undefined ? source.precision : precisionOf(asked.dtype);
     const about = { name: `encode ${encoding}`, unit: 'vec' };
-    return await withEngine(call, about, (opened) => encodeSource(call, source, shape, precision, opened));
+    return await withEngineLater(call, about, (open) => encodeSource(call, source, shape, precision, open));
   } finally {
     await source.close();
   }
@@ -96,13 +96,14 @@ async function encodeSource(
   source: Source,
   shape: StateShape,
   precision: Precision,
-  { engine, devices, watch }: OpenedEngine,
+  open: () => Promise<OpenedEngine>,
 ): Promise<Ending> {
   let sink: Sink | undefined;
   let samples = 0;
   let isWritten = false;
   try {
     if (asked.out !== undefined) sink = await openSink(asked.out, shape.qubits, precision);
+    const { engine, devices, watch } = await open();
     watch();
     const progress = openProgress(output);
     const begun = performance.now();
