@@ -7,7 +7,7 @@ import { literal, type Numeric, type Scalar } from './types.js';
 /** Anything that can stand where a value of type T is wanted: a traced value or a literal. */
 export type In<T extends Scalar> = Expr<T> | number | bigint | (T extends 'bool' ? boolean : never);
 
-/** A method of `Expr`, by the operation's row: none, one more operand of its own type, or a count. */
+/** The type of a method of `Expr`. After `this` it takes nothing, an operand of the same type, or a count, as its row says. */
 type Method<Row extends Operation> = Row['args'] extends readonly ['T']
   ? <T extends TypeSets[Row['on']]>(this: Expr<T>) => Expr<ResultOf<Row, T>>
   : Row['args'] extends readonly ['T', 'T']
@@ -15,7 +15,7 @@ type Method<Row extends Operation> = Row['args'] extends readonly ['T']
     : <T extends TypeSets[Row['on']]>(this: Expr<T>, count: In<'u32'>) => Expr<ResultOf<Row, T>>;
 type ResultOf<Row extends Operation, T> = Row['result'] extends Scalar ? Row['result'] : T & Scalar;
 
-/** The methods that are operations of their own: those of `ir/ops.ts` whose row says `method`. */
+/** A method for each row of `ir/ops.ts` that has `method`. */
 export type Methods = { readonly [Op in keyof MethodRows]: Method<MethodRows[Op]> };
 
 class WithMethods {}

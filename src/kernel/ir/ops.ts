@@ -8,8 +8,9 @@ import type { Float, Integer, Numeric, Scalar, Unsigned } from '../types.js';
 export interface Operation {
   /** Types of the operands. `T` is one type of `on`, the same for all operands that have it. */
   readonly args: readonly ('T' | Scalar)[];
-  /** `own`: the node says it. */
+  /** `own`: the type of the node. */
   readonly result: 'T' | Scalar | 'own';
+  /** The types that it is for: those of T, or of the first operand. */
   readonly on: keyof TypeSets;
   readonly class: OperationClass;
   /** True if `Expr` has a method of this name. */
@@ -170,7 +171,7 @@ export function operandType({ op, type, args }: Applied): Scalar {
   return args[Math.max(0, rowOf(op)?.args.indexOf('T') ?? 0)]?.type ?? type;
 }
 
-/** The type of a result: `type` where only the node can say it. */
+/** The type of the result. Conversions and look-ups have the node's own. */
 export function resultType({ op, type, args }: Applied): Scalar {
   const result = rowOf(op)?.result ?? 'own';
   return result === 'own' ? type : result === 'T' ? operandType({ op, type, args }) : result;
