@@ -17,7 +17,7 @@ await bundle('browser.js', 'millrace.js', {
 });
 await bundle(join('device', 'wasm', 'worker.js'), 'worker.js', false);
 await bundle(join('device', 'webgpu', 'worker.js'), 'webgpu-worker.js', false);
-await bundle(join('engine', 'checker.js'), 'checker.js', false);
+await bundle(join('engine', 'verify', 'checker.js'), 'checker.js', false);
 
 /**
  * @param {string} from

@@ -71,7 +71,7 @@ function readCounts(file) {
 
 /**
  * @param {string} url
- * @returns {string | undefined} `engine/run.ts`, of src or dist
+ * @returns {string | undefined} `engine/run/run.ts`, of src or dist
  */
 function moduleOf(url) {
   const plain = url.replace(/\?.*$/, '');

@@ -10,7 +10,7 @@ import { limitUnits } from '../dist/bench/limits.js';
 import { machineLine } from '../dist/bench/machine.js';
 import { figureRow, SUITE_HEADING } from '../dist/bench/report.js';
 import { readSaved } from '../dist/bench/saved.js';
-import { bytes, count, duration, percent, rate } from '../dist/console/format.js';
+import { bytes, count, duration, percent, rate } from '../dist/console/output/format.js';
 import { plotOf } from './plot.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));

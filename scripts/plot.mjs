@@ -5,7 +5,7 @@ import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { machineLine } from '../dist/bench/machine.js';
 import { readSaved } from '../dist/bench/saved.js';
-import { duration, percent, rate } from '../dist/console/format.js';
+import { duration, percent, rate } from '../dist/console/output/format.js';
 
 /** @typedef {import('../dist/bench/saved.js').SavedReport} Report */
 /** @typedef {{ parts: string[], bottom: number }} Drawn `bottom`: where the next part may begin. */

@@ -15,7 +15,7 @@ export { type CaseResult, conformanceCases, runConformance } from './device/conf
 export type * from './device/device.js';
 export * from './engine/index.js';
 export * from './kernel/index.js';
-export { type Challenge, proofs as uhashProofs } from './workload/uhash/flow.js';
+export { type Challenge, proofs as uhashProofs } from './workload/uhash/job/flow.js';
 
 const kinds = new DeviceKinds(
   [

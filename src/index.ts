@@ -1,7 +1,7 @@
-import { dataDirectory } from './console/folders.js';
+import { dataDirectory } from './console/command/paths.js';
 import { openDevices } from './device/registry.js';
 import { keepTuningsOn, openDevicesWith } from './engine/index.js';
-import { LedgerTunings } from './store/tunings.js';
+import { LedgerTunings } from './store/client/tunings.js';
 
 export * from './device/device.js';
 export { listDevices, openDevice, openDevices } from './device/registry.js';

@@ -4,12 +4,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Device } from '../src/device/device.js';
 import { listDevices, openDevice } from '../src/device/registry.js';
 import { between, Engine, search } from '../src/engine/index.js';
-import { headerScan, versionScan } from '../src/workload/block/kernel.js';
-import { midstate } from '../src/workload/block/midstate.js';
-import { checkNonce } from '../src/workload/block/reference.js';
-import { headerWords, jobValues, targetWords } from '../src/workload/block/scan.js';
-import { solveOn } from '../src/workload/block/solve.js';
-import { rolledVersion, solveVersions, withVersion } from '../src/workload/block/versions.js';
+import { solveOn } from '../src/workload/block/job/solve.js';
+import { headerScan, versionScan } from '../src/workload/block/kernel/kernel.js';
+import { midstate } from '../src/workload/block/kernel/midstate.js';
+import { checkNonce } from '../src/workload/block/kernel/reference.js';
+import { headerWords, jobValues, targetWords } from '../src/workload/block/kernel/scan.js';
+import { rolledVersion, solveVersions, withVersion } from '../src/workload/block/kernel/versions.js';
 import { byTier, isLong, isShort } from './tier.js';
 
 /** Every device finds exactly the nonces that node:crypto says are right, for targets of every size. */

@@ -2,11 +2,11 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Device } from '../src/device/device.js';
 import { listDevices, openDevice } from '../src/device/registry.js';
-import { completionOf } from '../src/engine/where.js';
-import { formatOutput, parseInput } from '../src/workload/block/file.js';
-import { targetFromBits } from '../src/workload/block/reference.js';
-import { Solver } from '../src/workload/block/solve.js';
-import { solveAll } from '../src/workload/block/solve-all.js';
+import { completionOf } from '../src/engine/devices.js';
+import { formatOutput, parseInput } from '../src/workload/block/files/file.js';
+import { Solver } from '../src/workload/block/job/solve.js';
+import { solveAll } from '../src/workload/block/job/solve-all.js';
+import { targetFromBits } from '../src/workload/block/kernel/reference.js';
 import { byTier, isLong, isShort } from './tier.js';
 
 /** The published files, byte for byte: on every device, however it is fed. */

@@ -4,10 +4,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Device } from '../src/device/device.js';
 import { openDevice } from '../src/device/registry.js';
 import { Engine, merkleRoot, mineHeader, targetFromBits } from '../src/index.js';
-import { midstate } from '../src/workload/block/midstate.js';
-import { checkNonce } from '../src/workload/block/reference.js';
-import { headerWords } from '../src/workload/block/scan.js';
-import { rolledVersion } from '../src/workload/block/versions.js';
+import { midstate } from '../src/workload/block/kernel/midstate.js';
+import { checkNonce } from '../src/workload/block/kernel/reference.js';
+import { headerWords } from '../src/workload/block/kernel/scan.js';
+import { rolledVersion } from '../src/workload/block/kernel/versions.js';
 import { byTier } from './tier.js';
 
 const share = JSON.parse(readFileSync(new URL('data/block/stratum/testnet3-share.json', import.meta.url), 'utf8')) as {

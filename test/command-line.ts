@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { PassThrough, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import type { Host } from '../src/console/host.js';
+import type { Host } from '../src/console/command/host.js';
 import { type Event, eventsOf, faultOf } from './events.js';
 
 /** The built command. Whatever it tells with `--json` is held against the schema here, so that no test can forget to. */

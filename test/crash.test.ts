@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { between } from '../src/engine/space.js';
+import { between } from '../src/engine/work/space.js';
 import { planted, runHere, startRun, stateOf, writePlanted } from './store/planted.js';
 import { byTier } from './tier.js';
 

@@ -10,9 +10,9 @@ import {
   type Precision,
   type QubitOrder,
   type StateShape,
-} from '../src/workload/encode/encoding.js';
-import { bindingOf, planFor } from '../src/workload/encode/plan.js';
-import { referenceStates } from '../src/workload/encode/reference.js';
+} from '../src/workload/encode/kernel/encoding.js';
+import { bindingOf, planFor } from '../src/workload/encode/kernel/plan.js';
+import { referenceStates } from '../src/workload/encode/kernel/reference.js';
 import { byTier, isLong, isShort, patience } from './tier.js';
 
 /** The kernels on every device that is here: published vectors, random samples against the reference, equal bits. */

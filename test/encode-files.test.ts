@@ -24,14 +24,14 @@ import { afterAll, describe, expect, test } from 'vitest';
 
 import { openDevice } from '../src/device/registry.js';
 import { Engine } from '../src/engine/index.js';
-import { encodeRows } from '../src/workload/encode/encode.js';
-import type { StateShape } from '../src/workload/encode/encoding.js';
-import { EncodeError } from '../src/workload/encode/errors.js';
-import { referenceStates } from '../src/workload/encode/reference.js';
-import { openSink } from '../src/workload/encode/sink.js';
+import { percentile, reportName, reportText } from '../src/workload/encode/bench/statistics.js';
+import { openSink } from '../src/workload/encode/files/sink.js';
+import { syntheticBatches } from '../src/workload/encode/files/synthetic.js';
+import { encodeRows } from '../src/workload/encode/job/encode.js';
+import { EncodeError } from '../src/workload/encode/job/errors.js';
+import type { StateShape } from '../src/workload/encode/kernel/encoding.js';
+import { referenceStates } from '../src/workload/encode/kernel/reference.js';
 import { openSource, type SourceOptions } from '../src/workload/encode/source/source.js';
-import { percentile, reportName, reportText } from '../src/workload/encode/statistics.js';
-import { syntheticBatches } from '../src/workload/encode/synthetic.js';
 import { millrace } from './command-line.js';
 import { byTier, isShort } from './tier.js';
 

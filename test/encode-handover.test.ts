@@ -9,8 +9,8 @@ import { open as openCuda } from '../src/device/cuda/device.js';
 import type { Device } from '../src/device/device.js';
 import { findCompiler } from '../src/device/native/compiler.js';
 import { openDevice } from '../src/device/registry.js';
-import { type Encoder, type EncoderOptions, openEncoder } from '../src/workload/encode/encoder.js';
-import { EncodeError } from '../src/workload/encode/errors.js';
+import { type Encoder, type EncoderOptions, openEncoder } from '../src/workload/encode/job/encoder.js';
+import { EncodeError } from '../src/workload/encode/job/errors.js';
 import { buildFake } from './cuda/fake.js';
 import { isShort } from './tier.js';
 

@@ -5,7 +5,7 @@ import { extname, join } from 'node:path';
 import * as zlib from 'node:zlib';
 import { afterAll, describe, expect, test } from 'vitest';
 import { loadFault } from '../src/device/native/libc.js';
-import { EncodeError } from '../src/workload/encode/errors.js';
+import { EncodeError } from '../src/workload/encode/job/errors.js';
 import { lz4Block, lz4Frame } from '../src/workload/encode/source/lz4.js';
 import { openSource, type SourceOptions } from '../src/workload/encode/source/source.js';
 import { Turns } from '../src/workload/encode/source/turns.js';

@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { Device } from '../src/device/device.js';
 import { openDevice } from '../src/device/registry.js';
-import { type Encoder, type EncoderOptions, openEncoder } from '../src/workload/encode/encoder.js';
-import { EncodeError } from '../src/workload/encode/errors.js';
-import { loader } from '../src/workload/encode/loader.js';
-import { referenceStates } from '../src/workload/encode/reference.js';
-import { fillSynthetic, syntheticBatches } from '../src/workload/encode/synthetic.js';
+import { loader } from '../src/workload/encode/files/loader.js';
+import { fillSynthetic, syntheticBatches } from '../src/workload/encode/files/synthetic.js';
+import { type Encoder, type EncoderOptions, openEncoder } from '../src/workload/encode/job/encoder.js';
+import { EncodeError } from '../src/workload/encode/job/errors.js';
+import { referenceStates } from '../src/workload/encode/kernel/reference.js';
 
 /** States that stay on a device: handles, checks that come late, memory. */
 const folder = await mkdtemp(join(tmpdir(), 'millrace-test-'));

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Device } from '../src/device/device.js';
 import { openDevice } from '../src/device/registry.js';
 import { transform } from '../src/engine/index.js';
-import { InputSource } from '../src/engine/input.js';
+import { InputSource } from '../src/engine/makers/row-source.js';
 import { items, read, rw, u32 } from '../src/kernel/index.js';
 
 /** Where the rows of `transform` come from: how they are kept, and how their iterator ends. */

@@ -21,7 +21,7 @@ import {
 } from '../src/engine/index.js';
 import { MillraceError } from '../src/kernel/error.js';
 import { atomic, items, read, rw, u32, when } from '../src/kernel/index.js';
-import { openEncoder } from '../src/workload/encode/encoder.js';
+import { openEncoder } from '../src/workload/encode/job/encoder.js';
 
 const marked = items('marked', { job: { every: u32 }, hit: { n: u32 } }, ({ job, index, emit }) => {
   when(index.lo.rem(job.every).eq(7), () => emit({ n: index.lo }));

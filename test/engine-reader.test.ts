@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Device, Stream } from '../src/device/device.js';
 import { openDevice } from '../src/device/registry.js';
 import { type Indexed, MemorySource, type Piece, search, VirtualDevice, virtualDevices } from '../src/engine/index.js';
-import { Outbox } from '../src/engine/outbox.js';
+import { Outbox } from '../src/engine/makers/outbox.js';
 import { MillraceError } from '../src/kernel/error.js';
 import { items, u32 } from '../src/kernel/index.js';
 import { byTier } from './tier.js';

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { found } from '../src/device/conformance/found.js';
 import { build } from '../src/device/conformance/fuzz/build.js';
 import { runGang } from '../src/device/conformance/fuzz/gang-machine.js';
 import { generate } from '../src/device/conformance/fuzz/generate.js';
@@ -9,12 +8,13 @@ import { blocksOf, type Recipe, type Step, stepCount } from '../src/device/confo
 import { fuzzDevice, fuzzPasses } from '../src/device/conformance/fuzz/run.js';
 import { shrink } from '../src/device/conformance/fuzz/shrink.js';
 import { anyTileInputs, difference, interpreted } from '../src/device/conformance/fuzz/trial.js';
-import { Random } from '../src/device/conformance/random.js';
+import { Random } from '../src/device/conformance/model/random.js';
+import { found } from '../src/device/conformance/values/found.js';
 import { listDevices, openDevice } from '../src/device/registry.js';
 import { breakWhen, items, loop, whileTrue } from '../src/kernel/index.js';
 import { floatingProgram } from '../src/kernel/passes/floating.js';
-import { gang } from '../src/kernel/passes/gang.js';
-import { place } from '../src/kernel/passes/place.js';
+import { gang } from '../src/kernel/passes/shape/gang.js';
+import { place } from '../src/kernel/passes/shape/place.js';
 import { byTier, isShort, patience } from './tier.js';
 
 /** Where the random kernels begin. A failure names its own seed; its kernel, made small, goes to `found.ts`. */

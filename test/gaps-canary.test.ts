@@ -2,12 +2,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Device } from '../src/device/device.js';
 import { openDevice } from '../src/device/registry.js';
 import { Engine, type Flow, type Overflow, search } from '../src/engine/index.js';
-import { type FoundGap, gapFlow } from '../src/workload/gaps/flow.js';
-import { plantedCanary } from '../src/workload/gaps/planted.js';
-import { Referee } from '../src/workload/gaps/referee.js';
-import { isProbablePrime, nextPrime } from '../src/workload/gaps/reference-primes.js';
-import { rulings } from '../src/workload/gaps/rulings.js';
-import { type Gap, searchGaps } from '../src/workload/gaps/search.js';
+import { type FoundGap, gapFlow } from '../src/workload/gaps/job/flow.js';
+import { Referee } from '../src/workload/gaps/job/referee.js';
+import { rulings } from '../src/workload/gaps/job/rulings.js';
+import { type Gap, searchGaps } from '../src/workload/gaps/job/search.js';
+import { plantedCanary } from '../src/workload/gaps/kernel/planted.js';
+import { isProbablePrime, nextPrime } from '../src/workload/gaps/kernel/reference-primes.js';
 
 /** Devices that find too little, and checks that take their time. */
 const start = 0xd5ca_da15_b5b6_6983n;

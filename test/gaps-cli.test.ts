@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { nextPrime } from '../src/workload/gaps/reference-primes.js';
+import { nextPrime } from '../src/workload/gaps/kernel/reference-primes.js';
 import { millrace, start } from './command-line.js';
 import { eventsOf } from './events.js';
 import { byTier, isShort } from './tier.js';

@@ -3,10 +3,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Device } from '../src/device/device.js';
 import { listDevices, openDevice } from '../src/device/registry.js';
 import { Engine, type EngineOptions, search } from '../src/engine/index.js';
-import { chineseSet, type Intervals, intervalsOf, struckOut } from '../src/workload/gaps/chinese-set.js';
-import { intervalFlow } from '../src/workload/gaps/interval-flow.js';
-import { searchIntervals } from '../src/workload/gaps/interval-search.js';
-import { isProbablePrime, nextPrime } from '../src/workload/gaps/reference-primes.js';
+import { chineseSet, type Intervals, intervalsOf, struckOut } from '../src/workload/gaps/job/chinese-set.js';
+import { intervalFlow } from '../src/workload/gaps/job/interval-flow.js';
+import { searchIntervals } from '../src/workload/gaps/job/interval-search.js';
+import { isProbablePrime, nextPrime } from '../src/workload/gaps/kernel/reference-primes.js';
 import { byTier, isShort } from './tier.js';
 
 /** Intervals that repeat with a primorial (`--crt`), on every device that is here. */

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import koffi from 'koffi';
 import { expect, test } from 'vitest';
-import { isProbablePrime, nextPrime, power } from '../src/workload/gaps/reference-primes.js';
+import { isProbablePrime, nextPrime, power } from '../src/workload/gaps/kernel/reference-primes.js';
 
 /** What the reference says of primes, held against GMP, whose answers are the rules of the chain. */
 const ROUNDS = 25;

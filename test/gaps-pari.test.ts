@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { candidateFlow, Engine, type HostWindow, Overflow, openDevice } from '../src/index.js';
-import { isProbablePrime, previousPrime } from '../src/workload/gaps/reference-primes.js';
-import { type Gap, searchGaps } from '../src/workload/gaps/search.js';
+import { type Gap, searchGaps } from '../src/workload/gaps/job/search.js';
+import { isProbablePrime, previousPrime } from '../src/workload/gaps/kernel/reference-primes.js';
 import { byTier } from './tier.js';
 
 /** What a search finds, and what is said of primes, held against PARI/GP. It proves primes; here they are only tested. */

@@ -10,7 +10,7 @@ import { runKernel } from '../src/device/conformance/rig.js';
 import type { CompileOptions, Device } from '../src/device/device.js';
 import { listDevices, openDevice } from '../src/device/registry.js';
 import { type GpuTarget, type Kernel, lowerGpu } from '../src/kernel/index.js';
-import { headerScan } from '../src/workload/block/kernel.js';
+import { headerScan } from '../src/workload/block/kernel/kernel.js';
 import { itemSamples, stdSamples } from './gpu-text/item-samples.js';
 import type { Sample } from './gpu-text/sample.js';
 import { tileSamples } from './gpu-text/tile-samples.js';

@@ -2,7 +2,7 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, wr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { between } from '../src/engine/space.js';
+import { between } from '../src/engine/work/space.js';
 import { eventsIn, eventsOf } from './events.js';
 import {
   hitsIn,

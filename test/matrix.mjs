@@ -4,8 +4,8 @@
 import { createHash } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import { openDevice } from '../dist/device/registry.js';
+import { completionOf } from '../dist/engine/devices.js';
 import { Engine, generate, search } from '../dist/engine/index.js';
-import { completionOf } from '../dist/engine/where.js';
 import { items, rw, u32, when } from '../dist/kernel/index.js';
 
 const { values } = parseArgs({

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { submission } from '../src/workload/gaps/kernel/reference.js';
+import { nextPrime } from '../src/workload/gaps/kernel/reference-primes.js';
 import { headerOf, parseGiven, workOfGiven } from '../src/workload/gaps/mining/work.js';
-import { submission } from '../src/workload/gaps/reference.js';
-import { nextPrime } from '../src/workload/gaps/reference-primes.js';
 import type { Told } from '../src/workload/mining/source.js';
 import { cert, key } from './network/certificate.js';
 import { EASY, GapChain } from './network/gap-chain.js';

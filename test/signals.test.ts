@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { Exit } from '../src/console/exit.js';
+import { Exit } from '../src/console/command/exit.js';
 import { main } from './command-line.js';
 import { byTier, patience } from './tier.js';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { endOf, type Range } from '../src/engine/space.js';
+import { endOf, type Range } from '../src/engine/work/space.js';
 import { type DeviceNature, type JobNature, type Outcome, simulate } from './simulation/world.js';
 import { byTier } from './tier.js';
 

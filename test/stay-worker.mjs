@@ -1,6 +1,6 @@
 // A thread that stays for 100 ms, says so in word 0, then wants to do something whole, which it says in word 1.
-import { stay, whole } from '../dist/device/pool/stay.js';
-import { inThread } from '../dist/device/pool/threads.js';
+import { stay, whole } from '../dist/device/pool/threads/stay.js';
+import { inThread } from '../dist/device/pool/threads/threads.js';
 
 inThread((/** @type {Int32Array} */ words, ready) => {
   const leave = stay(10_000);

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { waitForThreads } from '../src/device/pool/stay.js';
-import { startThread } from '../src/device/pool/threads.js';
+import { waitForThreads } from '../src/device/pool/threads/stay.js';
+import { startThread } from '../src/device/pool/threads/threads.js';
 
 test('the end of a process waits for a thread that stays, and nothing more is begun', async () => {
   const words = new Int32Array(new SharedArrayBuffer(12));

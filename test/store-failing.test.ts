@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Worker } from 'node:worker_threads';
 import { afterAll, expect, it } from 'vitest';
-import { between } from '../src/engine/space.js';
-import { Connection } from '../src/store/connection.js';
+import { between } from '../src/engine/work/space.js';
 import { openStore } from '../src/store/index.js';
-import { Ledger } from '../src/store/ledger.js';
-import { Lock } from '../src/store/lock.js';
+import { Connection } from '../src/store/thread/connection.js';
+import { Ledger } from '../src/store/thread/ledger.js';
+import { Lock } from '../src/store/thread/lock.js';
 
 /** What fails leaves nothing behind: no thread and no lock. */
 const folder = mkdtempSync(join(tmpdir(), 'millrace-failing-'));

@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { between } from '../src/engine/space.js';
+import { between } from '../src/engine/work/space.js';
 import { buildDisk } from './store/disk.js';
 import { type Given, millrace, planted, runHere, SPACE, startRun, stateOf, writePlanted } from './store/planted.js';
 import { isShort } from './tier.js';

@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { between } from '../src/engine/space.js';
-import { Ledger } from '../src/store/ledger.js';
-import { digestOf } from '../src/store/text.js';
+import { between } from '../src/engine/work/space.js';
+import { digestOf } from '../src/store/encoding.js';
+import { Ledger } from '../src/store/thread/ledger.js';
 import { byTier } from './tier.js';
 
 /** Several processes at one ledger. */

@@ -6,9 +6,9 @@ import { fileURLToPath } from 'node:url';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Intervals } from '../src/engine/intervals.js';
-import { between } from '../src/engine/space.js';
-import { Ledger } from '../src/store/ledger.js';
+import { Intervals } from '../src/engine/work/intervals.js';
+import { between } from '../src/engine/work/space.js';
+import { Ledger } from '../src/store/thread/ledger.js';
 import { afterLoss, buildDisk, type Change, readLog } from './store/disk.js';
 import { byTier } from './tier.js';
 

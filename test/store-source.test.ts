@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { openDevice } from '../src/device/registry.js';
 import { type ChunkSource, Engine, Intervals, MemorySource, type Mode, search } from '../src/engine/index.js';
-import { between } from '../src/engine/space.js';
+import { between } from '../src/engine/work/space.js';
 import { items, u32, when } from '../src/kernel/index.js';
 import { openStore } from '../src/store/index.js';
 import { byTier } from './tier.js';

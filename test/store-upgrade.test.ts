@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, it } from 'vitest';
-import { Ledger } from '../src/store/ledger.js';
-import { STEPS } from '../src/store/schema.js';
+import { Ledger } from '../src/store/thread/ledger.js';
+import { STEPS } from '../src/store/thread/schema.js';
 
 /** A ledger of every format that was ever released opens, with everything in it. store/fixture.mjs wrote them. */
 const fixtures = fileURLToPath(new URL('fixtures', import.meta.url));

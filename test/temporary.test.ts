@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { replaceFileSync, temporaryFile, temporaryFolder } from '../src/device/temporary.js';
+import { replaceFileSync, temporaryFile, temporaryFolder } from '../src/device/cache/temporary.js';
 import { start } from './command-line.js';
 
 /** Temporary files and folders: those of processes that are gone are removed, those of live ones never. */
@@ -23,7 +23,7 @@ function folder(): string {
 
 /** Another process that makes a temporary file for a target and holds it; gives its name. */
 async function holder(make: string): Promise<{ child: ChildProcess; name: string }> {
-  const url = new URL('../dist/device/temporary.js', import.meta.url).href;
+  const url = new URL('../dist/device/cache/temporary.js', import.meta.url).href;
   const text = `const t = await import('${url}'); console.log((await ${make}).path); setInterval(() => {}, 1000);`;
   const child = spawn(process.execPath, ['--input-type=module', '-e', text], { stdio: ['ignore', 'pipe', 'inherit'] });
   children.push(child);

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { Ledger } from '../src/store/ledger.js';
+import { Ledger } from '../src/store/thread/ledger.js';
 import { main, millrace } from './command-line.js';
 import { wholeEventsIn } from './events.js';
 import { noPty, removePty, startInTerminal, type Terminal, type TerminalOptions } from './terminal/pty.js';

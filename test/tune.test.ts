@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { CompileOptions, Device, DeviceInfo } from '../src/device/device.js';
 import { openDevice } from '../src/device/registry.js';
-import { keepTuning, keepTuningsOn } from '../src/engine/tune-known.js';
+import { keepTuning, keepTuningsOn } from '../src/engine/tune/known.js';
 import type { Kernel } from '../src/kernel/index.js';
-import { LedgerTunings } from '../src/store/tunings.js';
-import { mineHeader } from '../src/workload/block/mine.js';
-import { blockTunable } from '../src/workload/block/tune.js';
+import { LedgerTunings } from '../src/store/client/tunings.js';
+import { mineHeader } from '../src/workload/block/job/mine.js';
+import { blockTunable } from '../src/workload/block/job/tune.js';
 import { millrace, type Ran } from './command-line.js';
 import { type Event, eventsOf } from './events.js';
 import { byTier, isShort } from './tier.js';
@@ -106,7 +106,7 @@ describe('what was tuned', () => {
       };
       const tuned = await solve(watched(device));
       expect(tuned.asked).toEqual([{ lanes: 1 }]);
-      if (isShort) return; // the rest compiles once more, and src/engine/tune.test.ts has it with a device that is played
+      if (isShort) return; // the rest compiles once more, and src/engine/tune/tune.test.ts has it with a device that is played
       const newer = { ...device.info, versions: { ...device.info.versions, v8: '99.0' } };
       const untuned = await solve(watched(device, newer));
       expect(untuned.asked).toEqual([{}]);

@@ -6,13 +6,13 @@ import { listDevices, openDevice } from '../src/device/registry.js';
 import type { Range } from '../src/engine/index.js';
 import { between, Engine, search } from '../src/engine/index.js';
 import type { Kernel } from '../src/kernel/index.js';
-import { fill } from '../src/workload/uhash/fill.js';
-import type { Found, ProofOptions } from '../src/workload/uhash/flow.js';
-import { proofs } from '../src/workload/uhash/flow.js';
-import { mix, seeds } from '../src/workload/uhash/kernel.js';
-import { createProver } from '../src/workload/uhash/prover.js';
-import * as reference from '../src/workload/uhash/reference.js';
-import { bytesOf } from '../src/workload/uhash/reference-compress.js';
+import type { Found, ProofOptions } from '../src/workload/uhash/job/flow.js';
+import { proofs } from '../src/workload/uhash/job/flow.js';
+import { createProver } from '../src/workload/uhash/job/prover.js';
+import { fill } from '../src/workload/uhash/kernel/fill.js';
+import { mix, seeds } from '../src/workload/uhash/kernel/kernel.js';
+import * as reference from '../src/workload/uhash/kernel/reference.js';
+import { bytesOf } from '../src/workload/uhash/kernel/reference-compress.js';
 import { byTier, isLong, isShort } from './tier.js';
 
 /** UniversalHash on every device that is here: published vectors, random inputs against the reference, edges. */

@@ -4,8 +4,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Device } from '../src/device/device.js';
 import { listDevices, openDevice } from '../src/device/registry.js';
 import { Engine } from '../src/engine/engine.js';
-import { wordBatches } from '../src/workload/words/batches.js';
-import { type Request, type RequestOptions, requestOf } from '../src/workload/words/request.js';
+import { wordBatches } from '../src/workload/words/generator/batches.js';
+import { type Request, type RequestOptions, requestOf } from '../src/workload/words/space/request.js';
 import { isShort } from './tier.js';
 
 /** What other programs wrote, as test/data/words has it. */

@@ -7,8 +7,8 @@ import { promisify } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Engine } from '../src/engine/engine.js';
-import { wordBatches } from '../src/workload/words/batches.js';
-import { type RequestOptions, requestOf } from '../src/workload/words/request.js';
+import { wordBatches } from '../src/workload/words/generator/batches.js';
+import { type RequestOptions, requestOf } from '../src/workload/words/space/request.js';
 import { byTier } from './tier.js';
 
 /** Random masks, through us and through others who are installed. */

@@ -1,5 +1,5 @@
-import { bytes, duration, percent, rate, scaled } from '../console/format.js';
-import { table } from '../console/table.js';
+import { bytes, duration, percent, rate, scaled } from '../console/output/format.js';
+import { table } from '../console/output/table.js';
 import { limitUnits } from './limits.js';
 import { type Machine, machineLine } from './machine.js';
 import type { Comparison, Measurement } from './measure.js';

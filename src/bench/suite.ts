@@ -1,5 +1,5 @@
 import type { Device, Sensors } from '../device/device.js';
-import { NO_ENERGY, use } from '../engine/energy.js';
+import { NO_ENERGY, use } from '../engine/telemetry/energy.js';
 import { firstLine, MillraceError } from '../kernel/error.js';
 import type { BenchCase, Benched, CaseOptions, OpenCase } from './case.js';
 import { frozenCandidate } from './frozen/candidate.js';

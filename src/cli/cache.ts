@@ -1,15 +1,15 @@
 import { lstat } from 'node:fs/promises';
 import { Command } from 'commander';
-import { action, type Call } from '../console/action.js';
-import { withExamples } from '../console/conventions.js';
-import { Exit } from '../console/exit.js';
-import { tilde } from '../console/folders.js';
-import { bytes, count, duration, plural } from '../console/format.js';
-import { flag } from '../console/options.js';
-import type { Ending, Output } from '../console/output.js';
-import { table } from '../console/table.js';
-import { cacheDirectory } from '../device/cache.js';
-import { type CacheEntry, cacheEntries, clearEntries } from '../device/cache-entries.js';
+import { action, type Call } from '../console/command/action.js';
+import { withExamples } from '../console/command/conventions.js';
+import { Exit } from '../console/command/exit.js';
+import { tilde } from '../console/command/paths.js';
+import { flag } from '../console/options/options.js';
+import { bytes, count, duration, plural } from '../console/output/format.js';
+import type { Ending, Output } from '../console/output/output.js';
+import { table } from '../console/output/table.js';
+import { cacheDirectory } from '../device/cache/cache.js';
+import { type CacheEntry, cacheEntries, clearEntries } from '../device/cache/cache-entries.js';
 import { MillraceError } from '../kernel/error.js';
 
 /** `millrace cache` */

@@ -1,9 +1,9 @@
 import { writeFile } from 'node:fs/promises';
 import { Command } from 'commander';
-import { action, type Call } from '../console/action.js';
-import { withExamples } from '../console/conventions.js';
-import { Exit } from '../console/exit.js';
-import type { Ending } from '../console/output.js';
+import { action, type Call } from '../console/command/action.js';
+import { withExamples } from '../console/command/conventions.js';
+import { Exit } from '../console/command/exit.js';
+import type { Ending } from '../console/output/output.js';
 import { MillraceError } from '../kernel/error.js';
 
 /** `millrace init` */

@@ -1,11 +1,11 @@
 import { Command } from 'commander';
-import { action, type Call } from '../console/action.js';
-import { withExamples } from '../console/conventions.js';
-import { Exit } from '../console/exit.js';
-import { bytes, count, duration, plural } from '../console/format.js';
-import { flag, valued, wholeNumber } from '../console/options.js';
-import type { Ending } from '../console/output.js';
-import { table } from '../console/table.js';
+import { action, type Call } from '../console/command/action.js';
+import { withExamples } from '../console/command/conventions.js';
+import { Exit } from '../console/command/exit.js';
+import { flag, valued, wholeNumber } from '../console/options/options.js';
+import { bytes, count, duration, plural } from '../console/output/format.js';
+import type { Ending } from '../console/output/output.js';
+import { table } from '../console/output/table.js';
 import { thisCpu } from '../device/native/cpu.js';
 import { MillraceError } from '../kernel/error.js';
 import { type Kernel, type KernelStats, kernelStats, kernelText, type OperationClass } from '../kernel/index.js';

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
-import { conform } from '../console/conventions.js';
-import { buildOf } from '../console/version.js';
+import { conform } from '../console/command/conventions.js';
+import { buildOf } from '../console/command/version.js';
 
 /**
  * The `millrace` command: what there is, each part described where it lives. Where `only` names a command, the others are

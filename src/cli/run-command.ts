@@ -1,12 +1,12 @@
 import { CommanderError } from 'commander';
-import { startOf } from '../console/action.js';
-import { loadProgramWith } from '../console/config.js';
-import { everyCommand } from '../console/conventions.js';
-import { Exit, exitOf } from '../console/exit.js';
-import { type Host, withHost } from '../console/host.js';
-import { options } from '../console/options.js';
-import { openOutput, tellError } from '../console/output.js';
-import { keepSecretsOf } from '../console/redact.js';
+import { startOf } from '../console/command/action.js';
+import { loadProgramWith } from '../console/command/config.js';
+import { everyCommand } from '../console/command/conventions.js';
+import { Exit, exitOf } from '../console/command/exit.js';
+import { type Host, withHost } from '../console/command/host.js';
+import { options } from '../console/options/options.js';
+import { openOutput, tellError } from '../console/output/output.js';
+import { keepSecretsOf } from '../console/output/redact.js';
 import { routed } from './bench/route.js';
 import { program } from './program.js';
 

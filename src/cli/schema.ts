@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { Argument, Command } from 'commander';
-import { action, type Call } from '../console/action.js';
-import { withExamples } from '../console/conventions.js';
-import { Exit } from '../console/exit.js';
-import type { Ending } from '../console/output.js';
+import { action, type Call } from '../console/command/action.js';
+import { withExamples } from '../console/command/conventions.js';
+import { Exit } from '../console/command/exit.js';
+import type { Ending } from '../console/output/output.js';
 
 /** `millrace schema` */
 export function schemaCommand(): Command {

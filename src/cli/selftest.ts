@@ -1,14 +1,19 @@
 import { Command } from 'commander';
-import { action, type Call } from '../console/action.js';
-import { withExamples } from '../console/conventions.js';
-import { Exit, type ExitCode } from '../console/exit.js';
-import { count, duration } from '../console/format.js';
-import { host } from '../console/host.js';
-import { type Opening, type OpeningOptions, startOpening, withOpeningOptions } from '../console/opening.js';
-import { options, valued, wholeNumber } from '../console/options.js';
-import type { Output } from '../console/output.js';
-import { openProgress } from '../console/progress.js';
-import { startScratchCache } from '../console/scratch-cache.js';
+import { action, type Call } from '../console/command/action.js';
+import { withExamples } from '../console/command/conventions.js';
+import { Exit, type ExitCode } from '../console/command/exit.js';
+import { host } from '../console/command/host.js';
+import { startScratchCache } from '../console/command/scratch-cache.js';
+import {
+  type Opening,
+  type OpeningOptions,
+  startOpening,
+  withOpeningOptions,
+} from '../console/options/device-options.js';
+import { options, valued, wholeNumber } from '../console/options/options.js';
+import { count, duration } from '../console/output/format.js';
+import type { Output } from '../console/output/output.js';
+import { openProgress } from '../console/output/progress.js';
 import { type CaseResult, runConformance, runFuzz } from '../device/conformance/index.js';
 import type { Device } from '../device/device.js';
 import { inTime } from '../device/patience.js';

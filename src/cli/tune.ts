@@ -1,19 +1,19 @@
 import { Argument, Command } from 'commander';
-import { action, type Call } from '../console/action.js';
-import { withExamples } from '../console/conventions.js';
-import { Exit } from '../console/exit.js';
-import { duration, percent, plural, rate } from '../console/format.js';
-import { type OpeningOptions, startOpening, withOpeningOptions } from '../console/opening.js';
-import { flag, options, valued } from '../console/options.js';
-import type { Ending, Output } from '../console/output.js';
-import { seconds } from '../console/quantity.js';
-import { table } from '../console/table.js';
+import { action, type Call } from '../console/command/action.js';
+import { withExamples } from '../console/command/conventions.js';
+import { Exit } from '../console/command/exit.js';
+import { type OpeningOptions, startOpening, withOpeningOptions } from '../console/options/device-options.js';
+import { flag, options, valued } from '../console/options/options.js';
+import { seconds } from '../console/options/quantity.js';
+import { duration, percent, plural, rate } from '../console/output/format.js';
+import type { Ending, Output } from '../console/output/output.js';
+import { table } from '../console/output/table.js';
 import type { Device } from '../device/device.js';
 import { median } from '../device/median.js';
 import { openDevices } from '../device/registry.js';
-import { nameOf, type Tunable, type TuningRecord, tune } from '../engine/tune.js';
-import { keepTuning, keepTuningsOn, tuningFor } from '../engine/tune-known.js';
-import { LedgerTunings } from '../store/tunings.js';
+import { keepTuning, keepTuningsOn, tuningFor } from '../engine/tune/known.js';
+import { nameOf, type Tunable, type TuningRecord, tune } from '../engine/tune/tune.js';
+import { LedgerTunings } from '../store/client/tunings.js';
 import { tunables } from '../workload/tunables.js';
 
 /** `millrace tune`; with `only`, the same for one workload under that workload's own command. */

@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { Exit, type ExitCode } from '../console/exit.js';
-import { bytes, count } from '../console/format.js';
-import type { Output } from '../console/output.js';
-import { openScreen } from '../console/screen.js';
-import { table } from '../console/table.js';
+import { Exit, type ExitCode } from '../console/command/exit.js';
+import { bytes, count } from '../console/output/format.js';
+import type { Output } from '../console/output/output.js';
+import { openScreen } from '../console/output/screen.js';
+import { table } from '../console/output/table.js';
 import type { DeviceInfo, Sensors } from '../device/device.js';
 import { readSensors } from '../device/registry.js';
 

@@ -5,17 +5,17 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventsIn } from '../../test/events.js';
 import type { Device } from '../device/device.js';
 import { MillraceError } from '../kernel/error.js';
-import { apiTable } from './api-table.js';
-import { Exit, exitOf } from './exit.js';
-import { bytes, count, duration, percent, plural, rate } from './format.js';
-import { type LiveStream, openLive } from './live.js';
-import { startOpening } from './opening.js';
-import { flag, valued, wholeNumber } from './options.js';
-import { conclude, jsonLine, openOutput } from './output.js';
-import { startScratchCache } from './scratch-cache.js';
-import { openScreen } from './screen.js';
-import { styleFor } from './style.js';
-import { cut, table } from './table.js';
+import { Exit, exitOf } from './command/exit.js';
+import { startScratchCache } from './command/scratch-cache.js';
+import { startOpening } from './options/device-options.js';
+import { flag, valued, wholeNumber } from './options/options.js';
+import { apiTable } from './output/api-table.js';
+import { bytes, count, duration, percent, plural, rate } from './output/format.js';
+import { type LiveStream, openLive } from './output/live.js';
+import { conclude, jsonLine, openOutput } from './output/output.js';
+import { openScreen } from './output/screen.js';
+import { styleFor } from './output/style.js';
+import { cut, table } from './output/table.js';
 
 describe('numbers for people', () => {
   it.each([

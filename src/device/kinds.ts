@@ -1,7 +1,7 @@
 import { firstLine, MillraceError } from '../kernel/error.js';
 import type { Kernel } from '../kernel/index.js';
+import { limitMemory } from './checks/limited.js';
 import type { CompileOptions, Device, DeviceInfo, Sensors } from './device.js';
-import { limitMemory } from './limited.js';
 import { inTime } from './patience.js';
 
 export interface OpenOptions {

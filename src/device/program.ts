@@ -1,4 +1,4 @@
-import { implicitChunk } from '../kernel/harness.js';
+import { implicitChunk } from '../kernel/abi/harness.js';
 import {
   type BufferDecl,
   type Field,

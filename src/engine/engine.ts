@@ -1,13 +1,13 @@
 import type { CompileOptions, Device, DeviceInfo, DeviceProgram } from '../device/device.js';
 import { MillraceError } from '../kernel/error.js';
 import type { Kernel } from '../kernel/index.js';
+import { Machine } from './feed/machine-load.js';
+import { Pipeline, type Tuning } from './feed/pipeline.js';
+import { SLOTS_PER_STREAM, STREAMS } from './feed/slots.js';
+import { leaseProgram } from './flow/programs.js';
 import type { Job } from './job.js';
-import { Machine } from './machine.js';
-import { Pipeline, type Tuning } from './pipeline.js';
-import { leaseProgram } from './programs.js';
-import { type ChunkRecord, Recorder } from './record.js';
-import { Run } from './run.js';
-import { SLOTS_PER_STREAM, STREAMS } from './slots.js';
+import { Run } from './run/run.js';
+import { type ChunkRecord, Recorder } from './telemetry/record.js';
 
 export interface EngineOptions {
   /** Streams of each device; chunk k goes to stream k mod streams. Default 2. */

@@ -1,8 +1,8 @@
-import type { Aim } from './chunk.js';
-import type { Flow } from './flow.js';
-import type { Partition } from './share.js';
-import type { ChunkSource } from './source.js';
-import type { Piece } from './space.js';
+import type { Aim } from './feed/chunk-size.js';
+import type { Flow } from './flow/flow.js';
+import type { Partition } from './run/partition.js';
+import type { ChunkSource } from './work/source.js';
+import type { Piece } from './work/space.js';
 
 /**
  * What a flow maker (`search`, `generate`, `transform`) asks of the engine: which work there is, how a chunk of it runs,

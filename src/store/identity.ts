@@ -1,5 +1,5 @@
 import type { Kernel } from '../kernel/index.js';
-import { canonical, digestOf } from './text.js';
+import { canonical, digestOf } from './encoding.js';
 
 /**
  * What makes two runs the same job: the command, its parameters, the kernel and the space. Not where it runs, nor how

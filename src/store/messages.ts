@@ -1,6 +1,6 @@
 import { type ErrorCode, MillraceError } from '../kernel/error.js';
-import { Damaged, Unavailable } from './connection.js';
-import type { Ledger } from './ledger.js';
+import { Damaged, Unavailable } from './thread/connection.js';
+import type { Ledger } from './thread/ledger.js';
 
 /** What passes between the main thread and the one that owns the ledger. */
 

@@ -1,9 +1,9 @@
 import type { Benched } from '../bench/case.js';
-import { blockCases } from './block/cases.js';
-import { encodeCases } from './encode/cases.js';
-import { gapsCases } from './gaps/cases.js';
-import { uhashCases } from './uhash/cases.js';
-import { wordsCases } from './words/cases.js';
+import { blockCases } from './block/bench/cases.js';
+import { encodeCases } from './encode/bench/cases.js';
+import { gapsCases } from './gaps/bench/cases.js';
+import { uhashCases } from './uhash/bench/cases.js';
+import { wordsCases } from './words/bench/cases.js';
 
 /** What `millrace bench` measures, in the order of its table. */
 export const benched: readonly Benched[] = [blockCases, wordsCases, uhashCases, encodeCases, gapsCases];

@@ -1,18 +1,18 @@
 import type { Device, DeviceBuffer } from '../device/device.js';
-import { programOf } from '../engine/programs.js';
+import { programOf } from '../engine/flow/programs.js';
 import type { Kernel } from '../kernel/index.js';
-import { EASY } from './block/genesis.js';
-import { openScan } from './block/tune.js';
-import { lengthOf } from './encode/encoding.js';
-import { bindingOf, type EncodePlan, planFor } from './encode/plan.js';
-import { fermat, limbsOf } from './gaps/chain-kernel.js';
-import { planFor as gapsPlanFor } from './gaps/plan.js';
-import { fermatBase } from './gaps/rate.js';
-import { limbs } from './gaps/sieving.js';
-import { proofs } from './uhash/flow.js';
-import { DeviceRing } from './words/device-ring.js';
-import { parseMask } from './words/mask.js';
-import { Plan } from './words/plan.js';
+import { openScan } from './block/job/tune.js';
+import { EASY } from './block/kernel/genesis.js';
+import { lengthOf } from './encode/kernel/encoding.js';
+import { bindingOf, type EncodePlan, planFor } from './encode/kernel/plan.js';
+import { fermatBase } from './gaps/bench/rate.js';
+import { limbs } from './gaps/job/sieving.js';
+import { fermat, limbsOf } from './gaps/kernel/chain-kernel.js';
+import { planFor as gapsPlanFor } from './gaps/kernel/plan.js';
+import { proofs } from './uhash/job/flow.js';
+import { DeviceRing } from './words/generator/device-ring.js';
+import { Plan } from './words/kernel/plan.js';
+import { parseMask } from './words/space/mask.js';
 
 /** The kernel of each workload that its speed depends on, with the launches of a few milliseconds. */
 export const kernelRuns: Readonly<Record<string, (device: Device) => Promise<void>>> = {

@@ -1,13 +1,13 @@
 import type { Kernel } from '../kernel/index.js';
-import { headerScan, versionScan } from './block/kernel.js';
-import { scaledPieces } from './encode/amplitude.js';
-import { iqpPhases } from './encode/iqp.js';
-import { productState } from './encode/product.js';
-import { chains as gapChains } from './gaps/chain-kernel.js';
-import { sieve as gapSieve } from './gaps/sieve-kernels.js';
-import { fill as uhashFill } from './uhash/fill.js';
-import { mix as uhashMix, seeds as uhashSeeds } from './uhash/kernel.js';
-import { wordPieces } from './words/kernel.js';
+import { headerScan, versionScan } from './block/kernel/kernel.js';
+import { scaledPieces } from './encode/kernel/amplitude.js';
+import { iqpPhases } from './encode/kernel/iqp.js';
+import { productState } from './encode/kernel/product.js';
+import { chains as gapChains } from './gaps/kernel/chain-kernel.js';
+import { sieve as gapSieve } from './gaps/kernel/sieve-kernels.js';
+import { fill as uhashFill } from './uhash/kernel/fill.js';
+import { mix as uhashMix, seeds as uhashSeeds } from './uhash/kernel/kernel.js';
+import { wordPieces } from './words/kernel/kernel.js';
 
 /** Kernels by the name that `millrace kernel` takes. A workload's kernel bears the workload's name. */
 export const kernels: Readonly<Record<string, () => Kernel>> = {

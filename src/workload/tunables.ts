@@ -1,7 +1,7 @@
-import type { Tunable } from '../engine/tune.js';
-import { blockTunable } from './block/tune.js';
-import { uhashTunable } from './uhash/tune.js';
-import { wordsTunable } from './words/tune.js';
+import type { Tunable } from '../engine/tune/tune.js';
+import { blockTunable } from './block/job/tune.js';
+import { uhashTunable } from './uhash/job/tune.js';
+import { wordsTunable } from './words/generator/tune.js';
 
 /** Workloads that `millrace tune` takes, by their names. */
 export const tunables: readonly Tunable[] = [blockTunable, uhashTunable, wordsTunable].map(

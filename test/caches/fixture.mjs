@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 
 const [, , folder = ''] = process.argv;
-const { DiskCache } = await import('../../dist/device/cache.js');
+const { DiskCache } = await import('../../dist/device/cache/cache.js');
 const { compile } = await import('../../dist/device/native/compile.js');
-const { buildCached } = await import('../../dist/device/gpu/build.js');
+const { buildCached } = await import('../../dist/device/gpu/build/build.js');
 const { BINARY, compiler, cpu, gpu, native } = await import('./entries.mjs');
 
 // A compiler that is on no machine: a fixture is of none.
@@ -23,7 +23,9 @@ process.env.PATH = `${tools}${delimiter}${process.env.PATH}`;
 const cache = await DiskCache.open({ MILLRACE_CACHE_DIR: folder });
 await compile(native, compiler, cpu, cache);
 for (const { source: given, options } of gpu) {
-  const source = /** @type {import('../../dist/device/gpu/driver.js').GpuSource} */ (/** @type {unknown} */ (given));
+  const source = /** @type {import('../../dist/device/gpu/worker/driver.js').GpuSource} */ (
+    /** @type {unknown} */ (given)
+  );
   const binary = new TextEncoder().encode(BINARY);
   await buildCached(source, { ...options, cache, compile: async () => ({ binary }) });
   const refused = { compiler: 'none', line: 1, message: 'refused' };

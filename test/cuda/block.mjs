@@ -10,17 +10,17 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { listDevices, openDevice } from '../../dist/device/registry.js';
+import { completionOf } from '../../dist/engine/devices.js';
 import { Engine } from '../../dist/engine/index.js';
-import { completionOf } from '../../dist/engine/where.js';
-import { formatOutput, parseInput } from '../../dist/workload/block/file.js';
-import { GENESIS_NONCE, genesis } from '../../dist/workload/block/genesis.js';
-import { headerScan, versionScan } from '../../dist/workload/block/kernel.js';
-import { midstate } from '../../dist/workload/block/midstate.js';
-import { checkNonce, headerPrefix, targetFromBits } from '../../dist/workload/block/reference.js';
-import { headerWords, jobValues, targetWords } from '../../dist/workload/block/scan.js';
-import { Solver, solveOn } from '../../dist/workload/block/solve.js';
-import { solveAll } from '../../dist/workload/block/solve-all.js';
-import { solveVersions, withVersion } from '../../dist/workload/block/versions.js';
+import { formatOutput, parseInput } from '../../dist/workload/block/files/file.js';
+import { Solver, solveOn } from '../../dist/workload/block/job/solve.js';
+import { solveAll } from '../../dist/workload/block/job/solve-all.js';
+import { GENESIS_NONCE, genesis } from '../../dist/workload/block/kernel/genesis.js';
+import { headerScan, versionScan } from '../../dist/workload/block/kernel/kernel.js';
+import { midstate } from '../../dist/workload/block/kernel/midstate.js';
+import { checkNonce, headerPrefix, targetFromBits } from '../../dist/workload/block/kernel/reference.js';
+import { headerWords, jobValues, targetWords } from '../../dist/workload/block/kernel/scan.js';
+import { solveVersions, withVersion } from '../../dist/workload/block/kernel/versions.js';
 
 const { values } = parseArgs({
   options: {

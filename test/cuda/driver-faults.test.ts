@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { CudaDriver } from '../../src/device/cuda/driver.js';
-import { signalLibrary } from '../../src/device/cuda/signal.js';
-import { FatalError } from '../../src/device/gpu/driver.js';
+import { signalLibrary } from '../../src/device/cuda/runtime/signal.js';
+import { FatalError } from '../../src/device/gpu/worker/driver.js';
+import { launchBlock } from '../../src/kernel/abi/grid.js';
 import { MillraceError } from '../../src/kernel/error.js';
-import { launchBlock } from '../../src/kernel/grid.js';
 import { items, rw, u32 } from '../../src/kernel/index.js';
 import {
   closeDrivers,

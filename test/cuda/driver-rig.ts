@@ -1,10 +1,10 @@
 import { CudaDriver } from '../../src/device/cuda/driver.js';
-import { Nvrtc, type Target } from '../../src/device/cuda/nvrtc.js';
-import { Calls } from '../../src/device/gpu/calls.js';
-import type { DriverHost, GpuSource, HostBytes, MarkResult } from '../../src/device/gpu/driver.js';
+import { Nvrtc, type Target } from '../../src/device/cuda/runtime/nvrtc.js';
+import { Calls } from '../../src/device/gpu/native/calls.js';
+import type { DriverHost, GpuSource, HostBytes, MarkResult } from '../../src/device/gpu/worker/driver.js';
 import { addressOf } from '../../src/device/native/libc.js';
+import { lowerGpu } from '../../src/kernel/abi/lower-gpu.js';
 import { JobParameters, type Kernel } from '../../src/kernel/index.js';
-import { lowerGpu } from '../../src/kernel/lower-gpu.js';
 import type { Fake } from './fake.js';
 
 /** For tests of the driver alone, on the test's own thread, without the loop that drives it in a worker. */

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { addressOf } from '../../src/device/native/libc.js';
-import { launchBlock } from '../../src/kernel/grid.js';
+import { launchBlock } from '../../src/kernel/abi/grid.js';
+import { lowerGpu } from '../../src/kernel/abi/lower-gpu.js';
 import { items, JobParameters, read, rw, table, tiles, u32 } from '../../src/kernel/index.js';
-import { lowerGpu } from '../../src/kernel/lower-gpu.js';
 import {
   closeDrivers,
   EPOCH,

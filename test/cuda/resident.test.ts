@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type CudaDevice, open as openCuda } from '../../src/device/cuda/device.js';
 import type { Device, DeviceProgram, Report, Resident } from '../../src/device/device.js';
-import type { ResidentQueue } from '../../src/device/gpu/resident.js';
+import type { ResidentQueue } from '../../src/device/gpu/resident/resident.js';
 import { Engine, search } from '../../src/engine/index.js';
 import { cell, items, loop, read, u32, when } from '../../src/kernel/index.js';
 import { byTier } from '../tier.js';

@@ -3,9 +3,9 @@
 // 16 blocks of 12 million nonces in all; a thousand times take an H200 some three minutes.
 import { readFileSync } from 'node:fs';
 import { openDevice } from '../../dist/device/registry.js';
-import { formatOutput, parseInput } from '../../dist/workload/block/file.js';
-import { Solver } from '../../dist/workload/block/solve.js';
-import { solveAll } from '../../dist/workload/block/solve-all.js';
+import { formatOutput, parseInput } from '../../dist/workload/block/files/file.js';
+import { Solver } from '../../dist/workload/block/job/solve.js';
+import { solveAll } from '../../dist/workload/block/job/solve-all.js';
 
 const [name = 'cuda', times = '1000', most = '600'] = process.argv.slice(2);
 const text = (/** @type {string} */ ending) =>

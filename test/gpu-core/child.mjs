@@ -1,6 +1,6 @@
 // One process with a device without hardware and work in flight, which ends in the way it is told:
 //   node child.mjs WAY [asynchronous]
-import { GpuDevice, openLink } from '../../dist/device/gpu/device.js';
+import { GpuDevice, openLink } from '../../dist/device/gpu/host/device.js';
 import { addressOf } from '../../dist/device/native/libc.js';
 import { items, rw } from '../../dist/kernel/index.js';
 

@@ -1,5 +1,5 @@
-import { type Built, GpuDevice, openLink } from '../../src/device/gpu/device.js';
-import { CompileRefusal, type GpuSource } from '../../src/device/gpu/driver.js';
+import { type Built, GpuDevice, openLink } from '../../src/device/gpu/host/device.js';
+import { CompileRefusal, type GpuSource } from '../../src/device/gpu/worker/driver.js';
 import type { OpenOptions } from '../../src/device/kinds.js';
 import { addressOf, bytesAt } from '../../src/device/native/libc.js';
 import type { Script } from './driver.mjs';

@@ -4,7 +4,7 @@
 // A launch makes of the first word x of its first buffer 3x + count, so that a wrong order shows in the result.
 
 /** @import { DeviceInfo } from '../../src/device/device.js' */
-/** @import { Driver, DriverLaunch, GpuSource, HostBytes, MarkResult } from '../../src/device/gpu/driver.js' */
+/** @import { Driver, DriverLaunch, GpuSource, HostBytes, MarkResult } from '../../src/device/gpu/worker/driver.js' */
 
 /**
  * @typedef {object} Script
@@ -103,7 +103,7 @@ export class ScriptedDriver {
     return { bytes: new Uint8Array(bytes), address };
   }
 
-  /** @param {import('../../dist/device/gpu/locked-memory.js').Locked} memory */
+  /** @param {import('../../dist/device/gpu/native/locked-memory.js').Locked} memory */
   unlock({ bytes, address }) {
     this.locked -= bytes.length;
     this.log.push(`unlock ${bytes.length}`);

@@ -1,6 +1,6 @@
-import type { GridDriver, GridHandle, GridLaunch, GridSetup } from '../../src/device/gpu/driver.js';
-import { type ResidentMemory, STATE_AT } from '../../src/device/gpu/resident-memory.js';
-import { Order, QueueState } from '../../src/kernel/queue.js';
+import { type ResidentMemory, STATE_AT } from '../../src/device/gpu/resident/memory.js';
+import type { GridDriver, GridHandle, GridLaunch, GridSetup } from '../../src/device/gpu/worker/driver.js';
+import { Order, QueueState } from '../../src/kernel/abi/resident-abi.js';
 
 /** How the model's kernel hits. */
 export const isHit = (index: number): boolean => index % 7 === 3;
@@ -21,7 +21,7 @@ export interface ModelGrid extends GridHandle {
 }
 
 /**
- * The grid's side of `kernel/queue.ts` as a model: workgroups take the steps of the text, one memory access at a time, in
+ * The grid's side of `kernel/abi/resident-abi.ts` as a model: workgroups take the steps of the text, one memory access at a time, in
  * an order that the test chooses. An entry's words are the number of its last item and its base.
  */
 export class ModelGrids implements GridDriver {

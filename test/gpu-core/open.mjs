@@ -1,5 +1,5 @@
 // What the workers of a device without hardware open: the scripted driver, on the real clock.
-import { FatalError } from '../../dist/device/gpu/driver.js';
+import { FatalError } from '../../dist/device/gpu/worker/driver.js';
 import { addressOf, copyBytes, mapPages } from '../../dist/device/native/libc.js';
 import { MillraceError } from '../../dist/kernel/index.js';
 import { ScriptedDriver } from './driver.mjs';
@@ -15,7 +15,7 @@ const hold = (ms) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0
 
 /**
  * @param {Start} start
- * @param {import('../../dist/device/gpu/driver.js').DriverHost} host
+ * @param {import('../../dist/device/gpu/worker/driver.js').DriverHost} host
  */
 export function open(start, host) {
   if (start.refuse) {
@@ -63,7 +63,8 @@ function promising(driver) {
   const { alloc, load, sensors } = driver;
   return Object.assign(driver, {
     alloc: async (/** @type {number} */ bytes) => alloc.call(driver, bytes),
-    load: async (/** @type {import('../../src/device/gpu/driver.js').GpuSource} */ source) => load.call(driver, source),
+    load: async (/** @type {import('../../src/device/gpu/worker/driver.js').GpuSource} */ source) =>
+      load.call(driver, source),
     sensors: async () => sensors.call(driver),
   });
 }

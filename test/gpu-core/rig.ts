@@ -1,13 +1,13 @@
+import { Traps } from '../../src/device/checks/traps.js';
 import type { Device, Stream } from '../../src/device/device.js';
-import { newBoard, Word } from '../../src/device/gpu/board.js';
-import { GpuBuffer } from '../../src/device/gpu/buffer.js';
-import { Calls } from '../../src/device/gpu/calls.js';
-import { FatalError } from '../../src/device/gpu/driver.js';
-import { Loop } from '../../src/device/gpu/loop.js';
-import { type Call, errorFrom, type Message } from '../../src/device/gpu/messages.js';
-import { GpuCode, type GpuJob, GpuProgram } from '../../src/device/gpu/program.js';
-import { Streams, type StreamsLink } from '../../src/device/gpu/streams.js';
-import { Traps } from '../../src/device/traps.js';
+import { GpuBuffer } from '../../src/device/gpu/host/buffer.js';
+import { GpuCode, type GpuJob, GpuProgram } from '../../src/device/gpu/host/program.js';
+import { Streams, type StreamsLink } from '../../src/device/gpu/host/streams.js';
+import { Calls } from '../../src/device/gpu/native/calls.js';
+import { newBoard, Word } from '../../src/device/gpu/wire/board.js';
+import { type Call, errorFrom, type Message } from '../../src/device/gpu/wire/messages.js';
+import { FatalError } from '../../src/device/gpu/worker/driver.js';
+import { Loop } from '../../src/device/gpu/worker/loop.js';
 import { type ErrorCode, items, lowerGpu, MillraceError, rw } from '../../src/kernel/index.js';
 import { type Script, ScriptedDriver } from './driver.mjs';
 

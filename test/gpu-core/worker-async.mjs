@@ -1,4 +1,4 @@
-import { serve } from '../../dist/device/gpu/serve.js';
+import { serve } from '../../dist/device/gpu/worker/serve.js';
 import { open } from './open.mjs';
 
 serve('asynchronous', open);

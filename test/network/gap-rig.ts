@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, onTestFinished } from 'vitest';
 import { HTTP_SCHEMES, parseEndpoint } from '../../src/network/endpoint.js';
 import { JsonRpc } from '../../src/network/json-rpc.js';
+import { Referee } from '../../src/workload/gaps/job/referee.js';
 import { type GapScan, plantOnce, scanWork } from '../../src/workload/gaps/mining/scan-work.js';
 import { gapcoinNode } from '../../src/workload/gaps/mining/solo.js';
 import { gapStratumOpener } from '../../src/workload/gaps/mining/stratum.js';
 import type { Share } from '../../src/workload/gaps/mining/work.js';
-import { Referee } from '../../src/workload/gaps/referee.js';
 import type { MinerOptions } from '../../src/workload/mining/miner.js';
-import type { PoolsOptions } from '../../src/workload/mining/pools.js';
+import type { PoolsOptions } from '../../src/workload/mining/server/pools.js';
 import type { Scan } from '../../src/workload/mining/source.js';
 import { GapChain } from './gap-chain.js';
 import { GapPoolServer } from './gap-pool-server.js';

@@ -7,7 +7,7 @@ import { type Clock, realClock } from '../../src/network/failover.js';
 import { type Share, scanWork } from '../../src/workload/block/mining/scan-work.js';
 import { stratumOpener } from '../../src/workload/block/mining/stratum.js';
 import { Miner, type MinerOptions } from '../../src/workload/mining/miner.js';
-import { type OpenSession, Pools, type PoolsOptions } from '../../src/workload/mining/pools.js';
+import { type OpenSession, Pools, type PoolsOptions } from '../../src/workload/mining/server/pools.js';
 import type { Mined, Scan, WorkSource } from '../../src/workload/mining/source.js';
 import type { LineServer } from './line-server.js';
 import { PoolServer } from './pool-server.js';

@@ -6,10 +6,10 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, expect, test } from 'vitest';
 import type { DeviceInfo } from '../../src/device/device.js';
 import { probe } from '../../src/device/opencl/device.js';
-import { findOpenCl } from '../../src/device/opencl/library.js';
-import { checkNeeds, needsOf } from '../../src/device/opencl/needs.js';
+import { findOpenCl } from '../../src/device/opencl/runtime/library.js';
+import { checkNeeds, needsOf } from '../../src/device/opencl/runtime/needs.js';
+import { lowerGpu } from '../../src/kernel/abi/lower-gpu.js';
 import { items, type Kernel, rw } from '../../src/kernel/index.js';
-import { lowerGpu } from '../../src/kernel/lower-gpu.js';
 
 const folder = await mkdtemp(join(tmpdir(), 'millrace-test-'));
 afterAll(() => rm(folder, { recursive: true, force: true }));

@@ -6,7 +6,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterAll, afterEach, describe, expect, type TestContext, test } from 'vitest';
 import type { Device } from '../../src/device/device.js';
-import type { GpuSource } from '../../src/device/gpu/driver.js';
+import type { GpuSource } from '../../src/device/gpu/worker/driver.js';
 import { type OpenClDevice, open, probe } from '../../src/device/opencl/device.js';
 import { cell, items, loop, rw, table } from '../../src/kernel/index.js';
 import { isShort, patience } from '../tier.js';

@@ -1,7 +1,7 @@
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { nextPrime } from '../../src/workload/gaps/reference-primes.js';
+import { nextPrime } from '../../src/workload/gaps/kernel/reference-primes.js';
 import type { Ran } from '../command-line.js';
 import { by, type Examples, eventsNamed, says, wasm } from './example.js';
 import { root } from './follow.js';

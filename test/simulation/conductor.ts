@@ -1,13 +1,20 @@
-import { awaitCanary, failCanary, loseCanary, NO_AUDIT, passCanary, sendCanary } from '../../src/engine/canary.js';
-import { type ChunkPolicy, type ChunkRules, completed, crowded, firstChunk, issued } from '../../src/engine/chunk.js';
-import * as coverage from '../../src/engine/coverage.js';
-import { join, leave, roundsOf, serve } from '../../src/engine/fairness.js';
-import { blame, faultOf, HEALTHY, praise, type Trouble } from '../../src/engine/health.js';
-import { deliver, gather, type Indexed, sizeAfterOverflow, startHarvest } from '../../src/engine/hits.js';
-import { measure, NO_THROUGHPUT } from '../../src/engine/rates.js';
-import { Silence } from '../../src/engine/silence.js';
-import { freeSlot, openSlots, STREAMS, takeSlot } from '../../src/engine/slots.js';
-import { endOf, type Piece, type Range } from '../../src/engine/space.js';
+import {
+  type ChunkPolicy,
+  type ChunkRules,
+  completed,
+  crowded,
+  firstChunk,
+  issued,
+} from '../../src/engine/feed/chunk-size.js';
+import { join, leave, roundsOf, serve } from '../../src/engine/feed/fairness.js';
+import { blame, faultOf, HEALTHY, praise, type Trouble } from '../../src/engine/feed/fault-rate.js';
+import { freeSlot, openSlots, STREAMS, takeSlot } from '../../src/engine/feed/slots.js';
+import { Silence } from '../../src/engine/feed/stall.js';
+import { measure, NO_THROUGHPUT } from '../../src/engine/feed/throughput.js';
+import { deliver, gather, type Indexed, sizeAfterOverflow, startHarvest } from '../../src/engine/makers/harvest.js';
+import { awaitCanary, failCanary, loseCanary, NO_AUDIT, passCanary, sendCanary } from '../../src/engine/run/canary.js';
+import * as coverage from '../../src/engine/work/coverage.js';
+import { endOf, type Piece, type Range } from '../../src/engine/work/space.js';
 import {
   type DeviceStanding,
   dueOf,

@@ -1,3 +1,10 @@
+import { type ChunkPolicy, type ChunkRules, type ChunkState, fitted } from '../../src/engine/feed/chunk-size.js';
+import type { Rotation } from '../../src/engine/feed/fairness.js';
+import type { Health, Trouble } from '../../src/engine/feed/fault-rate.js';
+import type { Slot, Slots } from '../../src/engine/feed/slots.js';
+import type { Silence } from '../../src/engine/feed/stall.js';
+import type { Throughput } from '../../src/engine/feed/throughput.js';
+import { type Harvest, type Indexed, type Mode, sizeForRing } from '../../src/engine/makers/harvest.js';
 import {
   chooseVictim,
   expectedEnds,
@@ -6,17 +13,10 @@ import {
   type Queue,
   slowdownOf,
   tailSize,
-} from '../../src/engine/balance.js';
-import { type Audit, isCanaryDue } from '../../src/engine/canary.js';
-import { type ChunkPolicy, type ChunkRules, type ChunkState, fitted } from '../../src/engine/chunk.js';
-import { type Coverage, isHandedOut, soleIndices, waitingIn } from '../../src/engine/coverage.js';
-import type { Rotation } from '../../src/engine/fairness.js';
-import type { Health, Trouble } from '../../src/engine/health.js';
-import { type Harvest, type Indexed, type Mode, sizeForRing } from '../../src/engine/hits.js';
-import type { Throughput } from '../../src/engine/rates.js';
-import type { Silence } from '../../src/engine/silence.js';
-import type { Slot, Slots } from '../../src/engine/slots.js';
-import { MOST_ITEMS, type Piece, type Range } from '../../src/engine/space.js';
+} from '../../src/engine/run/balance.js';
+import { type Audit, isCanaryDue } from '../../src/engine/run/canary.js';
+import { type Coverage, isHandedOut, soleIndices, waitingIn } from '../../src/engine/work/coverage.js';
+import { MOST_ITEMS, type Piece, type Range } from '../../src/engine/work/space.js';
 
 /** How things stand: devices, jobs, each job on each device. And what follows from it for a device that has room. */
 export interface Standing<R extends Indexed> {

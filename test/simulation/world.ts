@@ -1,6 +1,6 @@
-import { Random } from '../../src/device/conformance/random.js';
-import { type Aim, type ChunkShape, chunkRules } from '../../src/engine/chunk.js';
-import type { Range } from '../../src/engine/space.js';
+import { Random } from '../../src/device/conformance/model/random.js';
+import { type Aim, type ChunkShape, chunkRules } from '../../src/engine/feed/chunk-size.js';
+import type { Range } from '../../src/engine/work/space.js';
 import { Conductor, type Effects } from './conductor.js';
 import type { Issue, JobPlan } from './standing.js';
 

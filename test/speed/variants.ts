@@ -1,7 +1,7 @@
-import { launchBlock } from '../../src/kernel/grid.js';
+import { launchBlock } from '../../src/kernel/abi/grid.js';
 import { JobParameters, type LoweredGpu, lowerGpu } from '../../src/kernel/index.js';
-import type { PipeShares } from '../../src/kernel/passes/pipes.js';
-import { headerScan } from '../../src/workload/block/kernel.js';
+import type { PipeShares } from '../../src/kernel/passes/arithmetic/pipes.js';
+import { headerScan } from '../../src/workload/block/kernel/kernel.js';
 
 /** One way to compile and launch the SHA-256d kernel. */
 export interface Variant {

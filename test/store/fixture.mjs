@@ -9,7 +9,7 @@ import { join } from 'node:path';
 // A fixture is of no machine.
 os.hostname = () => 'somewhere';
 syncBuiltinESMExports();
-const { Ledger } = await import('../../dist/store/ledger.js');
+const { Ledger } = await import('../../dist/store/thread/ledger.js');
 
 const [, , folder = ''] = process.argv;
 const ledger = new Ledger(folder);

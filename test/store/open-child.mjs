@@ -1,6 +1,7 @@
 // Opens a ledger at the same time as others, and writes a job of its own: open-child.mjs DIRECTORY NAME
-import { Ledger } from '../../dist/store/ledger.js';
-import { digestOf } from '../../dist/store/text.js';
+
+import { digestOf } from '../../dist/store/encoding.js';
+import { Ledger } from '../../dist/store/thread/ledger.js';
 
 const [directory = '', name = ''] = process.argv.slice(2);
 process.stdout.write('ready\n');

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Intervals } from '../../src/engine/intervals.js';
-import { between, type Range } from '../../src/engine/space.js';
+import { Intervals } from '../../src/engine/work/intervals.js';
+import { between, type Range } from '../../src/engine/work/space.js';
 import { openStore, type Store } from '../../src/store/index.js';
 import {
   millrace as command,

@@ -1,7 +1,7 @@
 // Asks COUNT times whether a job is running, looks at its lock, or takes the job and lets it go:
 // probe-child.mjs DIRECTORY JOB probe|look|take COUNT
-import { Ledger } from '../../dist/store/ledger.js';
-import { Lock } from '../../dist/store/lock.js';
+import { Ledger } from '../../dist/store/thread/ledger.js';
+import { Lock } from '../../dist/store/thread/lock.js';
 
 const [directory = '', id = '', role, count] = process.argv.slice(2);
 const ledger = new Ledger(directory);

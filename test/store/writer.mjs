@@ -3,7 +3,7 @@
 
 import { openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { Ledger } from '../../dist/store/ledger.js';
+import { Ledger } from '../../dist/store/thread/ledger.js';
 
 const [, , folder = '', rounds = '0', seed = '1'] = process.argv;
 const notes = openSync(join(folder, 'notes'), 'a');

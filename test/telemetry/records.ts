@@ -1,4 +1,4 @@
-import type { ChunkRecord } from '../../src/engine/record.js';
+import type { ChunkRecord } from '../../src/engine/telemetry/record.js';
 
 /** A chunk that went as it should: each step some microseconds after the last, from `from` on. */
 export function recordOf(given: Partial<ChunkRecord> & { readonly from?: number } = {}): ChunkRecord {

@@ -1,4 +1,4 @@
-import type { TraceEvent } from '../../src/engine/trace.js';
+import type { TraceEvent } from '../../src/engine/telemetry/trace.js';
 
 /**
  * What Perfetto and Chrome ask of a file in the Trace Event Format (its JSON object form), and what we ask beyond: every

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { Random } from '../../src/device/conformance/random.js';
+import { Random } from '../../src/device/conformance/model/random.js';
 import type { Device } from '../../src/device/device.js';
-import { openLink } from '../../src/device/gpu/device.js';
+import { openLink } from '../../src/device/gpu/host/device.js';
 import { openDevice } from '../../src/device/registry.js';
 import { probe, WebGpuDevice } from '../../src/device/webgpu/device.js';
 import { atomic, cell, type Expr, items, loop, MillraceError, read, rw, tiles, when } from '../../src/kernel/index.js';

@@ -1,6 +1,6 @@
 // The thread of a webgpu device whose GPUDevice is destroyed behind the driver's back when word 0 of `lose` becomes 1.
 
-import { serve } from '../../dist/device/gpu/serve.js';
+import { serve } from '../../dist/device/gpu/worker/serve.js';
 import { WebGpuDriver } from '../../dist/device/webgpu/driver.js';
 import { describe, deviceWishes } from '../../dist/device/webgpu/info.js';
 import { leaveInTime } from '../../dist/device/webgpu/leave.js';
@@ -12,7 +12,7 @@ serve('asynchronous', (/** @type {{ lose: Int32Array }} */ { lose }, host) => {
   return opening;
 });
 
-/** @param {Int32Array} lose @param {import('../../dist/device/gpu/driver.js').DriverHost} host */
+/** @param {Int32Array} lose @param {import('../../dist/device/gpu/worker/driver.js').DriverHost} host */
 async function open(lose, host) {
   const found = await listAdapters();
   const first = 'adapters' in found ? found.adapters[0] : undefined;

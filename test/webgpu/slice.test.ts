@@ -5,7 +5,7 @@ import { Builder } from '../../src/device/webgpu/build.js';
 import { deviceWishes } from '../../src/device/webgpu/info.js';
 import { type FoundAdapter, listAdapters } from '../../src/device/webgpu/library.js';
 import { WebGpuProgram } from '../../src/device/webgpu/program.js';
-import { Pace } from '../../src/device/webgpu/slice.js';
+import { Pace } from '../../src/device/webgpu/submit/slice.js';
 import {
   atomic,
   Header,

@@ -33,11 +33,11 @@ const { values: options } = parseArgs({
 const dist = workerData?.dist ?? options.dist;
 const load = (/** @type {string} */ path) => import(`${dist}/${path}`);
 const { openDevice } = await load('device/registry.js');
-const { DeviceRing } = await load('workload/words/device-ring.js');
-const { maskOf } = await load('workload/words/rate.js');
-const { parseMask } = await load('workload/words/mask.js');
-const { Plan } = await load('workload/words/plan.js');
-const { wordsOf } = await load('workload/words/words.js');
+const { DeviceRing } = await load('workload/words/generator/device-ring.js');
+const { maskOf } = await load('workload/words/bench/rate.js');
+const { parseMask } = await load('workload/words/space/mask.js');
+const { Plan } = await load('workload/words/kernel/plan.js');
+const { wordsOf } = await load('workload/words/space/words.js');
 const words10 = wordsOf(parseMask(maskOf(10)));
 
 /** @type {Readonly<Record<string, () => Promise<void>>>} */
@@ -58,7 +58,7 @@ else {
 /** Words of 10 to page-locked memory: one call, and several chunks in flight in several ways. */
 async function compareWays() {
   const device = await openDevice(options.device, { completion: 'poll' });
-  const { createGenerator } = await load('workload/words/generator.js');
+  const { createGenerator } = await load('workload/words/generator/generator.js');
   for (const millions of options.millions.split(',').map(Number)) {
     const count = millions * 1e6;
     const direct = await createGenerator({ devices: device, batchBytes: count * 10 });
@@ -108,10 +108,10 @@ async function compareWays() {
 async function chunked(device, variant, count, records = 0) {
   const [mib = 32, streams = 2, slots = 3] = variant.split('/').map(Number);
   const { Engine } = await load('engine/engine.js');
-  const { batches } = await load('engine/batches.js');
-  const { MemorySource } = await load('engine/source.js');
-  const { between } = await load('engine/space.js');
-  const { HeldFlow } = await load('workload/words/held.js');
+  const { batches } = await load('engine/makers/batches.js');
+  const { MemorySource } = await load('engine/work/source.js');
+  const { between } = await load('engine/work/space.js');
+  const { HeldFlow } = await load('workload/words/generator/held.js');
   const mask = parseMask(maskOf(10));
   const plan = new Plan(mask, 'canonical', '');
   const engine = new Engine([device], { pipeline: 'poll', streams, slots, ...(records > 0 && { records }) });
@@ -147,7 +147,7 @@ async function chunked(device, variant, count, records = 0) {
 /** What the device says of each chunk: when its kernel ran, when its copies. */
 async function showOverlap() {
   const device = await openDevice(options.device, { completion: 'poll', telemetry: true });
-  const { overlapOf, phasesOf } = await load('engine/overlap.js');
+  const { overlapOf, phasesOf } = await load('engine/telemetry/overlap.js');
   for (const millions of options.millions.split(',').map(Number)) {
     const way = await chunked(device, '32/2/3', millions * 1e6, 10_000);
     await way.run(performance.now()); // opens the slots

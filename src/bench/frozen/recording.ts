@@ -1,6 +1,6 @@
 import { gunzipSync, gzipSync } from 'node:zlib';
+import { checkLaunch, type HeldBuffer } from '../../device/checks/launch.js';
 import type { Device, DeviceBuffer, DeviceProgram, Launch, Stream } from '../../device/device.js';
-import { checkLaunch, type HeldBuffer } from '../../device/launch.js';
 import { PoolJob } from '../../device/pool/program.js';
 import type { ProgramSource } from '../../device/program.js';
 

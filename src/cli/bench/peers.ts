@@ -2,7 +2,7 @@ import type { Benched, CaseOptions } from '../../bench/case.js';
 import { compare } from '../../bench/measure.js';
 import { comparisonTable, measurementFields } from '../../bench/report.js';
 import { type SavedPeers, savedPeers } from '../../bench/saved.js';
-import type { Output } from '../../console/output.js';
+import type { Output } from '../../console/output/output.js';
 import type { Device } from '../../device/device.js';
 import { openDevice } from '../../device/registry.js';
 import { MillraceError } from '../../kernel/error.js';

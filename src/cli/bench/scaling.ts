@@ -1,11 +1,11 @@
 import type { Benched } from '../../bench/case.js';
 import type { Scaling, SeveralDevices } from '../../bench/saved.js';
 import { devicesScaling, fitOf, pointsOf, type Sized } from '../../bench/scaling.js';
-import { bytes, count, duration, percent, plural, rate } from '../../console/format.js';
-import type { Output } from '../../console/output.js';
-import { table } from '../../console/table.js';
+import { bytes, count, duration, percent, plural, rate } from '../../console/output/format.js';
+import type { Output } from '../../console/output/output.js';
+import { table } from '../../console/output/table.js';
 import type { Device } from '../../device/device.js';
-import { virtualDevices } from '../../engine/virtual.js';
+import { virtualDevices } from '../../engine/testing/virtual.js';
 
 /** Cost against work over four decades on the first device, then the same work on one, two and more devices. */
 export async function tellScaling(

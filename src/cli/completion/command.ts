@@ -1,8 +1,8 @@
 import { Argument, Command } from 'commander';
-import { action, type Call } from '../../console/action.js';
-import { withExamples } from '../../console/conventions.js';
-import { Exit } from '../../console/exit.js';
-import type { Ending } from '../../console/output.js';
+import { action, type Call } from '../../console/command/action.js';
+import { withExamples } from '../../console/command/conventions.js';
+import { Exit } from '../../console/command/exit.js';
+import type { Ending } from '../../console/output/output.js';
 import { bashScript } from './bash.js';
 import { fishScript } from './fish.js';
 import { type Words, wordsOf } from './words.js';

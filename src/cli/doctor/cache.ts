@@ -1,8 +1,8 @@
 import { access, constants, lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { bytes, plural } from '../../console/format.js';
-import { cacheDirectory } from '../../device/cache.js';
-import { type Distrust, distrustOf } from '../../device/cache-trust.js';
+import { bytes, plural } from '../../console/output/format.js';
+import { cacheDirectory } from '../../device/cache/cache.js';
+import { type Distrust, distrustOf } from '../../device/cache/cache-trust.js';
 import type { Finding } from '../../device/registry.js';
 
 /** The folder of compiled programs: only looked at, neither made nor changed. */

@@ -1,5 +1,5 @@
 import { homedir } from 'node:os';
-import { redact } from '../../console/redact.js';
+import { redact } from '../../console/output/redact.js';
 import type { Finding } from '../../device/registry.js';
 
 /** A finding that can be shown to others: the home folder is ~, and addresses lose their names and passwords. */

@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { styleFor } from '../../console/style.js';
+import { styleFor } from '../../console/output/style.js';
 import { openDevice } from '../../device/registry.js';
 import { cacheFindings } from './cache.js';
 import { findingLines } from './command.js';

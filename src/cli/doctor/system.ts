@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { arch, freemem, platform, release, version as systemVersion } from 'node:os';
 import { delimiter } from 'node:path';
-import { bytes, plural } from '../../console/format.js';
-import { version } from '../../console/version.js';
+import { version } from '../../console/command/version.js';
+import { bytes, plural } from '../../console/output/format.js';
 import { thisCpu } from '../../device/native/cpu.js';
 import type { Finding } from '../../device/registry.js';
 import { isSecret } from './discreet.js';

@@ -1,4 +1,4 @@
-import { duration } from '../../console/format.js';
+import { duration } from '../../console/output/format.js';
 import type { Device, DeviceInfo } from '../../device/device.js';
 import { inTime } from '../../device/patience.js';
 import { type Finding, openDevice } from '../../device/registry.js';

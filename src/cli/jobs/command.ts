@@ -1,9 +1,9 @@
 import { Argument, Command } from 'commander';
-import { action, type Call } from '../../console/action.js';
-import { priorityGiven } from '../../console/booking.js';
-import { withExamples } from '../../console/conventions.js';
-import { flag, options, valued } from '../../console/options.js';
-import type { Ending } from '../../console/output.js';
+import { action, type Call } from '../../console/command/action.js';
+import { withExamples } from '../../console/command/conventions.js';
+import { priorityGiven } from '../../console/ledger/job-session.js';
+import { flag, options, valued } from '../../console/options/options.js';
+import type { Ending } from '../../console/output/output.js';
 import { openStore, type Store } from '../../store/index.js';
 import { cancel, pause, remove, setPriority } from './control.js';
 import { exportTo, importFrom } from './exchange.js';

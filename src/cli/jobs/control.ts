@@ -1,5 +1,5 @@
-import { Exit } from '../../console/exit.js';
-import type { Ending, Output } from '../../console/output.js';
+import { Exit } from '../../console/command/exit.js';
+import type { Ending, Output } from '../../console/output/output.js';
 import type { JobSummary, Store } from '../../store/index.js';
 import type { StoreCall, StoreOptions } from './command.js';
 

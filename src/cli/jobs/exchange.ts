@@ -1,13 +1,13 @@
 import { isUtf8 } from 'node:buffer';
 import { createReadStream } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
-import { Exit } from '../../console/exit.js';
-import { count, plural } from '../../console/format.js';
-import { host } from '../../console/host.js';
-import type { Ending } from '../../console/output.js';
+import { Exit } from '../../console/command/exit.js';
+import { host } from '../../console/command/host.js';
+import { count, plural } from '../../console/output/format.js';
+import type { Ending } from '../../console/output/output.js';
 import { MillraceError } from '../../kernel/error.js';
-import { MAX_CHARACTERS, refuse, tooLarge } from '../../store/export-text.js';
 import type { Exported } from '../../store/index.js';
+import { MAX_CHARACTERS, refuse, tooLarge } from '../../store/thread/export-text.js';
 import type { StoreCall, StoreOptions } from './command.js';
 
 /** `millrace jobs export` */

@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { RESUMED } from '../../console/booking-open.js';
-import { Exit, type ExitCode } from '../../console/exit.js';
-import { host } from '../../console/host.js';
-import type { Ending } from '../../console/output.js';
+import { Exit, type ExitCode } from '../../console/command/exit.js';
+import { host } from '../../console/command/host.js';
+import { RESUMED } from '../../console/ledger/job-opening.js';
+import type { Ending } from '../../console/output/output.js';
 import { MillraceError } from '../../kernel/error.js';
 import type { JobRecord, JobSummary } from '../../store/index.js';
 import type { StoreCall, StoreOptions } from './command.js';

@@ -1,8 +1,8 @@
-import { Exit } from '../../console/exit.js';
-import { age, count, duration, percent, plural } from '../../console/format.js';
-import { type Ending, jsonLine } from '../../console/output.js';
-import { table } from '../../console/table.js';
-import { endOf, shareOf } from '../../engine/space.js';
+import { Exit } from '../../console/command/exit.js';
+import { age, count, duration, percent, plural } from '../../console/output/format.js';
+import { type Ending, jsonLine } from '../../console/output/output.js';
+import { table } from '../../console/output/table.js';
+import { endOf, shareOf } from '../../engine/work/space.js';
 import { type JobSummary, OVER, unspell } from '../../store/index.js';
 import type { StoreCall, StoreOptions } from './command.js';
 

@@ -1,19 +1,24 @@
 import { once } from 'node:events';
 import { resolve } from 'node:path';
 import { Command } from 'commander';
-import { action, type Call } from '../../console/action.js';
-import { type Booking, type BookingOptions, openBooking, withBookingOptions } from '../../console/booking.js';
-import { withExamples } from '../../console/conventions.js';
-import { withEngine } from '../../console/engine.js';
-import { Exit, type ExitCode } from '../../console/exit.js';
-import { type FeedingOptions, withFeedingOptions } from '../../console/feeding.js';
-import { age, count, duration, percent, plural, rate } from '../../console/format.js';
-import { host } from '../../console/host.js';
-import { type MonitorOptions, startMonitor, withMonitorOptions } from '../../console/monitor.js';
-import { type OpeningOptions, withOpeningOptions } from '../../console/opening.js';
-import { options, valued, wholeNumber } from '../../console/options.js';
-import type { Ending, Output } from '../../console/output.js';
-import { prepareKernels } from '../../console/preparation.js';
+import { action, type Call } from '../../console/command/action.js';
+import { withExamples } from '../../console/command/conventions.js';
+import { withEngine } from '../../console/command/engine.js';
+import { Exit, type ExitCode } from '../../console/command/exit.js';
+import { host } from '../../console/command/host.js';
+import {
+  type Booking,
+  type BookingOptions,
+  openBooking,
+  withBookingOptions,
+} from '../../console/ledger/job-session.js';
+import { type MonitorOptions, startMonitor, withMonitorOptions } from '../../console/monitor/monitor.js';
+import { type OpeningOptions, withOpeningOptions } from '../../console/options/device-options.js';
+import { options, valued, wholeNumber } from '../../console/options/options.js';
+import { type FeedingOptions, withFeedingOptions } from '../../console/options/pipeline-options.js';
+import { age, count, duration, percent, plural, rate } from '../../console/output/format.js';
+import type { Ending, Output } from '../../console/output/output.js';
+import { prepareKernels } from '../../console/output/preparation.js';
 import { type TelemetryOptions, withTelemetryOptions } from '../../console/telemetry/options.js';
 import type { Device } from '../../device/device.js';
 import {
@@ -26,8 +31,8 @@ import {
   type Search,
   search,
 } from '../../engine/index.js';
-import { rangeGiven } from '../../engine/source.js';
-import { shareOf } from '../../engine/space.js';
+import { rangeGiven } from '../../engine/work/source.js';
+import { shareOf } from '../../engine/work/space.js';
 import { MillraceError } from '../../kernel/error.js';
 import { columnsOf } from './columns.js';
 import { identityOf } from './identity.js';

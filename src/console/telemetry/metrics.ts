@@ -1,5 +1,5 @@
-import { phasesOf } from '../../engine/overlap.js';
-import type { ChunkRecord } from '../../engine/record.js';
+import { phasesOf } from '../../engine/telemetry/overlap.js';
+import type { ChunkRecord } from '../../engine/telemetry/record.js';
 
 /**
  * `pipeline_metrics.csv`: one row for each chunk that counts, so that the lengths of a job's rows add up to what it has

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { flag, valued } from '../options.js';
+import { flag, valued } from '../options/options.js';
 
 /** What a command tells of its pipeline, as the command line says it. */
 export interface TelemetryOptions {

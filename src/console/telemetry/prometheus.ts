@@ -1,6 +1,6 @@
 import type { DeviceTelemetry, Sensors } from '../../device/device.js';
 import type { DeviceStatus } from '../../engine/index.js';
-import type { DeviceTally } from '../../engine/telemetry.js';
+import type { DeviceTally } from '../../engine/telemetry/tally.js';
 import type { Metric, MetricValue } from './exposition.js';
 
 /** What is known of a device just now. */

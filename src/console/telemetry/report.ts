@@ -1,7 +1,15 @@
-import { lengthOf, lengthRatio, type Overlap, overlapOf, phasesOf, type Span, union } from '../../engine/overlap.js';
-import { type PoolMetrics, poolMetrics, STARVED } from '../../engine/pool-metrics.js';
-import type { ChunkRecord } from '../../engine/record.js';
-import { bytes, count, duration, percent, plural, rate, scaled } from '../format.js';
+import {
+  lengthOf,
+  lengthRatio,
+  type Overlap,
+  overlapOf,
+  phasesOf,
+  type Span,
+  union,
+} from '../../engine/telemetry/overlap.js';
+import { type PoolMetrics, poolMetrics, STARVED } from '../../engine/telemetry/pool-metrics.js';
+import type { ChunkRecord } from '../../engine/telemetry/record.js';
+import { bytes, count, duration, percent, plural, rate, scaled } from '../output/format.js';
 import { callsNs, type DeviceFigures } from './prometheus.js';
 
 /** What a device did, in the end: the fields of a `telemetry` event, and what the lines for people are made from. */

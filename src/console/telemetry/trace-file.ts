@@ -1,5 +1,5 @@
 import { closeSync, openSync, writeSync } from 'node:fs';
-import type { TraceEvent } from '../../engine/trace.js';
+import type { TraceEvent } from '../../engine/telemetry/trace.js';
 import { MillraceError } from '../../kernel/error.js';
 
 /** A trace that is written in the end, to a file that can be written to from the beginning: so that the run is not for nothing. */

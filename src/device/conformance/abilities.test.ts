@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { byTier } from '../../../test/tier.js';
 import { lowerGpu, MillraceError } from '../../kernel/index.js';
 import type { Device, DeviceInfo } from '../device.js';
-import { checkNeeds } from '../opencl/needs.js';
+import { checkNeeds } from '../opencl/runtime/needs.js';
 import { openDevice } from '../registry.js';
 import { runCase } from './case.js';
 import { build } from './fuzz/build.js';
@@ -10,9 +10,9 @@ import { generate } from './fuzz/generate.js';
 import { paletteOf } from './fuzz/palette.js';
 import { fuzzDevice } from './fuzz/run.js';
 import { conformanceCases } from './index.js';
-import { judgeOf } from './judge.js';
-import { type Operation, operations } from './operations.js';
-import { Random } from './random.js';
+import { judgeOf } from './model/judge.js';
+import { Random } from './model/random.js';
+import { type Operation, operations } from './values/operations.js';
 
 const interpreter = await openDevice('interpreter');
 /** The interpreter, with what it says of itself changed. */

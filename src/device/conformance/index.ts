@@ -1,21 +1,21 @@
 import type { Device } from '../device.js';
-import { arithmetic } from './arithmetic.js';
-import { atomics } from './atomics.js';
-import { bounds } from './bounds.js';
 import { type Case, type CaseResult, inParallel, runCase, type Totals } from './case.js';
-import { cellCases } from './cells.js';
-import { control } from './control.js';
-import { foundCases } from './found.js';
+import { cellCases } from './control/cells.js';
+import { control } from './control/control.js';
+import { nameCases } from './control/names.js';
+import { ranges } from './control/ranges.js';
 import { type FuzzOptions, type FuzzTotals, fuzzDevice } from './fuzz/run.js';
-import { hashing } from './hashing.js';
-import { hits } from './hits.js';
-import { hostCases } from './host.js';
-import { memory } from './memory.js';
-import { nameCases } from './names.js';
-import { ranges } from './ranges.js';
-import { streams } from './streams.js';
-import { tables } from './tables.js';
-import { tileCases } from './tiles.js';
+import { atomics } from './memory/atomics.js';
+import { bounds } from './memory/bounds.js';
+import { hits } from './memory/hits.js';
+import { memory } from './memory/memory.js';
+import { tileCases } from './memory/tiles.js';
+import { hostCases } from './streams/host.js';
+import { streams } from './streams/streams.js';
+import { arithmetic } from './values/arithmetic.js';
+import { foundCases } from './values/found.js';
+import { hashing } from './values/hashing.js';
+import { tables } from './values/tables.js';
 
 export { type Case, type CaseResult, runCase, Skip, type Totals } from './case.js';
 

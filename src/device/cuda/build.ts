@@ -1,9 +1,9 @@
-import { cacheKey, type DiskCache } from '../cache.js';
-import { buildCached } from '../gpu/build.js';
-import type { Built } from '../gpu/device.js';
-import type { GpuSource } from '../gpu/driver.js';
-import type { Target } from './nvrtc.js';
-import { ask } from './service.js';
+import { cacheKey, type DiskCache } from '../cache/cache.js';
+import { buildCached } from '../gpu/build/build.js';
+import type { Built } from '../gpu/host/device.js';
+import type { GpuSource } from '../gpu/worker/driver.js';
+import type { Target } from './runtime/nvrtc.js';
+import { ask } from './runtime/service.js';
 
 /** Everything beside the text that machine code depends on. */
 export interface Toolchain {

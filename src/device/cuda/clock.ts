@@ -1,8 +1,8 @@
-import { HostClock, type Seen } from '../gpu/host-clock.js';
-import { Out } from '../gpu/native-api.js';
-import type { CudaApi } from './api.js';
-import type { CudaErrors } from './errors.js';
+import { Out } from '../gpu/native/api.js';
+import { HostClock, type Seen } from '../gpu/native/host-clock.js';
 import type { Events } from './events.js';
+import type { CudaApi } from './runtime/api.js';
+import type { CudaErrors } from './runtime/errors.js';
 
 /**
  * Times of events on the host's monotonic clock. The driver tells only how far two events are apart, in a 32-bit float

@@ -1,7 +1,7 @@
 import { access, constants, readdir } from 'node:fs/promises';
 import { type Kernel, lowerAhead } from '../../kernel/index.js';
-import { absent, deviceNumber } from '../absent.js';
-import { DiskCache } from '../cache.js';
+import { DiskCache } from '../cache/cache.js';
+import { absent, deviceNumber } from '../checks/absent.js';
 import type {
   BoundJob,
   CompileOptions,
@@ -12,20 +12,20 @@ import type {
   ResidentOptions,
   Sensors,
 } from '../device.js';
-import { CrewThreads } from '../gpu/crew-threads.js';
-import { askedOf, type Built, GpuDevice, type Link, openLink } from '../gpu/device.js';
-import type { GpuSource } from '../gpu/driver.js';
+import { CrewThreads } from '../gpu/host/crew-threads.js';
+import { askedOf, type Built, GpuDevice, type Link, openLink } from '../gpu/host/device.js';
+import type { GpuSource } from '../gpu/worker/driver.js';
 import type { Finding, OpenOptions, Probed } from '../kinds.js';
 import { addressOf } from '../native/libc.js';
-import { workerBeside } from '../pool/threads.js';
+import { workerBeside } from '../pool/threads/threads.js';
 import { build, type Toolchain } from './build.js';
 import type { CudaStart } from './driver.js';
-import { cudaVersion, type Gpu, refusesWork } from './info.js';
-import { findLibrary } from './library.js';
-import { targetFor } from './nvrtc.js';
-import { ask } from './service.js';
-import type { Survey } from './service-worker.js';
-import { signalLibrary } from './signal.js';
+import { cudaVersion, type Gpu, refusesWork } from './runtime/info.js';
+import { findLibrary } from './runtime/library.js';
+import { targetFor } from './runtime/nvrtc.js';
+import { ask } from './runtime/service.js';
+import type { Survey } from './runtime/service-worker.js';
+import { signalLibrary } from './runtime/signal.js';
 
 /** Threads of a workgroup: two warps for each of a multiprocessor's four schedulers. */
 const WORKGROUP = 256;

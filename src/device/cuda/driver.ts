@@ -1,23 +1,23 @@
 import type { MillraceError } from '../../kernel/error.js';
 import type { DeviceInfo, Sensors } from '../device.js';
-import { Crew, newCrew } from '../gpu/crew.js';
-import { type Driver, type DriverHost, FatalError, type GpuSource } from '../gpu/driver.js';
-import { type MarkTimes, NativeDriver } from '../gpu/native-driver.js';
-import { cutSlots, type StatusSlot, StatusSlots } from '../gpu/status-slots.js';
+import { Crew, newCrew } from '../gpu/host/crew.js';
+import { type MarkTimes, NativeDriver } from '../gpu/native/driver.js';
+import { cutSlots, type StatusSlot, StatusSlots } from '../gpu/native/status-slots.js';
+import { type Driver, type DriverHost, FatalError, type GpuSource } from '../gpu/worker/driver.js';
 import { addressOf, loadForever, symbolIn } from '../native/libc.js';
-import { Cuda } from './api.js';
 import { Clock } from './clock.js';
-import { type Context, openContext } from './context.js';
 import { Epochs } from './epoch.js';
 import { Events } from './events.js';
-import { describeGpu, type Gpu } from './info.js';
 import { CudaLine, type CudaMark, type DeviceResources } from './line.js';
 import { DeviceMemory, type Memory } from './memory.js';
-import { openNvtx } from './nvtx.js';
 import { type Pinned, PinnedMemory } from './pinned.js';
 import { CudaProgram } from './program.js';
 import { CudaGrids } from './resident.js';
-import { Nvml } from './sensors.js';
+import { Cuda } from './runtime/api.js';
+import { type Context, openContext } from './runtime/context.js';
+import { describeGpu, type Gpu } from './runtime/info.js';
+import { openNvtx } from './runtime/nvtx.js';
+import { Nvml } from './runtime/sensors.js';
 import { CudaStream } from './stream.js';
 
 /** What the main thread tells the worker. */

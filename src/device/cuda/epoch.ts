@@ -1,5 +1,5 @@
-import { LINES } from '../gpu/board.js';
-import { Epoch } from '../gpu/epoch.js';
+import { Epoch } from '../gpu/native/epoch.js';
+import { LINES } from '../gpu/wire/board.js';
 import type { DeviceMemory, Memory } from './memory.js';
 import type { Pinned, PinnedMemory } from './pinned.js';
 import type { CudaStream } from './stream.js';

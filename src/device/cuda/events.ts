@@ -1,6 +1,6 @@
-import { Out } from '../gpu/native-api.js';
-import type { CudaApi } from './api.js';
-import type { CudaErrors } from './errors.js';
+import { Out } from '../gpu/native/api.js';
+import type { CudaApi } from './runtime/api.js';
+import type { CudaErrors } from './runtime/errors.js';
 
 /** Events of one kind, used again and again: making one takes 2 to 3 µs, and only the driver knows how much memory. */
 export class Events {

@@ -1,12 +1,12 @@
-import type { DriverLaunch } from '../gpu/driver.js';
-import type { Epoch } from '../gpu/epoch.js';
-import { NativeLine, type NativeMark, type NativeResources } from '../gpu/native-line.js';
-import type { StatusSlot } from '../gpu/status-slots.js';
+import type { Epoch } from '../gpu/native/epoch.js';
+import { NativeLine, type NativeMark, type NativeResources } from '../gpu/native/line.js';
+import type { StatusSlot } from '../gpu/native/status-slots.js';
+import type { DriverLaunch } from '../gpu/worker/driver.js';
 import { addressOf } from '../native/libc.js';
 import type { DeviceMemory, Memory } from './memory.js';
-import type { Nvtx, RangeId } from './nvtx.js';
 import type { PinnedMemory } from './pinned.js';
 import type { CudaProgram } from './program.js';
+import type { Nvtx, RangeId } from './runtime/nvtx.js';
 import { CudaStream, type Parts } from './stream.js';
 
 /** What the lines of a device share. */

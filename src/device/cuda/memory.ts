@@ -1,9 +1,9 @@
 import { MillraceError } from '../../kernel/error.js';
-import { Out } from '../gpu/native-api.js';
-import type { DeviceMemoryPool, NativeMemory } from '../gpu/native-line.js';
-import { countOf, sizeOf } from '../launch.js';
-import { Cuda, type CudaApi } from './api.js';
-import type { CudaErrors } from './errors.js';
+import { countOf, sizeOf } from '../checks/launch.js';
+import { Out } from '../gpu/native/api.js';
+import type { DeviceMemoryPool, NativeMemory } from '../gpu/native/line.js';
+import { Cuda, type CudaApi } from './runtime/api.js';
+import type { CudaErrors } from './runtime/errors.js';
 
 /** Memory of the device, by its pointer. */
 export type Memory = NativeMemory;

@@ -1,8 +1,8 @@
-import { type Locked, LockedMemory } from '../gpu/locked-memory.js';
-import { Out } from '../gpu/native-api.js';
+import { Out } from '../gpu/native/api.js';
+import { type Locked, LockedMemory } from '../gpu/native/locked-memory.js';
 import { addressOf, bytesAt, mapPages, unmapPages } from '../native/libc.js';
-import { Cuda, type CudaApi } from './api.js';
-import type { CudaErrors } from './errors.js';
+import { Cuda, type CudaApi } from './runtime/api.js';
+import type { CudaErrors } from './runtime/errors.js';
 
 /** Memory of the host that the GPU reads and writes itself: page-locked, and seen by kernels at `device`. */
 export interface Pinned extends Locked {

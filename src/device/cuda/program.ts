@@ -1,13 +1,13 @@
-import type { GridShape } from '../../kernel/grid.js';
-import { spreadGrid } from '../../kernel/grid.js';
-import type { GpuSource } from '../gpu/driver.js';
-import { Out } from '../gpu/native-api.js';
-import type { NativeProgram } from '../gpu/native-driver.js';
+import type { GridShape } from '../../kernel/abi/grid.js';
+import { spreadGrid } from '../../kernel/abi/grid.js';
+import { Out } from '../gpu/native/api.js';
+import type { NativeProgram } from '../gpu/native/driver.js';
+import type { GpuSource } from '../gpu/worker/driver.js';
 import { addressOf, keepingSignals } from '../native/libc.js';
-import { Cuda, type CudaApi, cText } from './api.js';
-import type { CudaErrors } from './errors.js';
-import type { Gpu } from './info.js';
 import type { Memory } from './memory.js';
+import { Cuda, type CudaApi, cText } from './runtime/api.js';
+import type { CudaErrors } from './runtime/errors.js';
+import type { Gpu } from './runtime/info.js';
 
 /** Addresses that a launch passes beside its block. */
 export interface LaunchAddresses {

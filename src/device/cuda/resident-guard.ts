@@ -1,4 +1,4 @@
-import type { CudaApi, CudaCall } from './api.js';
+import type { CudaApi, CudaCall } from './runtime/api.js';
 
 /**
  * Calls of the driver that may wait until nothing runs on the device, as far as its documentation and experience tell:

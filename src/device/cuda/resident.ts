@@ -1,13 +1,13 @@
-import { Order, QueueHeader, QueueState, STATE_WORDS } from '../../kernel/queue.js';
-import type { GridDriver, GridHandle, GridLaunch, GridSetup } from '../gpu/driver.js';
-import { type ResidentMemory, STATE_AT } from '../gpu/resident-memory.js';
+import { Order, QueueHeader, QueueState, STATE_WORDS } from '../../kernel/abi/resident-abi.js';
+import { type ResidentMemory, STATE_AT } from '../gpu/resident/memory.js';
+import type { GridDriver, GridHandle, GridLaunch, GridSetup } from '../gpu/worker/driver.js';
 import { addressOf } from '../native/libc.js';
-import { Cuda } from './api.js';
 import type { DeviceResources } from './line.js';
 import type { Memory } from './memory.js';
 import type { Pinned } from './pinned.js';
 import type { CudaProgram } from './program.js';
 import type { Guard } from './resident-guard.js';
+import { Cuda } from './runtime/api.js';
 import { CudaStream } from './stream.js';
 
 /** Two jobs take half of the processors each; a third is run by launches. */
@@ -44,7 +44,7 @@ export interface CudaGrid extends GridHandle {
   event: number | undefined;
 }
 
-/** Resident grids on CUDA: `kernel/queue.ts` says what is shared with them. */
+/** Resident grids on CUDA: `kernel/abi/resident-abi.ts` says what is shared with them. */
 export class CudaGrids implements GridDriver<Memory, CudaProgram, CudaGrid> {
   readonly most: number;
   readonly boundMs: number | undefined;

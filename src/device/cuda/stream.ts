@@ -1,11 +1,11 @@
-import type { Crew } from '../gpu/crew.js';
-import { Out } from '../gpu/native-api.js';
-import type { NativeQueue } from '../gpu/native-line.js';
-import { PinnedRing } from '../gpu/pinned-ring.js';
-import { Cuda } from './api.js';
-import type { Context } from './context.js';
+import type { Crew } from '../gpu/host/crew.js';
+import { Out } from '../gpu/native/api.js';
+import type { NativeQueue } from '../gpu/native/line.js';
+import { PinnedRing } from '../gpu/native/pinned-ring.js';
 import type { Events } from './events.js';
 import type { Pinned, PinnedMemory } from './pinned.js';
+import { Cuda } from './runtime/api.js';
+import type { Context } from './runtime/context.js';
 
 /** What all streams of a device share. */
 export interface Parts {

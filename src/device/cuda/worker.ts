@@ -1,5 +1,5 @@
-import '../gpu/stack.js'; // first
-import { serve } from '../gpu/serve.js';
+import '../gpu/native/stack.js'; // first
+import { serve } from '../gpu/worker/serve.js';
 import { sharpTimers } from '../native/libc.js';
 import { CudaDriver, type CudaStart } from './driver.js';
 

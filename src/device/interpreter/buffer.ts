@@ -1,6 +1,6 @@
 import { MillraceError } from '../../kernel/error.js';
+import { HeldBuffer, sizeOf } from '../checks/launch.js';
 import type { Device } from '../device.js';
-import { HeldBuffer, sizeOf } from '../launch.js';
 
 /** Device memory is an ArrayBuffer. Commands in flight keep it referenced, so `free` can let go at once. */
 export class InterpreterBuffer extends HeldBuffer {

@@ -1,10 +1,10 @@
 import type { MillraceError } from '../../kernel/error.js';
 import type { Kernel } from '../../kernel/index.js';
-import { absent } from '../absent.js';
-import { CheckedStream } from '../checked-stream.js';
+import { absent } from '../checks/absent.js';
+import { CheckedStream } from '../checks/checked-stream.js';
+import { checkAllocation, deviceClosed } from '../checks/launch.js';
 import type { Device, DeviceBuffer, DeviceInfo, HostMemory, Stream } from '../device.js';
 import { sharedMemory } from '../host-memory.js';
-import { checkAllocation, deviceClosed } from '../launch.js';
 import { InterpreterBuffer } from './buffer.js';
 import { InterpreterJob, InterpreterProgram } from './program.js';
 import { Schedule } from './schedule.js';

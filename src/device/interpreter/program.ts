@@ -1,6 +1,6 @@
-import { implicitChunk } from '../../kernel/harness.js';
+import { implicitChunk } from '../../kernel/abi/harness.js';
 import { type Field, type Program, ringLayout, type Values, valuesOf, wordsOf } from '../../kernel/index.js';
-import { type Block, innerBlocks } from '../../kernel/ir.js';
+import { type Block, innerBlocks } from '../../kernel/ir/program.js';
 import { renderIr } from '../../kernel/render/ir.js';
 import type { BoundJob, Device, DeviceProgram, RingLayout } from '../device.js';
 

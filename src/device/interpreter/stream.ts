@@ -1,9 +1,9 @@
 import { MillraceError } from '../../kernel/error.js';
 import { interpret, valuesOf } from '../../kernel/index.js';
-import type { StreamCommands } from '../checked-stream.js';
+import type { StreamCommands } from '../checks/checked-stream.js';
+import type { CheckedLaunch } from '../checks/launch.js';
 import { MarkCompletion } from '../completion.js';
 import type { Values } from '../device.js';
-import type { CheckedLaunch } from '../launch.js';
 import type { InterpreterBuffer } from './buffer.js';
 import type { InterpreterDevice } from './device.js';
 import type { InterpreterJob } from './program.js';

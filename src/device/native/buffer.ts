@@ -1,7 +1,7 @@
 import { freemem } from 'node:os';
 import { MillraceError } from '../../kernel/error.js';
+import { sizeOf } from '../checks/launch.js';
 import type { Device } from '../device.js';
-import { sizeOf } from '../launch.js';
 import { type BufferOwner, PoolBuffer } from '../pool/buffer.js';
 import { mapPages, unmapPages } from './libc.js';
 

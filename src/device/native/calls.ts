@@ -1,4 +1,4 @@
-import { whole } from '../pool/stay.js';
+import { whole } from '../pool/threads/stay.js';
 import type { Source } from './compile.js';
 
 /**

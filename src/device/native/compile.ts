@@ -1,8 +1,8 @@
 import { copyFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { CpuFeatures, MillraceError } from '../../kernel/index.js';
-import { cacheKey, type DiskCache } from '../cache.js';
-import { compileError, type GeneratedText } from '../compile-error.js';
+import { cacheKey, type DiskCache } from '../cache/cache.js';
+import { compileError, type GeneratedText } from '../checks/compile-error.js';
 import { type Compiler, run } from './compiler.js';
 
 /** C text, and what its errors can be told by. */

@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { addItems, handwritten, spin, trap, words } from '../../../test/handwritten.js';
 import { processSize } from '../../../test/process-size.mjs';
-import { Origin } from '../../kernel/origin.js';
+import { Origin } from '../../kernel/language/origin.js';
 import type { DeviceBuffer, Stream } from '../device.js';
 import type { PoolProgram } from '../pool/program.js';
 import { type NativeDevice, open, probe } from './device.js';

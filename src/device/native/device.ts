@@ -1,14 +1,14 @@
 import { MillraceError } from '../../kernel/error.js';
 import { type Kernel, lower } from '../../kernel/index.js';
-import { absent } from '../absent.js';
-import { DiskCache } from '../cache.js';
+import { DiskCache } from '../cache/cache.js';
+import { absent } from '../checks/absent.js';
+import { checkAllocation } from '../checks/launch.js';
 import type { CompileOptions, DeviceBuffer, DeviceInfo, Sensors } from '../device.js';
 import type { Finding } from '../kinds.js';
-import { checkAllocation } from '../launch.js';
 import { newBoard } from '../pool/board.js';
 import { PoolDevice } from '../pool/device.js';
 import type { PoolProgram } from '../pool/program.js';
-import { workerBeside } from '../pool/threads.js';
+import { workerBeside } from '../pool/threads/threads.js';
 import { type ProgramSource, sourceOf } from '../program.js';
 import { Memory } from './buffer.js';
 import { callsSource } from './calls.js';

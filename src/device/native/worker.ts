@@ -1,7 +1,7 @@
 import { boardOver, Command, Copy, Fill, Launch } from '../pool/board.js';
-import type { Task } from '../pool/schedule.js';
-import { inThread } from '../pool/threads.js';
-import { type Executor, work } from '../pool/work.js';
+import type { Task } from '../pool/schedule/schedule.js';
+import { type Executor, work } from '../pool/schedule/work.js';
+import { inThread } from '../pool/threads/threads.js';
 import { type Calls, loadCalls } from './calls.js';
 
 /** What a worker is started with. */

@@ -1,9 +1,9 @@
-import { cacheKey, type DiskCache } from '../cache.js';
+import { cacheKey, type DiskCache } from '../cache/cache.js';
 import type { DeviceInfo } from '../device.js';
-import { buildCached } from '../gpu/build.js';
-import type { Built } from '../gpu/device.js';
-import type { GpuSource } from '../gpu/driver.js';
-import { ask } from './service.js';
+import { buildCached } from '../gpu/build/build.js';
+import type { Built } from '../gpu/host/device.js';
+import type { GpuSource } from '../gpu/worker/driver.js';
+import { ask } from './runtime/service.js';
 
 /**
  * Compiles a kernel's text in another process, through the cache. Throws CompileRefusal. Nothing is built where that

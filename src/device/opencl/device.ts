@@ -1,21 +1,21 @@
 import { type Kernel, type LoweredGpu, prepareKernel } from '../../kernel/index.js';
-import { absent, deviceNumber } from '../absent.js';
-import { DiskCache } from '../cache.js';
+import { DiskCache } from '../cache/cache.js';
+import { absent, deviceNumber } from '../checks/absent.js';
+import { countOf } from '../checks/launch.js';
 import type { CompileOptions, Device } from '../device.js';
-import { CrewThreads } from '../gpu/crew-threads.js';
-import { type Built, GpuDevice, type Link, openLink } from '../gpu/device.js';
-import type { GpuSource } from '../gpu/driver.js';
-import type { GpuProgram } from '../gpu/program.js';
+import { CrewThreads } from '../gpu/host/crew-threads.js';
+import { type Built, GpuDevice, type Link, openLink } from '../gpu/host/device.js';
+import type { GpuProgram } from '../gpu/host/program.js';
+import type { GpuSource } from '../gpu/worker/driver.js';
 import type { Finding, OpenOptions, Probed } from '../kinds.js';
-import { countOf } from '../launch.js';
 import { addressOf, bytesAt } from '../native/libc.js';
-import { workerBeside } from '../pool/threads.js';
+import { workerBeside } from '../pool/threads/threads.js';
 import { build } from './build.js';
-import { whatIsHere } from './context.js';
 import type { OpenClStart } from './driver.js';
-import { icdFiles, vendorsFolder } from './library.js';
-import { checkNeeds } from './needs.js';
-import { ask } from './service.js';
+import { whatIsHere } from './runtime/context.js';
+import { icdFiles, vendorsFolder } from './runtime/library.js';
+import { checkNeeds } from './runtime/needs.js';
+import { ask } from './runtime/service.js';
 
 /** Threads of a workgroup on a GPU. */
 const WORKGROUP = 256;

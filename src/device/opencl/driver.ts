@@ -1,22 +1,22 @@
 import type { MillraceError } from '../../kernel/error.js';
 import type { DeviceInfo } from '../device.js';
-import { Crew, newCrew } from '../gpu/crew.js';
-import { type Driver, type DriverHost, FatalError, type GpuSource } from '../gpu/driver.js';
-import { HostClock } from '../gpu/host-clock.js';
-import type { Locked } from '../gpu/locked-memory.js';
-import { hex, later, type MarkTimes, NativeDriver, tolerate } from '../gpu/native-driver.js';
-import { StatusSlots } from '../gpu/status-slots.js';
+import { Crew, newCrew } from '../gpu/host/crew.js';
+import { hex, later, type MarkTimes, NativeDriver, tolerate } from '../gpu/native/driver.js';
+import { HostClock } from '../gpu/native/host-clock.js';
+import type { Locked } from '../gpu/native/locked-memory.js';
+import { StatusSlots } from '../gpu/native/status-slots.js';
+import { type Driver, type DriverHost, FatalError, type GpuSource } from '../gpu/worker/driver.js';
 import { addressOf } from '../native/libc.js';
-import { stay } from '../pool/stay.js';
-import { type Context, openContext } from './context.js';
+import { stay } from '../pool/threads/stay.js';
 import { Epochs } from './epoch.js';
 import { Events } from './events.js';
-import { describeDevice } from './info.js';
 import { type DeviceResources, OpenClLine, type OpenClMark } from './line.js';
 import { DeviceMemory, type Memory } from './memory.js';
 import { PinnedMemory } from './pinned.js';
 import { OpenClProgram } from './program.js';
 import { CommandQueue } from './queue.js';
+import { type Context, openContext } from './runtime/context.js';
+import { describeDevice } from './runtime/info.js';
 import { StatusMemory } from './status.js';
 
 /** What the main thread tells the worker. */

@@ -1,12 +1,12 @@
-import { LINES } from '../gpu/board.js';
-import { Epoch } from '../gpu/epoch.js';
-import { Out } from '../gpu/native-api.js';
+import { Out } from '../gpu/native/api.js';
+import { Epoch } from '../gpu/native/epoch.js';
+import { LINES } from '../gpu/wire/board.js';
 import { addressOf } from '../native/libc.js';
-import { CL } from './api.js';
-import type { Context } from './context.js';
 import type { Events } from './events.js';
 import type { PinnedMemory } from './pinned.js';
 import type { CommandQueue, Event } from './queue.js';
+import { CL } from './runtime/api.js';
+import type { Context } from './runtime/context.js';
 
 /**
  * How epochs reach running kernels. On a CPU kernels read the board itself. A GPU's kernels read a word of its memory,

@@ -1,7 +1,7 @@
-import { Out } from '../gpu/native-api.js';
-import { CL } from './api.js';
-import type { Context } from './context.js';
+import { Out } from '../gpu/native/api.js';
 import type { Event } from './queue.js';
+import { CL } from './runtime/api.js';
+import type { Context } from './runtime/context.js';
 
 /** What the driver says about events, without ever waiting for one. */
 export class Events {

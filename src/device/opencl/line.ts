@@ -1,18 +1,18 @@
-import { HEADER_WORDS, Header } from '../../kernel/grid.js';
-import type { Crew } from '../gpu/crew.js';
-import type { DriverLaunch } from '../gpu/driver.js';
-import type { Epoch } from '../gpu/epoch.js';
-import { NativeLine, type NativeMark, type NativeResources } from '../gpu/native-line.js';
-import { PinnedRing } from '../gpu/pinned-ring.js';
-import { SLOT_BYTES, type StatusSlot } from '../gpu/status-slots.js';
+import { HEADER_WORDS, Header } from '../../kernel/abi/grid.js';
+import type { Crew } from '../gpu/host/crew.js';
+import type { Epoch } from '../gpu/native/epoch.js';
+import { NativeLine, type NativeMark, type NativeResources } from '../gpu/native/line.js';
+import { PinnedRing } from '../gpu/native/pinned-ring.js';
+import { SLOT_BYTES, type StatusSlot } from '../gpu/native/status-slots.js';
+import type { DriverLaunch } from '../gpu/worker/driver.js';
 import { addressOf } from '../native/libc.js';
-import type { Context } from './context.js';
 import type { Events } from './events.js';
 import type { DeviceMemory, Memory } from './memory.js';
 import { Moving } from './moving.js';
 import type { Pinned, PinnedMemory } from './pinned.js';
 import type { OpenClProgram } from './program.js';
 import { CommandQueue, type Event } from './queue.js';
+import type { Context } from './runtime/context.js';
 import { nextSlice } from './slice.js';
 
 /** What the lines of a device share. */

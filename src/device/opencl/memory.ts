@@ -1,14 +1,14 @@
 import { freemem } from 'node:os';
 import { MillraceError } from '../../kernel/error.js';
-import { Out } from '../gpu/native-api.js';
-import type { DeviceMemoryPool, NativeMemory } from '../gpu/native-line.js';
-import { countOf, sizeOf } from '../launch.js';
+import { countOf, sizeOf } from '../checks/launch.js';
+import { Out } from '../gpu/native/api.js';
+import type { DeviceMemoryPool, NativeMemory } from '../gpu/native/line.js';
 import { mapPages, unmapPages } from '../native/libc.js';
-import { CL } from './api.js';
-import type { Context } from './context.js';
-import { isOutOfMemory } from './errors.js';
 import type { Events } from './events.js';
 import type { CommandQueue, Event } from './queue.js';
+import { CL } from './runtime/api.js';
+import type { Context } from './runtime/context.js';
+import { isOutOfMemory } from './runtime/errors.js';
 
 /** Memory of the device, by its handle. */
 export interface Memory extends NativeMemory {

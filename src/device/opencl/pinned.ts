@@ -1,9 +1,9 @@
-import { type Locked, LockedMemory } from '../gpu/locked-memory.js';
-import { Out } from '../gpu/native-api.js';
+import { Out } from '../gpu/native/api.js';
+import { type Locked, LockedMemory } from '../gpu/native/locked-memory.js';
 import { addressOf, bytesAt } from '../native/libc.js';
-import { CL } from './api.js';
-import type { Context } from './context.js';
 import type { CommandQueue } from './queue.js';
+import { CL } from './runtime/api.js';
+import type { Context } from './runtime/context.js';
 
 /** Page-locked memory of the host. */
 export type Pinned = Locked;

@@ -1,13 +1,13 @@
+import { type GridBindingKind, type GridShape, gridSize, spreadGrid } from '../../kernel/abi/grid.js';
 import { MillraceError } from '../../kernel/error.js';
-import { type GridBindingKind, type GridShape, gridSize, spreadGrid } from '../../kernel/grid.js';
-import type { GpuSource } from '../gpu/driver.js';
-import { Out } from '../gpu/native-api.js';
-import type { NativeProgram } from '../gpu/native-driver.js';
-import { CL } from './api.js';
-import { fromBinary, fromText } from './compile.js';
-import type { Context } from './context.js';
+import { Out } from '../gpu/native/api.js';
+import type { NativeProgram } from '../gpu/native/driver.js';
+import type { GpuSource } from '../gpu/worker/driver.js';
 import type { Memory } from './memory.js';
 import type { CommandQueue, Event } from './queue.js';
+import { CL } from './runtime/api.js';
+import { fromBinary, fromText } from './runtime/compile.js';
+import type { Context } from './runtime/context.js';
 
 /** Handles of memory that a launch passes beside the kernel's own buffers. */
 export interface LaunchHandles {

@@ -1,7 +1,7 @@
-import { Out } from '../gpu/native-api.js';
-import type { NativeQueue } from '../gpu/native-line.js';
-import { CL, type OpenClCall } from './api.js';
-import type { Context } from './context.js';
+import { Out } from '../gpu/native/api.js';
+import type { NativeQueue } from '../gpu/native/line.js';
+import { CL, type OpenClCall } from './runtime/api.js';
+import type { Context } from './runtime/context.js';
 
 /** An event of the driver's. Whoever has it releases it. */
 export type Event = number;

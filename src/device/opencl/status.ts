@@ -1,9 +1,9 @@
-import { STATUS_WORDS } from '../../kernel/grid.js';
-import { Out } from '../gpu/native-api.js';
-import { cutSlots, SLOT_BYTES, type StatusSlot } from '../gpu/status-slots.js';
-import { CL } from './api.js';
-import type { Context } from './context.js';
+import { STATUS_WORDS } from '../../kernel/abi/grid.js';
+import { Out } from '../gpu/native/api.js';
+import { cutSlots, SLOT_BYTES, type StatusSlot } from '../gpu/native/status-slots.js';
 import type { PinnedMemory } from './pinned.js';
+import { CL } from './runtime/api.js';
+import type { Context } from './runtime/context.js';
 
 const PAGE_SLOTS = 64;
 

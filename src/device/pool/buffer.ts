@@ -1,5 +1,5 @@
+import { HeldBuffer } from '../checks/launch.js';
 import type { Device } from '../device.js';
-import { HeldBuffer } from '../launch.js';
 import { type Held, Uses } from './uses.js';
 
 /** Whose memory a buffer is. */

@@ -1,11 +1,11 @@
 import { MillraceError } from '../../kernel/error.js';
 import type { Kernel } from '../../kernel/index.js';
-import { CheckedStream } from '../checked-stream.js';
+import { CheckedStream } from '../checks/checked-stream.js';
+import { deviceClosed } from '../checks/launch.js';
+import { Traps } from '../checks/traps.js';
 import type { CompileOptions, Device, DeviceBuffer, DeviceInfo, DeviceProgram, HostMemory, Stream } from '../device.js';
 import { sharedMemory } from '../host-memory.js';
-import { deviceClosed } from '../launch.js';
 import type { ProgramSource } from '../program.js';
-import { Traps } from '../traps.js';
 import { Pool, STREAMS } from './board.js';
 import { type PoolOptions, WorkerPool } from './pool.js';
 import { PoolCode, PoolJob, PoolProgram } from './program.js';

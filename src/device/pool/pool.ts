@@ -1,7 +1,7 @@
 import { MillraceError } from '../../kernel/error.js';
 import { type Board, Line, lineWord, Pool, STREAMS } from './board.js';
-import { atExit, startThread, type Thread } from './threads.js';
-import { Watch } from './watch.js';
+import { Watch } from './schedule/watch.js';
+import { atExit, startThread, type Thread } from './threads/threads.js';
 
 /** What the pool tells its owner, on the main thread. */
 export interface PoolEvents {

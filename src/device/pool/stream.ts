@@ -1,6 +1,6 @@
-import type { StreamCommands } from '../checked-stream.js';
+import type { StreamCommands } from '../checks/checked-stream.js';
+import type { CheckedLaunch } from '../checks/launch.js';
 import type { Values } from '../device.js';
-import type { CheckedLaunch } from '../launch.js';
 import { Command, Line, lineWord } from './board.js';
 import type { PoolBuffer } from './buffer.js';
 import { PoolCompletion } from './completion.js';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { fused } from '../../kernel/exact.js';
-import { helperText } from '../../kernel/render/wat-helpers.js';
+import { fused } from '../../kernel/ir/exact.js';
+import { helperText } from '../../kernel/render/wat/helpers.js';
 import { api } from './api.js';
 import { assemble } from './assemble.js';
 

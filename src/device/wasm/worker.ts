@@ -1,9 +1,9 @@
+import { BEYOND_MEMORY } from '../checks/traps.js';
 import { type Board, boardOver, Command, Copy, Fill, Launch, Line, lineWord } from '../pool/board.js';
-import { collectGarbage } from '../pool/collect.js';
-import type { Task } from '../pool/schedule.js';
-import { inThread } from '../pool/threads.js';
-import { type Executor, work } from '../pool/work.js';
-import { BEYOND_MEMORY } from '../traps.js';
+import type { Task } from '../pool/schedule/schedule.js';
+import { type Executor, work } from '../pool/schedule/work.js';
+import { collectGarbage } from '../pool/threads/collect.js';
+import { inThread } from '../pool/threads/threads.js';
 import { api, type Memory } from './api.js';
 import { CLOSED_WORDS, ClosedPrograms } from './closed-programs.js';
 import { BOARD_AT } from './memory.js';

@@ -1,6 +1,6 @@
+import type { GridBinding, GridShape } from '../../kernel/abi/grid.js';
 import { MillraceError } from '../../kernel/error.js';
-import type { GridBinding, GridShape } from '../../kernel/grid.js';
-import { CompileRefusal, type GpuSource } from '../gpu/driver.js';
+import { CompileRefusal, type GpuSource } from '../gpu/worker/driver.js';
 import {
   type BindGroupLayout,
   type Device,

@@ -1,8 +1,8 @@
 import { type Kernel, prepareKernel } from '../../kernel/index.js';
-import { absent } from '../absent.js';
-import { type Built, GpuDevice, type Link, openLink } from '../gpu/device.js';
+import { absent } from '../checks/absent.js';
+import { type Built, GpuDevice, type Link, openLink } from '../gpu/host/device.js';
 import type { Finding, OpenOptions, Probed } from '../kinds.js';
-import { startThread, workerBeside } from '../pool/threads.js';
+import { startThread, workerBeside } from '../pool/threads/threads.js';
 import { type AdapterFacts, type Probed as ProbedAdapters, probeAdapters } from './info.js';
 import { LEAVE_MS } from './leave.js';
 import { inNode, whyNot } from './library.js';

@@ -1,4 +1,4 @@
-import { gridSize, spreadGrid } from '../../kernel/grid.js';
+import { gridSize, spreadGrid } from '../../kernel/abi/grid.js';
 import type { DeviceInfo } from '../device.js';
 import {
   type Driver,
@@ -8,21 +8,21 @@ import {
   type GpuSource,
   type HostBytes,
   type MarkResult,
-} from '../gpu/driver.js';
-import { collectGarbage } from '../pool/collect.js';
+} from '../gpu/worker/driver.js';
+import { collectGarbage } from '../pool/threads/collect.js';
 import type { Device, Gpu, Limits } from './api.js';
-import { Blocks } from './blocks.js';
 import { Builder } from './build.js';
 import { deviceLost, unexpected } from './errors.js';
-import { Launches } from './launches.js';
 import { WebGpuLine } from './line.js';
-import { DeviceMemory, type Memory } from './memory.js';
+import { Blocks } from './memory/blocks.js';
+import { DeviceMemory, type Memory } from './memory/memory.js';
+import { Transfers } from './memory/transfers.js';
+import { Words } from './memory/words.js';
 import { WebGpuProgram } from './program.js';
-import { FIRST_GROUPS, Pace } from './slice.js';
-import { Interval, StatusSlots } from './status.js';
-import { Timeline } from './timeline.js';
-import { Transfers } from './transfers.js';
-import { Words } from './words.js';
+import { Launches } from './submit/launches.js';
+import { FIRST_GROUPS, Pace } from './submit/slice.js';
+import { Interval, StatusSlots } from './submit/status.js';
+import { Timeline } from './submit/timeline.js';
 
 export interface DriverParts {
   /** Held as long as the device is used: Dawn goes away with it. */

@@ -1,5 +1,5 @@
 import { MillraceError } from '../../kernel/error.js';
-import { sizeOf } from '../launch.js';
+import { sizeOf } from '../checks/launch.js';
 
 /** The device is gone, or did what it must not. */
 export function deviceLost(device: string, reason: string, message: string): MillraceError {

@@ -1,4 +1,4 @@
-import { stay, whenEnding } from '../pool/stay.js';
+import { stay, whenEnding } from '../pool/threads/stay.js';
 
 /** Destroying a device waits for its compiler, which on SwiftShader takes seconds for a long kernel. */
 export const LEAVE_MS = 30_000;

@@ -1,5 +1,5 @@
-import type { Run } from './slice.js';
-import type { Interval } from './status.js';
+import type { Run } from './submit/slice.js';
+import type { Interval } from './submit/status.js';
 
 /** A stream: WebGPU has one queue, so streams are orders of submission in it, which take turns. */
 export class WebGpuLine {

@@ -1,4 +1,4 @@
-import { inThread } from '../pool/threads.js';
+import { inThread } from '../pool/threads/threads.js';
 import { probeAdapters } from './info.js';
 import { leaveInTime } from './leave.js';
 

@@ -1,9 +1,9 @@
-import { type GridShape, STATUS_WORDS } from '../../kernel/grid.js';
-import type { GpuSource } from '../gpu/driver.js';
+import { type GridShape, STATUS_WORDS } from '../../kernel/abi/grid.js';
+import type { GpuSource } from '../gpu/worker/driver.js';
 import { type BindGroup, type BindGroupLayout, type Buffer, type Device, type Pipeline, Usage } from './api.js';
 import type { BuiltPipeline } from './build.js';
-import type { Memory } from './memory.js';
-import type { Pace } from './slice.js';
+import type { Memory } from './memory/memory.js';
+import type { Pace } from './submit/slice.js';
 
 /** Bind groups that one program keeps: launches use the same few buffers again and again. */
 const MOST_GROUPS = 64;

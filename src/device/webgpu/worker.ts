@@ -1,11 +1,11 @@
-import { absent } from '../absent.js';
-import type { DriverHost } from '../gpu/driver.js';
-import { serve } from '../gpu/serve.js';
+import { absent } from '../checks/absent.js';
+import type { DriverHost } from '../gpu/worker/driver.js';
+import { serve } from '../gpu/worker/serve.js';
 import { WebGpuDriver } from './driver.js';
 import { describe, deviceWishes } from './info.js';
 import { leaveInTime } from './leave.js';
 import { type AdapterChoice, findAdapter, keepDrivers, promisesSpin } from './library.js';
-import { timed } from './timed.js';
+import { timed } from './submit/timed.js';
 
 /** What the device's thread is started with. */
 export interface WebGpuStart {

@@ -1,16 +1,16 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { type BufferSpec, read, rw } from '../buffers.js';
-import { plainCpu } from '../cpu.js';
-import { evaluate } from '../evaluate.js';
-import { type Expr, make } from '../expr.js';
-import type { Node } from '../ir.js';
-import { items } from '../items.js';
-import { lower } from '../lower.js';
-import { lowerGpu } from '../lower-gpu.js';
-import type { Kernel } from '../signature.js';
-import { literal, type Scalar, type Value, wrap } from '../types.js';
+import { plainCpu } from '../abi/cpu.js';
+import { lower } from '../abi/lower.js';
+import { lowerGpu } from '../abi/lower-gpu.js';
+import { type BufferSpec, read, rw } from '../language/buffers.js';
+import { type Expr, make } from '../language/expr.js';
+import { items } from '../language/items.js';
+import type { Kernel } from '../language/signature.js';
+import { literal, type Scalar, type Value, wrap } from '../language/types.js';
+import { evaluate } from './evaluate.js';
 import { type Operation, ops, type PureOp, typeSets } from './ops.js';
+import type { Node } from './program.js';
 
 /** One operation on one type: operands and result. */
 interface Form {

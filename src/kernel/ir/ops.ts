@@ -1,4 +1,4 @@
-import type { Float, Integer, Numeric, Scalar, Unsigned } from '../types.js';
+import type { Float, Integer, Numeric, Scalar, Unsigned } from '../language/types.js';
 
 /**
  * The table of operations: types, class, algebraic rules, C operator. The checker, the methods of `Expr`, the simplifier,

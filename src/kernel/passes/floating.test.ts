@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { items } from '../items.js';
-import { sha256 } from '../std/sha256.js';
-import { u32 } from '../types.js';
+import { items } from '../language/items.js';
+import { u32 } from '../language/types.js';
+import { sha256 } from '../std/hash/sha256.js';
 import { floatingOf } from './floating.js';
 
 const kernel = (body: (count: number) => void = () => undefined) => {

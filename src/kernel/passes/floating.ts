@@ -1,8 +1,8 @@
-import { withRing } from '../harness.js';
-import type { Hoisted, Program } from '../ir.js';
-import type { Kernel } from '../signature.js';
-import { fold } from './fold.js';
-import { hoist } from './hoist.js';
+import { withRing } from '../abi/harness.js';
+import type { Hoisted, Program } from '../ir/program.js';
+import type { Kernel } from '../language/signature.js';
+import { fold } from './arithmetic/fold.js';
+import { hoist } from './shape/hoist.js';
 
 /** The passes that no target changes: ring, fold, hoist. Pure values float: `place` gives them their places. */
 export function floatingProgram(program: Program, compute = true): Hoisted {

@@ -1,7 +1,7 @@
 import { rowOf } from '../ir/ops.js';
-import { type Block, type Detail, innerBlocks, type Node, type Op, readAtEnd, reads, Stage } from '../ir.js';
-import type { Origin } from '../origin.js';
-import type { Scalar, Value } from '../types.js';
+import { type Block, type Detail, innerBlocks, type Node, type Op, readAtEnd, reads, Stage } from '../ir/program.js';
+import type { Origin } from '../language/origin.js';
+import type { Scalar, Value } from '../language/types.js';
 
 /** Operations that must stay where the kernel put them: elsewhere their index may be out of bounds. */
 export const isAnchored = (node: Node): boolean => node.op === 'lookup';

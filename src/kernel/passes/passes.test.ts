@@ -1,21 +1,21 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { read, rw } from '../buffers.js';
-import { checkProgram } from '../check.js';
-import { breakWhen, cell, loop, table, when, whileTrue } from '../control.js';
-import { withRing } from '../harness.js';
-import { interpret } from '../interpret.js';
-import { items } from '../items.js';
-import { bitSelect, select } from '../operations.js';
+import { withRing } from '../abi/harness.js';
+import { checkProgram } from '../ir/check.js';
+import { interpret } from '../ir/interpret.js';
+import { read, rw } from '../language/buffers.js';
+import { breakWhen, cell, loop, table, when, whileTrue } from '../language/control.js';
+import { items } from '../language/items.js';
+import { bitSelect, select } from '../language/operations.js';
+import type { Kernel } from '../language/signature.js';
+import { u32, u64 } from '../language/types.js';
 import { renderIr } from '../render/ir.js';
-import type { Kernel } from '../signature.js';
-import { u32, u64 } from '../types.js';
+import { fold } from './arithmetic/fold.js';
 import { floatingProgram } from './floating.js';
-import { fold } from './fold.js';
-import { gang } from './gang.js';
-import { hoist } from './hoist.js';
-import { place } from './place.js';
-import { ternary } from './ternary.js';
+import { gang } from './shape/gang.js';
+import { hoist } from './shape/hoist.js';
+import { place } from './shape/place.js';
+import { ternary } from './shape/ternary.js';
 
 const placed = (kernel: Kernel) => place(floatingProgram(kernel.trace()));
 /** The body lines of a placed kernel's IR. */

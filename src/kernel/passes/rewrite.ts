@@ -1,4 +1,4 @@
-import type { Block, Node, Place, Statement } from '../ir.js';
+import type { Block, Node, Place, Statement } from '../ir/program.js';
 
 /** How a pass changes a program: every node that a statement reads or defines, and every inner block. */
 export interface Rewrite {

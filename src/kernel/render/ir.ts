@@ -1,4 +1,4 @@
-import type { Block, Cell, Hoisted, Node, Place, Program, Statement } from '../ir.js';
+import type { Block, Cell, Hoisted, Node, Place, Program, Statement } from '../ir/program.js';
 
 /** The IR as text, one statement a line: what the passes left, before any target. */
 export function renderIr(program: Program | Hoisted): string {

@@ -1,4 +1,4 @@
-import type { Node, Table } from '../ir.js';
+import type { Node, Table } from '../ir/program.js';
 
 /**
  * Names in generated text. A name that a kernel's author chose has a prefix, `b_` for buffers and `p_` for job and chunk

@@ -3,24 +3,24 @@ import { Command } from 'commander';
 import { machine, machineLine } from '../../bench/machine.js';
 import { type Candidate, compare, LEAST_RUNS, type Spread, spreadOf } from '../../bench/measure.js';
 import { comparisonTable, measurementFields } from '../../bench/report.js';
-import { action, type Call } from '../../console/action.js';
-import { withExamples } from '../../console/conventions.js';
-import { Exit, type ExitCode } from '../../console/exit.js';
-import { type FeedingOptions, feedingOf, withFeedingOptions } from '../../console/feeding.js';
-import { duration } from '../../console/format.js';
-import { type OpeningOptions, startOpening, withOpeningOptions } from '../../console/opening.js';
-import { options, valued, wholeNumber } from '../../console/options.js';
-import { preparing } from '../../console/preparation.js';
-import { startScratchCache } from '../../console/scratch-cache.js';
-import { table } from '../../console/table.js';
-import { startTuning, type TuningOptions, withTuningOptions } from '../../console/tuning.js';
+import { action, type Call } from '../../console/command/action.js';
+import { withExamples } from '../../console/command/conventions.js';
+import { Exit, type ExitCode } from '../../console/command/exit.js';
+import { startScratchCache } from '../../console/command/scratch-cache.js';
+import { type OpeningOptions, startOpening, withOpeningOptions } from '../../console/options/device-options.js';
+import { options, valued, wholeNumber } from '../../console/options/options.js';
+import { type FeedingOptions, feedingOf, withFeedingOptions } from '../../console/options/pipeline-options.js';
+import { startTuning, type TuningOptions, withTuningOptions } from '../../console/options/tuning-options.js';
+import { duration } from '../../console/output/format.js';
+import { preparing } from '../../console/output/preparation.js';
+import { table } from '../../console/output/table.js';
 import type { Device } from '../../device/device.js';
 import { thisCpu } from '../../device/native/cpu.js';
 import { openDevice, openDevices } from '../../device/registry.js';
 import { kernelText } from '../../kernel/index.js';
-import { headerScan } from './kernel.js';
-import { peers } from './peers.js';
-import { fedRateOf, rateOf } from './rate.js';
+import { peers } from './bench/peers.js';
+import { fedRateOf, rateOf } from './bench/rate.js';
+import { headerScan } from './kernel/kernel.js';
 
 /** `millrace bench block` */
 export function blockBench(): Command {

@@ -1,30 +1,35 @@
 import { Command, InvalidArgumentError } from 'commander';
-import { action, type Call } from '../../console/action.js';
-import { type Booking, type BookingOptions, openBooking, withBookingOptions } from '../../console/booking.js';
-import { withExamples } from '../../console/conventions.js';
-import { type EngineSetup, type OpenedEngine, withEngine } from '../../console/engine.js';
-import { Exit, type ExitCode } from '../../console/exit.js';
-import { type FeedingOptions, withFeedingOptions } from '../../console/feeding.js';
-import { count, duration, plural, rate } from '../../console/format.js';
-import { type MonitorOptions, startMonitor, withMonitorOptions } from '../../console/monitor.js';
-import { type OpeningOptions, withOpeningOptions } from '../../console/opening.js';
-import { flag, options, valued, wholeNumber } from '../../console/options.js';
-import type { Ending, Output } from '../../console/output.js';
-import { prepareKernels } from '../../console/preparation.js';
+import { action, type Call } from '../../console/command/action.js';
+import { withExamples } from '../../console/command/conventions.js';
+import { type EngineSetup, type OpenedEngine, withEngine } from '../../console/command/engine.js';
+import { Exit, type ExitCode } from '../../console/command/exit.js';
+import {
+  type Booking,
+  type BookingOptions,
+  openBooking,
+  withBookingOptions,
+} from '../../console/ledger/job-session.js';
+import { type MonitorOptions, startMonitor, withMonitorOptions } from '../../console/monitor/monitor.js';
+import { type OpeningOptions, withOpeningOptions } from '../../console/options/device-options.js';
+import { flag, options, valued, wholeNumber } from '../../console/options/options.js';
+import { type FeedingOptions, withFeedingOptions } from '../../console/options/pipeline-options.js';
+import { type TuningOptions, withTuningOptions } from '../../console/options/tuning-options.js';
+import { count, duration, plural, rate } from '../../console/output/format.js';
+import type { Ending, Output } from '../../console/output/output.js';
+import { prepareKernels } from '../../console/output/preparation.js';
 import { type TelemetryOptions, withTelemetryOptions } from '../../console/telemetry/options.js';
-import { type TuningOptions, withTuningOptions } from '../../console/tuning.js';
 import { Engine } from '../../engine/index.js';
-import { tunedFeeding } from '../../engine/tune-known.js';
+import { tunedFeeding } from '../../engine/tune/known.js';
 import { MillraceError } from '../../kernel/error.js';
-import { type BookedBlocks, bookBlocks, type KeptNonce } from './book.js';
-import { checkWritable, readText, replaceFile, sameFile } from './disk.js';
-import { formatOutput, nonceText, parseInput, parseOutput } from './file.js';
+import { checkWritable, readText, replaceFile, sameFile } from './files/disk.js';
+import { formatOutput, nonceText, parseInput, parseOutput } from './files/file.js';
+import { type BookedBlocks, bookBlocks, type KeptNonce } from './job/book.js';
+import { expected, preparations } from './job/solve.js';
+import { JOBS, type SolvedBlock, solveAll } from './job/solve-all.js';
+import { blockTunable } from './job/tune.js';
+import { type Block, checkNonce, headerPrefix, targetFromBits, targetText } from './kernel/reference.js';
+import { NONCES } from './kernel/scan.js';
 import { addMineCommand } from './mining/command.js';
-import { type Block, checkNonce, headerPrefix, targetFromBits, targetText } from './reference.js';
-import { NONCES } from './scan.js';
-import { expected, preparations } from './solve.js';
-import { JOBS, type SolvedBlock, solveAll } from './solve-all.js';
-import { blockTunable } from './tune.js';
 
 /** `millrace block …` */
 export function blockCommand(): Command {

@@ -3,24 +3,24 @@ import { Command } from 'commander';
 import { machine, machineLine } from '../../bench/machine.js';
 import { LEAST_RUNS, measure } from '../../bench/measure.js';
 import { measurementFields } from '../../bench/report.js';
-import { action, type Call } from '../../console/action.js';
-import { withExamples } from '../../console/conventions.js';
-import { Exit, type ExitCode } from '../../console/exit.js';
-import { bytes } from '../../console/format.js';
-import { type OpeningOptions, startOpening, withOpeningOptions } from '../../console/opening.js';
-import { flag, options, valued, wholeNumber } from '../../console/options.js';
-import type { Output } from '../../console/output.js';
+import { action, type Call } from '../../console/command/action.js';
+import { withExamples } from '../../console/command/conventions.js';
+import { Exit, type ExitCode } from '../../console/command/exit.js';
+import { buildOf, commitOf } from '../../console/command/version.js';
+import { type OpeningOptions, startOpening, withOpeningOptions } from '../../console/options/device-options.js';
+import { flag, options, valued, wholeNumber } from '../../console/options/options.js';
+import { bytes } from '../../console/output/format.js';
+import type { Output } from '../../console/output/output.js';
 import { poolMetricsOption, type TelemetryOptions, wantedViews } from '../../console/telemetry/options.js';
 import { poolLines } from '../../console/telemetry/report.js';
-import { buildOf, commitOf } from '../../console/version.js';
 import type { Device } from '../../device/device.js';
 import { openDevices } from '../../device/registry.js';
-import { type PoolMetrics, poolMetrics } from '../../engine/pool-metrics.js';
+import { type PoolMetrics, poolMetrics } from '../../engine/telemetry/pool-metrics.js';
 import { MillraceError } from '../../kernel/error.js';
-import { coalescedRates, type WayFigures } from './coalesced.js';
-import { encodingOf, encodings, MOST_QUBITS, precisionOf } from './encoding.js';
-import { deviceRate, hostRate, type RateOptions } from './rate.js';
-import { type BenchReport, percentile, reportName, reportText } from './statistics.js';
+import { coalescedRates, type WayFigures } from './bench/coalesced.js';
+import { deviceRate, hostRate, type RateOptions } from './bench/rate.js';
+import { type BenchReport, percentile, reportName, reportText } from './bench/statistics.js';
+import { encodingOf, encodings, MOST_QUBITS, precisionOf } from './kernel/encoding.js';
 
 /** `millrace bench encode` */
 export function encodeBench(): Command {

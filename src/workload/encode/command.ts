@@ -1,16 +1,20 @@
 import { Command } from 'commander';
-import { action, type Call } from '../../console/action.js';
-import { withExamples } from '../../console/conventions.js';
-import { type OpenedEngine, withEngineLater } from '../../console/engine.js';
-import { Exit } from '../../console/exit.js';
-import { type FeedingOptions, withFeedingOptions } from '../../console/feeding.js';
-import { bytes, duration, plural, rate } from '../../console/format.js';
-import { type OpeningOptions, withOpeningOptions } from '../../console/opening.js';
-import { flag, options, valued, wholeNumber } from '../../console/options.js';
-import type { Ending } from '../../console/output.js';
-import { openProgress } from '../../console/progress.js';
+import { action, type Call } from '../../console/command/action.js';
+import { withExamples } from '../../console/command/conventions.js';
+import { type OpenedEngine, withEngineLater } from '../../console/command/engine.js';
+import { Exit } from '../../console/command/exit.js';
+import { type OpeningOptions, withOpeningOptions } from '../../console/options/device-options.js';
+import { flag, options, valued, wholeNumber } from '../../console/options/options.js';
+import { type FeedingOptions, withFeedingOptions } from '../../console/options/pipeline-options.js';
+import { bytes, duration, plural, rate } from '../../console/output/format.js';
+import type { Ending } from '../../console/output/output.js';
+import { openProgress } from '../../console/output/progress.js';
 import { type TelemetryOptions, withTelemetryOptions } from '../../console/telemetry/options.js';
-import { encodeRows } from './encode.js';
+import { openSink, type Sink } from './files/sink.js';
+import { encodeRows } from './job/encode.js';
+import { EncodeError } from './job/errors.js';
+import { roomsOf } from './job/room.js';
+import { checkLength } from './job/validate.js';
 import {
   encodingOf,
   encodings,
@@ -19,12 +23,8 @@ import {
   precisionOf,
   type StateShape,
   stateBytes,
-} from './encoding.js';
-import { EncodeError } from './errors.js';
-import { roomsOf } from './room.js';
-import { openSink, type Sink } from './sink.js';
+} from './kernel/encoding.js';
 import { openSource, type Source, sourceEndings } from './source/source.js';
-import { checkLength } from './validate.js';
 
 /** `millrace encode FILE` */
 export function encodeCommand(): Command {

@@ -1,7 +1,13 @@
-export { amplitudeGradient, fidelity, tensorProduct, traceDistance } from './compare.js';
-export type { ManagedTensor, TensorFields } from './dlpack.js';
-export { type EncodeOptions, encodeRows, type StateBatch } from './encode.js';
-export { Encoder, type EncoderOptions, openEncoder } from './encoder.js';
+export { amplitudeGradient, fidelity, tensorProduct, traceDistance } from './files/compare.js';
+export { Loader as StateLoader, loader as stateLoader } from './files/loader.js';
+export { syntheticBatches } from './files/synthetic.js';
+export type { ManagedTensor, TensorFields } from './job/dlpack.js';
+export { type EncodeOptions, encodeRows, type StateBatch } from './job/encode.js';
+export { Encoder, type EncoderOptions, openEncoder } from './job/encoder.js';
+export { EncodeError, type EncodeFault } from './job/errors.js';
+export { type GatheredStates, Gatherer, type GatherOptions } from './job/gather.js';
+export type { PresentInput } from './job/present.js';
+export { type Calls as EncodeCalls, EncodedStates } from './job/states.js';
 export {
   type Encoding,
   encodingOf,
@@ -11,16 +17,10 @@ export {
   type Precision as StatePrecision,
   type QubitOrder,
   type StateShape,
-} from './encoding.js';
-export { EncodeError, type EncodeFault } from './errors.js';
-export { type GatheredStates, Gatherer, type GatherOptions } from './gather.js';
-export { Loader as StateLoader, loader as stateLoader } from './loader.js';
-export type { PresentInput } from './present.js';
-export { referenceStates } from './reference.js';
+} from './kernel/encoding.js';
+export { referenceStates } from './kernel/reference.js';
 export {
   openSource as openSamples,
   type Source as Samples,
   type SourceOptions as SampleOptions,
 } from './source/source.js';
-export { type Calls as EncodeCalls, EncodedStates } from './states.js';
-export { syntheticBatches } from './synthetic.js';

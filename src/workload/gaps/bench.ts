@@ -2,18 +2,18 @@ import { Command } from 'commander';
 import { machine, machineLine } from '../../bench/machine.js';
 import { type Comparison, compare, LEAST_RUNS, type Measurement, measure, spreadOf } from '../../bench/measure.js';
 import { comparisonTable, measurementFields } from '../../bench/report.js';
-import { action, type Call } from '../../console/action.js';
-import { withExamples } from '../../console/conventions.js';
-import { Exit, type ExitCode } from '../../console/exit.js';
-import { type FeedingOptions, feedingOf, withFeedingOptions } from '../../console/feeding.js';
-import { type OpeningOptions, startOpening, withOpeningOptions } from '../../console/opening.js';
-import { options, valued, wholeNumber } from '../../console/options.js';
-import type { Output } from '../../console/output.js';
+import { action, type Call } from '../../console/command/action.js';
+import { withExamples } from '../../console/command/conventions.js';
+import { Exit, type ExitCode } from '../../console/command/exit.js';
+import { type OpeningOptions, startOpening, withOpeningOptions } from '../../console/options/device-options.js';
+import { options, valued, wholeNumber } from '../../console/options/options.js';
+import { type FeedingOptions, feedingOf, withFeedingOptions } from '../../console/options/pipeline-options.js';
+import type { Output } from '../../console/output/output.js';
 import type { Device } from '../../device/device.js';
 import { type OpenOptions, openDevice, openDevices } from '../../device/registry.js';
-import { gmpPower } from './peers.js';
-import { DEFAULT_PRIMES, LEAST_PRIMES, MOST_PRIMES } from './plan.js';
-import { fermatBase, fermatRate, type Rated, searchRate, sieveRate } from './rate.js';
+import { gmpPower } from './bench/peers.js';
+import { fermatBase, fermatRate, type Rated, searchRate, sieveRate } from './bench/rate.js';
+import { DEFAULT_PRIMES, LEAST_PRIMES, MOST_PRIMES } from './kernel/plan.js';
 
 /** `millrace bench gaps` */
 export function gapsBench(): Command {

@@ -1,17 +1,17 @@
 import { Command, InvalidArgumentError } from 'commander';
-import { action } from '../../console/action.js';
-import { withBookingOptions } from '../../console/booking.js';
-import { withExamples } from '../../console/conventions.js';
-import { withFeedingOptions } from '../../console/feeding.js';
-import { withMonitorOptions } from '../../console/monitor.js';
-import { withOpeningOptions } from '../../console/opening.js';
-import { flag, options, valued, wholeNumber } from '../../console/options.js';
+import { action } from '../../console/command/action.js';
+import { withExamples } from '../../console/command/conventions.js';
+import { withBookingOptions } from '../../console/ledger/job-session.js';
+import { withMonitorOptions } from '../../console/monitor/monitor.js';
+import { withOpeningOptions } from '../../console/options/device-options.js';
+import { flag, options, valued, wholeNumber } from '../../console/options/options.js';
+import { withFeedingOptions } from '../../console/options/pipeline-options.js';
 import { withTelemetryOptions } from '../../console/telemetry/options.js';
-import { difficultyCommand, verifyCommand } from './check-command.js';
-import { difficultyGiven, natural } from './given.js';
+import { difficultyCommand, verifyCommand } from './command/check.js';
+import { difficultyGiven, natural } from './command/given.js';
+import { withPlanOptions } from './command/plan-options.js';
+import { find } from './command/search.js';
 import { addMineCommand } from './mining/command.js';
-import { withPlanOptions } from './plan-options.js';
-import { find } from './search-command.js';
 
 /** `millrace gaps …` */
 export function gapsCommand(): Command {

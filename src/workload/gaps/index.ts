@@ -1,11 +1,11 @@
-export { type CandidateOptions, type Candidates, candidateFlow } from './candidates.js';
-export { type FoundGap, type GapFlowOptions, gapFlow, type PieceWork } from './flow.js';
+export { type CandidateOptions, type Candidates, candidateFlow } from './job/candidates.js';
+export { type FoundGap, type GapFlowOptions, gapFlow, type PieceWork } from './job/flow.js';
+export { type Gap, type GapRequest, searchGaps } from './job/search.js';
+export type { HostSieve, HostWindow, Numbers as GapNumbers } from './job/sieving.js';
 export {
   difficulty as gapDifficulty,
   difficultyOf as proofDifficulty,
   merit as gapMerit,
   type ProofOfWork,
-} from './reference.js';
-export { type Gap, type GapRequest, searchGaps } from './search.js';
-export type { BitmapLayout } from './sieve-kernels.js';
-export type { HostSieve, HostWindow, Numbers as GapNumbers } from './sieving.js';
+} from './kernel/reference.js';
+export type { BitmapLayout } from './kernel/sieve-kernels.js';

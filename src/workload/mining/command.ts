@@ -1,17 +1,17 @@
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
-import type { Call } from '../../console/action.js';
-import { withEngine } from '../../console/engine.js';
-import { Exit } from '../../console/exit.js';
-import { type FeedingOptions, withFeedingOptions } from '../../console/feeding.js';
-import { duration, rate } from '../../console/format.js';
-import { holding, type MonitorOptions, startMonitor, withMonitorOptions } from '../../console/monitor.js';
-import { type OpeningOptions, withOpeningOptions } from '../../console/opening.js';
-import { options, valued, wholeNumber } from '../../console/options.js';
-import type { Ending, Output } from '../../console/output.js';
-import { keepSecret } from '../../console/redact.js';
+import type { Call } from '../../console/command/action.js';
+import { withEngine } from '../../console/command/engine.js';
+import { Exit } from '../../console/command/exit.js';
+import { buildOf } from '../../console/command/version.js';
+import { holding, type MonitorOptions, startMonitor, withMonitorOptions } from '../../console/monitor/monitor.js';
+import { type OpeningOptions, withOpeningOptions } from '../../console/options/device-options.js';
+import { options, valued, wholeNumber } from '../../console/options/options.js';
+import { type FeedingOptions, withFeedingOptions } from '../../console/options/pipeline-options.js';
+import { duration, rate } from '../../console/output/format.js';
+import type { Ending, Output } from '../../console/output/output.js';
+import { keepSecret } from '../../console/output/redact.js';
 import { type TelemetryOptions, withTelemetryOptions } from '../../console/telemetry/options.js';
-import { buildOf } from '../../console/version.js';
 import type { Device } from '../../device/device.js';
 import type { Engine } from '../../engine/index.js';
 import { MillraceError } from '../../kernel/error.js';
@@ -19,8 +19,8 @@ import { type GivenCredentials, identityOf, rpcCredentials } from '../../network
 import { HTTP_SCHEMES, LINE_SCHEMES, parseEndpoint } from '../../network/endpoint.js';
 import { JsonRpc } from '../../network/json-rpc.js';
 import { Miner } from './miner.js';
-import { type OpenSession, Pools } from './pools.js';
 import { minedLine, Reporter, type Terms } from './report.js';
+import { type OpenSession, Pools } from './server/pools.js';
 import type { Mined, Scan, WorkSource } from './source.js';
 
 /** What a `mine` command is given, whatever the coin. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { openOutput } from '../../console/output.js';
+import { openOutput } from '../../console/output/output.js';
 import { BLOCK_TERMS } from '../block/mining/terms.js';
 import { Reporter } from './report.js';
 import { Throttle } from './throttle.js';

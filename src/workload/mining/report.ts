@@ -1,6 +1,6 @@
-import { duration, plural } from '../../console/format.js';
-import type { Output } from '../../console/output.js';
-import type { Note, Watched } from '../../console/status.js';
+import type { Note, Watched } from '../../console/monitor/status.js';
+import { duration, plural } from '../../console/output/format.js';
+import type { Output } from '../../console/output/output.js';
 import type { Engine } from '../../engine/index.js';
 import type { Miner, MinerOptions } from './miner.js';
 import type { Mined, MinedWork, Told, Verdict, WorkSource } from './source.js';

@@ -2,20 +2,20 @@ import { Command } from 'commander';
 import { machine, machineLine } from '../../bench/machine.js';
 import { type Comparison, LEAST_RUNS, type Measurement, measure, spreadOf } from '../../bench/measure.js';
 import { comparisonTable, measurementFields } from '../../bench/report.js';
-import { action, type Call } from '../../console/action.js';
-import { withExamples } from '../../console/conventions.js';
-import { Exit, type ExitCode } from '../../console/exit.js';
-import { type FeedingOptions, feedingOf, withFeedingOptions } from '../../console/feeding.js';
-import { bytes } from '../../console/format.js';
-import { type OpeningOptions, startOpening, withOpeningOptions } from '../../console/opening.js';
-import { flag, options, valued, wholeNumber } from '../../console/options.js';
-import { startTuning, type TuningOptions, withTuningOptions } from '../../console/tuning.js';
+import { action, type Call } from '../../console/command/action.js';
+import { withExamples } from '../../console/command/conventions.js';
+import { Exit, type ExitCode } from '../../console/command/exit.js';
+import { type OpeningOptions, startOpening, withOpeningOptions } from '../../console/options/device-options.js';
+import { flag, options, valued, wholeNumber } from '../../console/options/options.js';
+import { type FeedingOptions, feedingOf, withFeedingOptions } from '../../console/options/pipeline-options.js';
+import { startTuning, type TuningOptions, withTuningOptions } from '../../console/options/tuning-options.js';
+import { bytes } from '../../console/output/format.js';
 import type { Device } from '../../device/device.js';
 import { openDevices } from '../../device/registry.js';
+import { checksum, rateOf } from './bench/rate.js';
 import { backends, given } from './given.js';
-import { hugePageStatus } from './huge-pages.js';
-import { planFor } from './plan.js';
-import { checksum, rateOf } from './rate.js';
+import { hugePageStatus } from './job/huge-pages.js';
+import { planFor } from './kernel/plan.js';
 
 /** `millrace bench uhash`, which is also `millrace uhash bench`. */
 export function uhashBench(name = 'uhash'): Command {

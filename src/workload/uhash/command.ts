@@ -1,35 +1,35 @@
 import { Command } from 'commander';
-import { action, type Call } from '../../console/action.js';
+import { action, type Call } from '../../console/command/action.js';
+import { withExamples } from '../../console/command/conventions.js';
+import { type EngineSetup, withEngine } from '../../console/command/engine.js';
+import { Exit } from '../../console/command/exit.js';
 import {
   type Booked,
   type Booking,
   type BookingOptions,
   openBooking,
   withBookingOptions,
-} from '../../console/booking.js';
-import { withExamples } from '../../console/conventions.js';
-import { type EngineSetup, withEngine } from '../../console/engine.js';
-import { Exit } from '../../console/exit.js';
-import { type FeedingOptions, withFeedingOptions } from '../../console/feeding.js';
-import { bytes, count, duration, plural, rate } from '../../console/format.js';
-import { type Monitor, type MonitorOptions, startMonitor, withMonitorOptions } from '../../console/monitor.js';
-import { type OpeningOptions, withOpeningOptions } from '../../console/opening.js';
-import { flag, options, valued, wholeNumber } from '../../console/options.js';
-import type { Ending, Output } from '../../console/output.js';
-import { preparing } from '../../console/preparation.js';
+} from '../../console/ledger/job-session.js';
+import { type Monitor, type MonitorOptions, startMonitor, withMonitorOptions } from '../../console/monitor/monitor.js';
+import { type OpeningOptions, withOpeningOptions } from '../../console/options/device-options.js';
+import { flag, options, valued, wholeNumber } from '../../console/options/options.js';
+import { type FeedingOptions, withFeedingOptions } from '../../console/options/pipeline-options.js';
+import { type TuningOptions, withTuningOptions } from '../../console/options/tuning-options.js';
+import { bytes, count, duration, plural, rate } from '../../console/output/format.js';
+import type { Ending, Output } from '../../console/output/output.js';
+import { preparing } from '../../console/output/preparation.js';
 import { type TelemetryOptions, withTelemetryOptions } from '../../console/telemetry/options.js';
-import { type TuningOptions, withTuningOptions } from '../../console/tuning.js';
 import type { Device } from '../../device/device.js';
 import { Engine, type Range } from '../../engine/index.js';
 import { uhashBench } from './bench.js';
-import { bookMining, type KeptProof, proofSource } from './book.js';
-import type { Challenge } from './flow.js';
 import { backends, given, hashBytes, hex, hexBytes, nonce } from './given.js';
-import { hugePageStatus } from './huge-pages.js';
 import { inspectBytes } from './inspect.js';
-import { IN_FLIGHT, type Plan } from './plan.js';
-import { createProver, minedNonces, NONCES, type Prover } from './prover.js';
-import { verify } from './reference.js';
+import { bookMining, type KeptProof, proofSource } from './job/book.js';
+import type { Challenge } from './job/flow.js';
+import { hugePageStatus } from './job/huge-pages.js';
+import { createProver, minedNonces, NONCES, type Prover } from './job/prover.js';
+import { IN_FLIGHT, type Plan } from './kernel/plan.js';
+import { verify } from './kernel/reference.js';
 
 /** `millrace uhash …` */
 export function uhashCommand(): Command {

@@ -1,6 +1,6 @@
 import { InvalidArgumentError, type Option } from 'commander';
-import { valued, wholeNumber } from '../../console/options.js';
-import { MOST_BITS } from './prover.js';
+import { valued, wholeNumber } from '../../console/options/options.js';
+import { MOST_BITS } from './job/prover.js';
 
 /** Options that the commands of uhash share, and how their values are read. */
 export const given = {

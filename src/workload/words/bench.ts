@@ -2,20 +2,20 @@ import { Command, InvalidArgumentError } from 'commander';
 import { machine, machineLine } from '../../bench/machine.js';
 import { type Candidate, compare, LEAST_RUNS } from '../../bench/measure.js';
 import { measurementFields } from '../../bench/report.js';
-import { action, type Call } from '../../console/action.js';
-import { withExamples } from '../../console/conventions.js';
-import { Exit } from '../../console/exit.js';
-import { duration, percent, rate } from '../../console/format.js';
-import { type OpeningOptions, startOpening, withOpeningOptions } from '../../console/opening.js';
-import { options, valued, wholeNumber } from '../../console/options.js';
-import type { Ending, Output } from '../../console/output.js';
-import { table } from '../../console/table.js';
+import { action, type Call } from '../../console/command/action.js';
+import { withExamples } from '../../console/command/conventions.js';
+import { Exit } from '../../console/command/exit.js';
+import { type OpeningOptions, startOpening, withOpeningOptions } from '../../console/options/device-options.js';
+import { options, valued, wholeNumber } from '../../console/options/options.js';
+import { duration, percent, rate } from '../../console/output/format.js';
+import type { Ending, Output } from '../../console/output/output.js';
+import { table } from '../../console/output/table.js';
 import type { Device } from '../../device/device.js';
 import { openDevice } from '../../device/registry.js';
-import { recordedDigests } from './digests.js';
-import type { Layout } from './layout.js';
-import { pipes } from './peers.js';
-import { digestOf, hostRate, residentRate, smallRate, type Way, type WordRate } from './rate.js';
+import { recordedDigests } from './bench/digests.js';
+import { pipes } from './bench/peers.js';
+import { digestOf, hostRate, residentRate, smallRate, type Way, type WordRate } from './bench/rate.js';
+import type { Layout } from './space/layout.js';
 
 /** `millrace bench words` */
 export function wordsBench(): Command {

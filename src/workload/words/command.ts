@@ -1,38 +1,38 @@
 import { availableParallelism } from 'node:os';
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { action, type Call } from '../../console/action.js';
+import { action, type Call } from '../../console/command/action.js';
+import { withExamples } from '../../console/command/conventions.js';
+import { type EngineSetup, type OpenedEngine, withEngineLater } from '../../console/command/engine.js';
+import { Exit } from '../../console/command/exit.js';
+import { host } from '../../console/command/host.js';
 import {
   type Booked,
   type Booking,
   type BookingOptions,
   openBooking,
   withBookingOptions,
-} from '../../console/booking.js';
-import { withExamples } from '../../console/conventions.js';
-import { type EngineSetup, type OpenedEngine, withEngineLater } from '../../console/engine.js';
-import { Exit } from '../../console/exit.js';
-import { type FeedingOptions, withFeedingOptions } from '../../console/feeding.js';
-import { count, duration, rate } from '../../console/format.js';
-import { host } from '../../console/host.js';
-import { type Monitor, type MonitorOptions, startMonitor, withMonitorOptions } from '../../console/monitor.js';
-import { type OpeningOptions, withOpeningOptions } from '../../console/opening.js';
-import { flag, options, valued, wholeNumber } from '../../console/options.js';
-import type { Ending } from '../../console/output.js';
+} from '../../console/ledger/job-session.js';
+import { type Monitor, type MonitorOptions, startMonitor, withMonitorOptions } from '../../console/monitor/monitor.js';
+import { type OpeningOptions, withOpeningOptions } from '../../console/options/device-options.js';
+import { flag, options, valued, wholeNumber } from '../../console/options/options.js';
+import { type FeedingOptions, withFeedingOptions } from '../../console/options/pipeline-options.js';
+import { type TuningOptions, withTuningOptions } from '../../console/options/tuning-options.js';
+import { count, duration, rate } from '../../console/output/format.js';
+import type { Ending } from '../../console/output/output.js';
 import { type TelemetryOptions, withTelemetryOptions } from '../../console/telemetry/options.js';
-import { type TuningOptions, withTuningOptions } from '../../console/tuning.js';
 import { between, type Engine, endOf, type Indexed } from '../../engine/index.js';
 import { MillraceError } from '../../kernel/error.js';
-import type { WordOptions } from './batches.js';
-import { bookWords, reachedIn, WrittenWords } from './book.js';
-import { type Delivery, deliver } from './deliver.js';
 import { emitC } from './emit/emit.js';
-import { kernelOn } from './flow.js';
-import { layoutNames } from './layout.js';
-import { MOST_BYTES } from './mask.js';
-import { orders } from './order.js';
-import { type Request, type RequestOptions, requestOf, wordGiven } from './request.js';
-import { digestSink, fileSink, isStdoutPipe, type Sink, stdoutSink } from './sink.js';
-import { isRegular } from './words.js';
+import { bookWords, reachedIn, WrittenWords } from './files/book.js';
+import { digestSink, fileSink, isStdoutPipe, type Sink, stdoutSink } from './files/sink.js';
+import type { WordOptions } from './generator/batches.js';
+import { type Delivery, deliver } from './generator/deliver.js';
+import { kernelOn } from './generator/flow.js';
+import { layoutNames } from './space/layout.js';
+import { MOST_BYTES } from './space/mask.js';
+import { orders } from './space/order.js';
+import { type Request, type RequestOptions, requestOf, wordGiven } from './space/request.js';
+import { isRegular } from './space/words.js';
 
 /** `millrace words` */
 export function wordsCommand(): Command {

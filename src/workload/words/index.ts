@@ -1,4 +1,4 @@
-export { type WordOptions, wordBatches } from './batches.js';
+export { type WordOptions, wordBatches } from './generator/batches.js';
 export {
   type DeviceProperties,
   deviceCount,
@@ -6,16 +6,16 @@ export {
   everyGpu,
   isCudaAvailable,
   wordsVersion,
-} from './catalogue.js';
-export { type Bytes, bytesOf, type Charset, customsOf, latin, type Reading, unlatin } from './charset.js';
-export type { DeviceBatch } from './device-ring.js';
-export type { Filter } from './filtered.js';
-export { type FusedWords, fusedWords } from './fused.js';
-export { createGenerator, type Generator, type GeneratorOptions } from './generator.js';
-export { Keyspace } from './keyspace.js';
-export { type Layout, layoutNames, layouts } from './layout.js';
-export { type Mask, parseMask, prefixesOf } from './mask.js';
-export { parseMaskFile } from './mask-file.js';
-export type { Order } from './order.js';
-export { Status, type StatusCode, WordsError } from './status.js';
-export { type Words, wordsOf } from './words.js';
+} from './generator/catalogue.js';
+export type { DeviceBatch } from './generator/device-ring.js';
+export { createGenerator, type Generator, type GeneratorOptions } from './generator/generator.js';
+export { Status, type StatusCode, WordsError } from './generator/status.js';
+export { type FusedWords, fusedWords } from './kernel/fused.js';
+export { type Bytes, bytesOf, type Charset, customsOf, latin, type Reading, unlatin } from './space/charset.js';
+export type { Filter } from './space/filtered.js';
+export { Keyspace } from './space/keyspace.js';
+export { type Layout, layoutNames, layouts } from './space/layout.js';
+export { type Mask, parseMask, prefixesOf } from './space/mask.js';
+export { parseMaskFile } from './space/mask-file.js';
+export type { Order } from './space/order.js';
+export { type Words, wordsOf } from './space/words.js';

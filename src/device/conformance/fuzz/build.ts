@@ -26,7 +26,7 @@ import {
   when,
   whileTrue,
 } from '../../../kernel/index.js';
-import { type Operation, operations, slotType } from '../operations.js';
+import { type Operation, operations, slotType } from '../values/operations.js';
 import { blocksOf, hitFields, INPUTS, type Operand, type Recipe, SHARED, type Step } from './recipe.js';
 import { type Standing, TileBuilder } from './tile-build.js';
 import { isTileStep, nearIn } from './tile-recipe.js';

@@ -1,11 +1,11 @@
 import type { Kernel } from '../../../kernel/index.js';
-import type { Statement } from '../../../kernel/ir.js';
+import type { Statement } from '../../../kernel/ir/program.js';
 import { floatingProgram } from '../../../kernel/passes/floating.js';
-import { gang } from '../../../kernel/passes/gang.js';
-import { place } from '../../../kernel/passes/place.js';
+import { gang } from '../../../kernel/passes/shape/gang.js';
+import { place } from '../../../kernel/passes/shape/place.js';
 import type { Device, DeviceProgram } from '../../device.js';
-import { runsGangs } from '../behaviour.js';
 import type { Data, Outcome } from '../rig.js';
+import { runsGangs } from '../streams/behaviour.js';
 import { runWatched } from './gang-machine.js';
 import { SHARED } from './recipe.js';
 import { AMPLE, copied, type Inputs, type Output, recordsIn } from './trial.js';

@@ -1,5 +1,5 @@
-import { evaluate, outOfBounds } from '../../../kernel/evaluate.js';
 import { fromWords, JobParameters, type Value, wordsOf } from '../../../kernel/index.js';
+import { evaluate, outOfBounds } from '../../../kernel/ir/evaluate.js';
 import {
   type Block,
   type BufferDecl,
@@ -9,8 +9,8 @@ import {
   type Statement,
   SUM_PARTIALS,
   type Table,
-} from '../../../kernel/ir.js';
-import type { Gang } from '../../../kernel/passes/gang.js';
+} from '../../../kernel/ir/program.js';
+import type { Gang } from '../../../kernel/passes/shape/gang.js';
 import { type Data, zeros } from '../rig.js';
 import { AMPLE, copied, type Inputs, type Output, RING_WORDS } from './trial.js';
 

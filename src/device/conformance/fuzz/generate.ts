@@ -1,7 +1,7 @@
 import type { Scalar, Value } from '../../../kernel/index.js';
-import { counts } from '../edges.js';
-import { type Operation, operations, slotType } from '../operations.js';
-import type { Random } from '../random.js';
+import type { Random } from '../model/random.js';
+import { counts } from '../values/edges.js';
+import { type Operation, operations, slotType } from '../values/operations.js';
 import { everything, type Palette } from './palette.js';
 import { type Operand, type OwnAtomic, type Recipe, SHARED, type Step, type TableRecipe } from './recipe.js';
 import { anyNear, tileStep, tileTail } from './tile-generate.js';

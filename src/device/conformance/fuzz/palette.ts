@@ -1,9 +1,9 @@
 import type { Numeric, Scalar, Value } from '../../../kernel/index.js';
 import type { Device } from '../../device.js';
 import { can, needsOfType } from '../case.js';
-import { anyValue, edges } from '../edges.js';
-import { type Operation, operations } from '../operations.js';
-import type { Random } from '../random.js';
+import type { Random } from '../model/random.js';
+import { anyValue, edges } from '../values/edges.js';
+import { type Operation, operations } from '../values/operations.js';
 
 /** What random kernels are made of: on each device, of everything whose result it must give to the last bit. */
 export interface Palette {

@@ -1,10 +1,10 @@
 import { checkProgram, type Hoisted, type Kernel, lower, type Program, plainCpu } from '../../../kernel/index.js';
+import { pipes } from '../../../kernel/passes/arithmetic/pipes.js';
+import { wide } from '../../../kernel/passes/arithmetic/wide.js';
 import { floatingProgram } from '../../../kernel/passes/floating.js';
-import { gang } from '../../../kernel/passes/gang.js';
-import { pipes } from '../../../kernel/passes/pipes.js';
-import { place } from '../../../kernel/passes/place.js';
-import { ternary } from '../../../kernel/passes/ternary.js';
-import { wide } from '../../../kernel/passes/wide.js';
+import { gang } from '../../../kernel/passes/shape/gang.js';
+import { place } from '../../../kernel/passes/shape/place.js';
+import { ternary } from '../../../kernel/passes/shape/ternary.js';
 import { runGang } from './gang-machine.js';
 import { AMPLE, difference, type Inputs, interpreted, type Output } from './trial.js';
 

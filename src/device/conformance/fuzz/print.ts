@@ -1,5 +1,5 @@
 import type { Scalar, Value } from '../../../kernel/index.js';
-import { operations, slotType } from '../operations.js';
+import { operations, slotType } from '../values/operations.js';
 import { blocksOf, INPUTS, type Operand, type Recipe, type Step } from './recipe.js';
 import { nearIn, PART } from './tile-recipe.js';
 

@@ -1,5 +1,5 @@
 import type { Numeric, Scalar } from '../../../kernel/index.js';
-import type { Random } from '../random.js';
+import type { Random } from '../model/random.js';
 import type { Palette } from './palette.js';
 import type { Operand, Step } from './recipe.js';
 import { MOST, type NearRecipe } from './tile-recipe.js';

@@ -1,6 +1,6 @@
 import { interpret, type Program, type Scalar, type Value } from '../../../kernel/index.js';
 import type { DeviceProgram, Values } from '../../device.js';
-import type { Random } from '../random.js';
+import type { Random } from '../model/random.js';
 import { alike, type Data, dataOf, type Outcome, type Rig, show, zeros } from '../rig.js';
 import { everything, type Palette } from './palette.js';
 import { INPUTS, SHARED } from './recipe.js';

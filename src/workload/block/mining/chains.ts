@@ -1,4 +1,4 @@
-import type { AddressKinds, Chains } from '../../mining/address.js';
+import type { AddressKinds, Chains } from '../../mining/payout/address.js';
 
 const test: AddressKinds = { keys: [0x6f], scripts: [0xc4], hrp: 'tb' };
 

@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { disturbed, odd, readOrRefused } from '../../../../test/network/disturbed.js';
 import { shownText } from '../../../network/fields.js';
-import { errorText, verdictOfReply } from '../../mining/stratum.js';
-import { verdictOf } from '../../mining/template-node.js';
+import { errorText, verdictOfReply } from '../../mining/server/stratum.js';
+import { verdictOf } from '../../mining/server/template-node.js';
 import {
   agreedMask,
   parseDifficulty,

@@ -1,11 +1,11 @@
 import type { Engine } from '../../../engine/index.js';
 import { search } from '../../../engine/index.js';
 import type { ScanOptions } from '../../mining/source.js';
-import { midstate } from '../midstate.js';
-import { isTopWordZero } from '../nonce-flow.js';
-import { headerWords, targetWords } from '../scan.js';
-import { mostNonces } from '../solve.js';
-import { versionKernel, versionsPerItem } from '../versions.js';
+import { mostNonces } from '../job/solve.js';
+import { midstate } from '../kernel/midstate.js';
+import { isTopWordZero } from '../kernel/nonce-flow.js';
+import { headerWords, targetWords } from '../kernel/scan.js';
+import { versionKernel, versionsPerItem } from '../kernel/versions.js';
 import { Order, prefixOf, type Try, versionsOf, type Weighed, type Work, weigh } from './work.js';
 
 /** A header that is worth telling, checked. */

@@ -1,7 +1,7 @@
 import { type Fields, fieldsOf } from '../../../network/fields.js';
 import type { Reply } from '../../../network/json-lines.js';
-import { errorText } from '../../mining/stratum.js';
-import { targetFromBits } from '../reference.js';
+import { errorText } from '../../mining/server/stratum.js';
+import { targetFromBits } from '../kernel/reference.js';
 import { targetOfDifficulty } from './difficulty.js';
 import type { Work } from './work.js';
 

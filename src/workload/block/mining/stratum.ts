@@ -1,7 +1,7 @@
 import { type Message, Unanswered } from '../../../network/json-lines.js';
-import type { OpenSession, PoolCall, PoolSession } from '../../mining/pools.js';
+import type { OpenSession, PoolCall, PoolSession } from '../../mining/server/pools.js';
+import { errorText, StratumLines, sessionOf } from '../../mining/server/stratum.js';
 import type { Verdict } from '../../mining/source.js';
-import { errorText, StratumLines, sessionOf } from '../../mining/stratum.js';
 import type { Share } from './scan-work.js';
 import {
   agreedMask,

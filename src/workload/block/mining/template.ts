@@ -1,8 +1,8 @@
 import type { Fields } from '../../../network/fields.js';
-import { coinbaseOf } from '../../mining/coinbase.js';
-import { bodyOf, branchOf, commitmentOf, parseTemplate, type Template } from '../../mining/template.js';
-import type { Own } from '../../mining/template-node.js';
-import { targetFromBits } from '../reference.js';
+import { coinbaseOf } from '../../mining/payout/coinbase.js';
+import { bodyOf, branchOf, commitmentOf, parseTemplate, type Template } from '../../mining/server/template.js';
+import type { Own } from '../../mining/server/template-node.js';
+import { targetFromBits } from '../kernel/reference.js';
 import { coinbaseWith, prefixOf, type Try, type Work } from './work.js';
 
 /** Bitcoin's templates: the target is the compact one of headers. */

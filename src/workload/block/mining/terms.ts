@@ -1,5 +1,5 @@
 import type { Terms } from '../../mining/report.js';
-import { targetText } from '../reference.js';
+import { targetText } from '../kernel/reference.js';
 import { difficultyOf, hashesFor } from './difficulty.js';
 import type { Share } from './scan-work.js';
 import { extranonceText } from './work.js';

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { heightPush } from '../../mining/coinbase.js';
-import { branchOf } from '../../mining/template.js';
+import { heightPush } from '../../mining/payout/coinbase.js';
+import { branchOf } from '../../mining/server/template.js';
 import { parseNotice, parseSubscription, workOfNotice } from './stratum-messages.js';
 import { coinbaseWith, extranonceText, Order, prefixOf, type Work, weigh } from './work.js';
 

@@ -1,6 +1,6 @@
-import { rootOf } from '../../mining/template.js';
-import { displayOf, hashHeader, numberOf } from '../reference.js';
-import { rolledVersion } from '../versions.js';
+import { rootOf } from '../../mining/server/template.js';
+import { displayOf, hashHeader, numberOf } from '../kernel/reference.js';
+import { rolledVersion } from '../kernel/versions.js';
 
 /** What is mined: a header in which version bits, the coinbase's extranonce, the time and the nonce are free. */
 export interface Work {

@@ -1,5 +1,5 @@
 import { open } from 'node:fs/promises';
-import { MOST_QUBITS, realBytes } from '../encoding.js';
+import { MOST_QUBITS, realBytes } from '../kernel/encoding.js';
 import { type ArrowFile, type Message, type Messages, openMessages } from './arrow/messages.js';
 import { type Column, columnIn, layoutIn } from './arrow/metadata.js';
 import { BatchRows } from './arrow/rows.js';

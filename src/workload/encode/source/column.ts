@@ -1,4 +1,4 @@
-import { EncodeError } from '../errors.js';
+import { EncodeError } from '../job/errors.js';
 import type { SourceOptions } from './source.js';
 
 /** Checks the rows of a column: nulls as the caller wants them, and all rows as long as the first that is not null. */

@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises';
-import { MOST_QUBITS, type Precision, realBytes } from '../encoding.js';
-import type { Room } from '../room.js';
+import type { Room } from '../job/room.js';
+import { MOST_QUBITS, type Precision, realBytes } from '../kernel/encoding.js';
 import { RowChecks } from './column.js';
 import { type Unpack, unpackBy } from './decompress.js';
 import { type Chunk, pagesOf } from './parquet/chunk.js';

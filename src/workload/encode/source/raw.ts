@@ -1,6 +1,6 @@
 import { type FileHandle, open } from 'node:fs/promises';
-import { type Precision, realBytes } from '../encoding.js';
-import type { Room } from '../room.js';
+import type { Room } from '../job/room.js';
+import { type Precision, realBytes } from '../kernel/encoding.js';
 import { badFile, type Source, type SourceOptions, samplesAtATime } from './source.js';
 
 /** Little-endian floats and nothing else: how many make a sample is said from outside. */

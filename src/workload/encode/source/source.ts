@@ -1,9 +1,9 @@
 import { extname } from 'node:path';
 import { MillraceError } from '../../../kernel/error.js';
-import type { Precision } from '../encoding.js';
-import { EncodeError } from '../errors.js';
-import type { Room } from '../room.js';
-import type { Values } from '../rows.js';
+import { EncodeError } from '../job/errors.js';
+import type { Room } from '../job/room.js';
+import type { Values } from '../job/rows.js';
+import type { Precision } from '../kernel/encoding.js';
 
 /** Samples of one length, from a file. They are read once. */
 export interface Source {

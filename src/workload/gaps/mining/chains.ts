@@ -1,4 +1,4 @@
-import type { AddressKinds, Chains } from '../../mining/address.js';
+import type { AddressKinds, Chains } from '../../mining/payout/address.js';
 
 /** Nodes of today write the same Base58 on all chains; those of 2014 had Bitcoin's for testnet. */
 const test = { keys: [38, 0x6f], scripts: [5, 0xc4], isAlwaysBech32m: true } as const satisfies Omit<

@@ -1,8 +1,8 @@
 import { MillraceError } from '../../../kernel/error.js';
 import { type JsonRpc, RpcError, TimedOut } from '../../../network/json-rpc.js';
-import type { Met, NodeProtocol, Offer } from '../../mining/node.js';
+import type { Met, NodeProtocol, Offer } from '../../mining/server/node.js';
 import type { Verdict } from '../../mining/source.js';
-import { submission } from '../reference.js';
+import { submission } from '../kernel/reference.js';
 import { type Given, headerOf, parseGiven, type Share, type Work, workOfGiven } from './work.js';
 
 /** What getwork gave, and where it is polled. */

@@ -1,11 +1,11 @@
 import type { Engine } from '../../../engine/index.js';
 import type { ScanOptions } from '../../mining/source.js';
-import type { GapFlowOptions, PieceWork } from '../flow.js';
-import { type PlanOptions, planFor } from '../plan.js';
-import type { Referee } from '../referee.js';
-import { bitsOf } from '../reference.js';
-import type { PlantedGaps } from '../rulings.js';
-import { type Gap, type GapRequest, type Running, searchGaps } from '../search.js';
+import type { GapFlowOptions, PieceWork } from '../job/flow.js';
+import type { Referee } from '../job/referee.js';
+import type { PlantedGaps } from '../job/rulings.js';
+import { type Gap, type GapRequest, type Running, searchGaps } from '../job/search.js';
+import { type PlanOptions, planFor } from '../kernel/plan.js';
+import { bitsOf } from '../kernel/reference.js';
 import { leastGapFor, type Share, type Turn, turnOf, turnsOf, type Work, weigh } from './work.js';
 
 /** How works are searched. */

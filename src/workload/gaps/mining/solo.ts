@@ -1,8 +1,8 @@
 import type { Clock } from '../../../network/failover.js';
 import type { JsonRpc } from '../../../network/json-rpc.js';
-import { NodeSource } from '../../mining/node.js';
+import { NodeSource } from '../../mining/server/node.js';
+import { TemplateNode } from '../../mining/server/template-node.js';
 import type { WorkSource } from '../../mining/source.js';
-import { TemplateNode } from '../../mining/template-node.js';
 import { GAPCOIN_CHAINS } from './chains.js';
 import { GetworkNode } from './getwork.js';
 import { blockOf, parseGapTemplate, workOf } from './template.js';

@@ -1,9 +1,9 @@
 import { fieldsOf } from '../../../network/fields.js';
 import type { Message, Reply } from '../../../network/json-lines.js';
-import type { OpenSession, PoolCall, PoolSession } from '../../mining/pools.js';
-import { errorText, StratumLines, sessionOf } from '../../mining/stratum.js';
-import { decimal } from '../given.js';
-import { submission } from '../reference.js';
+import type { OpenSession, PoolCall, PoolSession } from '../../mining/server/pools.js';
+import { errorText, StratumLines, sessionOf } from '../../mining/server/stratum.js';
+import { decimal } from '../command/given.js';
+import { submission } from '../kernel/reference.js';
 import { type Given, headerOf, MOST_TARGET, parseGiven, type Share, type Work, workOfGiven } from './work.js';
 
 /** Opens sessions with pools by Gapcoin's own Stratum. */

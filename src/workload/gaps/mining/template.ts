@@ -1,8 +1,8 @@
 import type { Fields } from '../../../network/fields.js';
-import { coinbaseOf } from '../../mining/coinbase.js';
-import { bodyOf, branchOf, commitmentOf, parseTemplate, rootOf, type Template } from '../../mining/template.js';
-import type { Own } from '../../mining/template-node.js';
-import { networkHeader } from '../reference.js';
+import { coinbaseOf } from '../../mining/payout/coinbase.js';
+import { bodyOf, branchOf, commitmentOf, parseTemplate, rootOf, type Template } from '../../mining/server/template.js';
+import type { Own } from '../../mining/server/template-node.js';
+import { networkHeader } from '../kernel/reference.js';
 import { headerOf, MOST_TARGET, type Share, type Work } from './work.js';
 
 /** Gapcoin's templates: `bits` are the difficulty in fixed point, 64 bits in hex, with leading zeros or without. */

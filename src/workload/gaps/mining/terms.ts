@@ -1,7 +1,7 @@
 import type { Terms } from '../../mining/report.js';
-import { decimal } from '../given.js';
-import { merit } from '../reference.js';
-import { candidateLine } from '../tell.js';
+import { decimal } from '../command/given.js';
+import { candidateLine } from '../command/tell.js';
+import { merit } from '../kernel/reference.js';
 import type { Share } from './work.js';
 
 /** Gapcoin's mining in words. What is tried are integers: of every ln p one is prime, and of those e^−d begin such a gap. */

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseExact } from '../../../network/json-exact.js';
 import type { Reply } from '../../../network/json-lines.js';
-import { headerBytes, submission } from '../reference.js';
+import { headerBytes, submission } from '../kernel/reference.js';
 import { parseAnswer } from './stratum.js';
 import { candidateText } from './terms.js';
 import {

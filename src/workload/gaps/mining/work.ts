@@ -1,6 +1,6 @@
 import { fieldsOf } from '../../../network/fields.js';
 import type { MinedWork } from '../../mining/source.js';
-import { bitsOf, difficulty, type Header, hashOf, leastGap, parseHeader, startOf } from '../reference.js';
+import { bitsOf, difficulty, type Header, hashOf, leastGap, parseHeader, startOf } from '../kernel/reference.js';
 
 /** What is mined: a header in which the nonce and, after all nonces, the time are free. */
 export interface Work extends MinedWork {

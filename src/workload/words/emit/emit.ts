@@ -1,8 +1,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { buildOf } from '../../../console/version.js';
+import { buildOf } from '../../../console/command/version.js';
 import { lower, MillraceError, plainCpu } from '../../../kernel/index.js';
-import { wordPieces } from '../kernel.js';
+import { wordPieces } from '../kernel/kernel.js';
 import { header } from './header.js';
 import { library } from './library.js';
 import { tables } from './tables.js';

@@ -1,4 +1,4 @@
-import type { Precision } from '../../encoding.js';
+import type { Precision } from '../../kernel/encoding.js';
 import { badFile, badType } from '../source.js';
 import { sizeAt, type Table } from './flatbuffer.js';
 

@@ -1,5 +1,5 @@
-import { realBytes } from '../../encoding.js';
-import type { Room } from '../../room.js';
+import type { Room } from '../../job/room.js';
+import { realBytes } from '../../kernel/encoding.js';
 import type { RowChecks } from '../column.js';
 import { type ArrowBuffer, type Body, openBuffer } from './buffer.js';
 import type { Column, Layout } from './metadata.js';

@@ -1,5 +1,5 @@
 import type { FileHandle } from 'node:fs/promises';
-import type { Precision } from '../../encoding.js';
+import type { Precision } from '../../kernel/encoding.js';
 import type { Unpack } from '../decompress.js';
 import { fill } from '../raw.js';
 import type { Turns } from '../turns.js';

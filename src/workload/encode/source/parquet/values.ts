@@ -1,4 +1,4 @@
-import type { Precision } from '../../encoding.js';
+import type { Precision } from '../../kernel/encoding.js';
 import { Runs } from './runs.js';
 
 export type Reals = Float64Array | Float32Array;

@@ -1,0 +1,146 @@
+import type { Command } from 'commander';
+import { MillraceError } from '../../kernel/error.js';
+import { conclude, type Ending, type Output, type OutputOptions, openOutput, tellError } from '../output/output.js';
+import { keepSecret, keepSecretsOf, redactArguments } from '../output/redact.js';
+import { isSecretName } from '../output/secret-forms.js';
+import { configured } from './config.js';
+import { type ExitCode, exitOf } from './exit.js';
+import { host } from './host.js';
+import { watchSignals } from './signals.js';
+import { buildOf } from './version.js';
+
+/**
+ * Makes the handler of a command: settles its options (file, environment, flags), opens its output, hands it a signal
+ * for Ctrl-C, and sets the exit status.
+ */
+export function action<Options extends object>(
+  run: (call: Call<Options>) => Promise<Ending>,
+  manner: Manner<Options> = {},
+): (...given: unknown[]) => Promise<void> {
+  return async (...given) => {
+    host().exitCode = await perform(given.at(-1) as Command, run, manner);
+  };
+}
+
+export interface Call<Options extends object> {
+  readonly output: Output;
+  readonly options: Options;
+  readonly args: readonly string[];
+  /** Aborted by Ctrl-C, and by `stop`. */
+  readonly signal: AbortSignal;
+  /** Ends the command at its next checkpoint, as Ctrl-C does, with another status: `Exit.limit`. */
+  stop(exit: ExitCode): void;
+  /** The status with which it was told to stop; `Exit.stopped` after Ctrl-C. */
+  readonly stopped: ExitCode | undefined;
+}
+
+/** What sort of command it is. */
+export interface Manner<Options extends object = object> {
+  /** Its stdout carries data that is not lines for people: events of `--json` go to stderr. */
+  readonly isData?: boolean;
+  /** It stops where it can go on later, which may take a while; it may depend on what is asked of it. */
+  readonly hasCheckpoints?: boolean | ((options: Options) => boolean);
+  /** How long it may take to end by itself after Ctrl-C, in milliseconds. Default: by whether it has checkpoints. */
+  readonly graceMs?: number;
+}
+
+async function perform<Options extends object>(
+  command: Command,
+  run: (call: Call<Options>) => Promise<Ending>,
+  { isData = false, hasCheckpoints = false, graceMs }: Manner<Options>,
+): Promise<ExitCode> {
+  keepSecretsOf(host().args, process.env);
+  const { options, fault } = await settled(command);
+  const { output, refused } = opened({ ...options, isData });
+  for (const [name, value] of Object.entries(options)) {
+    if (isSecretName(name) && typeof value === 'string') keepSecret(value);
+  }
+  const begin = (): void => {
+    output.event('start', startOf(nameOf(command)));
+    output.diagnose?.(`millrace ${buildOf()}: ${redactArguments(host().args).join(' ')}`);
+    const failure = fault ?? refused;
+    if (failure !== undefined) throw failure;
+  };
+  const isLong = typeof hasCheckpoints === 'function' ? hasCheckpoints(options as Options) : hasCheckpoints;
+  const stopping = watchSignals(output, graceMs ?? (isLong ? CHECKPOINT_MS : GRACE_MS));
+  const unforeseen = watchFailures(output);
+  const call: Call<Options> = {
+    output,
+    options: options as Options,
+    args: command.processedArgs as string[],
+    signal: stopping.signal,
+    stop: (exit) => stopping.stop(exit),
+    get stopped() {
+      return stopping.exit;
+    },
+  };
+  try {
+    return await conclude(
+      output,
+      async () => {
+        begin();
+        return run(call);
+      },
+      () => stopping.exit,
+    );
+  } finally {
+    stopping.end();
+    unforeseen.end();
+  }
+}
+
+/** How long a command may take to end by itself after Ctrl-C, in milliseconds: without and with checkpoints. */
+const GRACE_MS = 1000;
+const CHECKPOINT_MS = 10_000;
+
+/** The first event of every command. */
+export function startOf(command: string): Readonly<Record<string, unknown>> {
+  return { schema: 1, time: new Date().toISOString(), version: buildOf(), command, pid: process.pid };
+}
+
+/** `block solve`. */
+function nameOf(command: Command): string {
+  const { parent } = command;
+  return parent === null ? '' : `${nameOf(parent)} ${command.name()}`.trim();
+}
+
+/** A config file that cannot be used is told as any other error, in the form that flags and environment ask for. */
+async function settled(
+  command: Command,
+): Promise<{ readonly options: Given; readonly fault: MillraceError | undefined }> {
+  try {
+    return { options: await configured(command), fault: undefined };
+  } catch (error) {
+    if (!(error instanceof MillraceError)) throw error;
+    return { options: command.opts(), fault: error };
+  }
+}
+
+type Given = OutputOptions & Readonly<Record<string, unknown>>;
+
+function opened(options: OutputOptions): { readonly output: Output; readonly refused: unknown } {
+  try {
+    return { output: openOutput(options), refused: undefined };
+  } catch (error) {
+    const { events: _, extraVerbose: __, ...rest } = options;
+    return { output: openOutput(rest), refused: error };
+  }
+}
+
+/** What nobody foresaw must not end a command without its last event, nor with Node's own status, which is an answer. */
+function watchFailures(output: Output): { end(): void } {
+  const onFailure = (error: unknown): void => {
+    const exit = exitOf(error);
+    tellError(output, error, exit);
+    output.event('done', { exit });
+    output.close();
+    host().exit(exit);
+  };
+  const names = ['uncaughtException', 'unhandledRejection'] as const;
+  for (const name of names) process.on(name, onFailure);
+  return {
+    end: () => {
+      for (const name of names) process.off(name, onFailure);
+    },
+  };
+}

@@ -1,0 +1,152 @@
+import { readFileSync } from 'node:fs';
+import { type Command, InvalidArgumentError, type Option } from 'commander';
+import { MillraceError } from '../../kernel/error.js';
+import { configFile } from './paths.js';
+
+/**
+ * A command's options with those of the config file where neither a flag nor a variable gives one. The file is a JSON
+ * object: options by their names, for every command that has them, and objects by commands' names for one command:
+ *
+ *   { "device": "cuda:0", "max-temp": 80, "block": { "solve": { "any": true } } }
+ *
+ * A name that means nothing is an error: a limit that was misspelt must not be a limit that is not there.
+ */
+export async function configured(command: Command): Promise<Readonly<Record<string, unknown>>> {
+  const { config: given } = command.opts<{ config?: string }>();
+  const path = given ?? configFile();
+  const file = readConfig(path, given !== undefined);
+  if (file !== undefined) {
+    const isKnown = findUnknown(file, rootOf(command)) === undefined;
+    const unknown = isKnown ? undefined : findUnknown(file, await wholeProgram(rootOf(command)));
+    if (unknown) throw unknownKey(path, unknown);
+    for (const [option, value] of settingsFor(file, pathOf(command), command)) set(path, command, option, value);
+  }
+  return command.opts();
+}
+
+type Section = Readonly<Record<string, unknown>>;
+
+function readConfig(path: string, isAsked: boolean): Section | undefined {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (cause) {
+    const { code, message } = cause as NodeJS.ErrnoException;
+    // Nobody has to have one; but what was asked for has to be there.
+    if (!isAsked && (code === 'ENOENT' || code === 'ENOTDIR')) return undefined;
+    throw refuse('io', path, `cannot read it: ${message}`, 'name a file that you may read, or none', cause);
+  }
+  try {
+    const value: unknown = JSON.parse(text);
+    if (isSection(value)) return value;
+  } catch (cause) {
+    throw refuse('input-format', path, `it is no JSON: ${(cause as Error).message}`, FORM, cause);
+  }
+  throw refuse('input-format', path, 'it is no JSON object', FORM);
+}
+
+const FORM = 'write { "option": value, "command": { "option": value } }';
+
+const isSection = (value: unknown): value is Section =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const rootOf = (command: Command): Command => (command.parent === null ? command : rootOf(command.parent));
+
+const pathOf = (command: Command): Command[] => (command.parent === null ? [] : [...pathOf(command.parent), command]);
+
+let wholeProgram: (loaded: Command) => Promise<Command> = async (loaded) => loaded;
+
+/** Says how all commands are loaded, where only the one that runs was: a file may have settings for the others. */
+export function loadProgramWith(load: () => Promise<Command>): void {
+  wholeProgram = load;
+}
+
+interface Unknown {
+  readonly key: string;
+  readonly command: Command;
+  readonly at: readonly string[];
+}
+
+/** Every key is an option of the command or of one below it, or names a command below it. */
+function findUnknown(section: Section, command: Command, at: readonly string[] = []): Unknown | undefined {
+  for (const [key, value] of Object.entries(section)) {
+    const child = command.commands.find((one) => one.name() === key);
+    if (isSection(value) && child !== undefined) {
+      const below = findUnknown(value, child, [...at, key]);
+      if (below) return below;
+    } else if (!optionsBelow(command).some((option) => option.name() === key)) return { key, command, at };
+  }
+  return undefined;
+}
+
+/** Options of the command and of all below it; what is about the config file itself is not in it. */
+function optionsBelow(command: Command): Option[] {
+  const own = command.options.filter((option) => option.long !== '--config' && option.long !== '--version');
+  return [...own, ...command.commands.flatMap(optionsBelow)];
+}
+
+/** The nearer a setting is to the command, the more it counts. */
+function settingsFor(file: Section, commands: readonly Command[], command: Command): Map<Option, unknown> {
+  const sections: Section[] = [file];
+  for (const one of commands) {
+    const section = sections.at(-1)?.[one.name()];
+    sections.push(isSection(section) ? section : {});
+  }
+  const settings = new Map<Option, unknown>();
+  for (const section of sections) {
+    for (const option of command.options) {
+      const value = Object.hasOwn(section, option.name()) ? section[option.name()] : undefined;
+      if (value !== undefined && !isSection(value)) settings.set(option, value);
+    }
+  }
+  return settings;
+}
+
+function set(path: string, command: Command, option: Option, value: unknown): void {
+  const name = option.attributeName();
+  const source = command.getOptionValueSource(name);
+  if (source !== undefined && source !== 'default') return;
+  const isFlag = !option.required && !option.optional;
+  const wrong = (advice: string) =>
+    refuse('usage', path, `${JSON.stringify(value)} is no value for "${option.name()}"`, advice);
+  if (isFlag) {
+    if (typeof value !== 'boolean') throw wrong('write true or false');
+    command.setOptionValueWithSource(name, option.negate ? !value : value, 'config');
+    return;
+  }
+  const values = Array.isArray(value) ? (value as unknown[]) : [value];
+  let parsed: unknown;
+  for (const one of values) {
+    if (typeof one !== 'string' && typeof one !== 'number') throw wrong(`write what ${option.flags} takes`);
+    try {
+      parsed = option.parseArg ? option.parseArg(String(one), parsed as string) : String(one);
+    } catch (error) {
+      throw wrong(error instanceof InvalidArgumentError ? error.message : String(error));
+    }
+  }
+  command.setOptionValueWithSource(name, parsed, 'config');
+}
+
+function unknownKey(path: string, { key, command, at }: Unknown): MillraceError {
+  const names = new Set([
+    ...optionsBelow(command).map((option) => option.name()),
+    ...command.commands.map((one) => one.name()),
+  ]);
+  const where = at.length === 0 ? '' : ` in "${at.join(' ')}"`;
+  return refuse(
+    'usage',
+    path,
+    `"${key}"${where} is no option and no command`,
+    `there are ${[...names].sort().join(', ')}`,
+  );
+}
+
+function refuse(
+  code: 'io' | 'input-format' | 'usage',
+  path: string,
+  message: string,
+  advice: string,
+  cause?: unknown,
+): MillraceError {
+  return new MillraceError({ code, message: `${path}: ${message}`, asked: `settings from ${path}`, advice, cause });
+}

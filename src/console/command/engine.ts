@@ -1,0 +1,133 @@
+import type { Device } from '../../device/device.js';
+import { type OpenOptions, openDevices } from '../../device/registry.js';
+import { type Aim, Engine, type EngineOptions } from '../../engine/index.js';
+import type { Store } from '../../store/index.js';
+import { type Opening, type OpeningOptions, startOpening } from '../options/device-options.js';
+import { type FeedingOptions, feedingOf } from '../options/pipeline-options.js';
+import { startTuning, type TuningOptions } from '../options/tuning-options.js';
+import type { TelemetryOptions } from '../telemetry/options.js';
+import { type About, type Telemetry, withTelemetry } from '../telemetry/start.js';
+import type { Call } from './action.js';
+
+/** Options of a command that works on an engine. With `tuning`, its devices are set as `millrace tune` found best. */
+export type EngineCommandOptions = OpeningOptions &
+  FeedingOptions &
+  TelemetryOptions &
+  Partial<TuningOptions> & { readonly device?: string };
+
+/** What a command's engine needs beside its options. */
+export interface EngineSetup extends About {
+  /** Default: `--device`. */
+  readonly device?: string;
+  /** Threads of CPU devices. Default: all; `--threads` overrides it. */
+  readonly threads?: number;
+  /** Default: the command's options. */
+  readonly feeding?: FeedingOptions;
+  /** Kernels that devices may compile while they open. */
+  readonly expect?: OpenOptions['expect'];
+  /** The ledger, if the command has it open. */
+  readonly ledger?: Promise<Store | undefined>;
+  /** Default: an engine with these options. */
+  make?(devices: readonly Device[], options: EngineOptions): Engine | Promise<Engine>;
+}
+
+/** An engine on opened devices. */
+export interface OpenedEngine {
+  readonly engine: Engine;
+  readonly devices: readonly Device[];
+  /** How long chunks should be. */
+  readonly aim: Aim | undefined;
+  /** Telemetry counts from now on: kernels are compiled. */
+  watch(): void;
+  /** Closes the engine and ends telemetry. Otherwise both happen after the work. */
+  close(): Promise<void>;
+}
+
+/**
+ * Runs `work` on an engine with the devices, the feeding and the telemetry that a command's options ask for. Afterwards,
+ * also after an error, it closes the engine, ends telemetry, prints `--api-table` and closes the devices, in this order.
+ */
+export function withEngine<Result>(
+  call: Call<EngineCommandOptions>,
+  setup: EngineSetup,
+  work: (opened: OpenedEngine) => Promise<Result>,
+): Promise<Result> {
+  return withEngineLater(call, setup, async (open) => work(await open()));
+}
+
+/** The same for work that opens the engine when it needs one, at most once. */
+export function withEngineLater<Result>(
+  call: Call<EngineCommandOptions>,
+  setup: EngineSetup,
+  work: (open: () => Promise<OpenedEngine>) => Promise<Result>,
+): Promise<Result> {
+  return withTelemetry(call.options, call.output, setup, async (telemetry) => {
+    const session = new Session(call, setup, telemetry);
+    try {
+      return await work(() => session.open());
+    } finally {
+      await session.end();
+    }
+  });
+}
+
+class Session {
+  readonly #call: Call<EngineCommandOptions>;
+  readonly #setup: EngineSetup;
+  readonly #telemetry: Telemetry;
+  readonly #engineOptions: EngineOptions;
+  readonly #opening: Opening;
+  #devices: readonly Device[] = [];
+  #engine: Engine | undefined;
+
+  constructor(call: Call<EngineCommandOptions>, setup: EngineSetup, telemetry: Telemetry) {
+    const { output, options: given, signal } = call;
+    const { threads, feeding = given } = setup;
+    this.#call = call;
+    this.#setup = setup;
+    this.#telemetry = telemetry;
+    const { engine, driver } = feedingOf(feeding, output);
+    this.#engineOptions = { ...engine, ...telemetry.engine };
+    this.#opening = startOpening({ ...(threads !== undefined && { threads }), ...given }, output, {
+      ...driver,
+      signal,
+    });
+  }
+
+  async open(): Promise<OpenedEngine> {
+    const { output, options: given } = this.#call;
+    const { device = given.device ?? 'auto', expect, ledger, make } = this.#setup;
+    const { tuning, dataDir } = given;
+    if (tuning !== undefined && dataDir !== undefined) startTuning({ tuning, dataDir }, output, ledger);
+    const devices = await openDevices(device, {
+      ...this.#opening.options,
+      ...this.#telemetry.opening,
+      ...(expect && { expect }),
+    });
+    this.#devices = devices;
+    const engine = (await make?.(devices, this.#engineOptions)) ?? new Engine(devices, this.#engineOptions);
+    this.#engine = engine;
+    for (const { info } of devices) output.event('device', { id: info.id, name: info.name });
+    return {
+      engine,
+      devices,
+      aim: this.#opening.aim,
+      watch: () => this.#telemetry.watch(engine, devices),
+      close: () => this.#close(),
+    };
+  }
+
+  async end(): Promise<void> {
+    try {
+      await this.#close();
+      for (const device of this.#devices) await this.#opening.tell(device);
+    } finally {
+      await Promise.all(this.#devices.map((device) => device.close()));
+    }
+  }
+
+  async #close(): Promise<void> {
+    await this.#engine?.close();
+    await this.#telemetry.end();
+  }
+}

@@ -1,0 +1,60 @@
+import { type ErrorCode, MillraceError } from '../../kernel/error.js';
+
+/** What a command's exit status says. Scripts rely on these numbers; they do not change. */
+export const Exit = {
+  /** Yes, or complete; a closed pipe too. */
+  ok: 0,
+  /** The answer is no: exhausted, the input does not verify, a regression. */
+  no: 1,
+  /** Stopped at a checkpoint by the user. */
+  stopped: 2,
+  aborted: 3,
+  limit: 4,
+  /** A command line that makes no sense, an unknown device name included. */
+  usage: 64,
+  /** The device that was asked for, or any at all, is not on this machine or cannot do this. */
+  noDevice: 69,
+  internal: 70,
+  /** A file that cannot be read, written or understood. */
+  io: 74,
+  /** A device failed or gave wrong results. */
+  deviceWrong: 76,
+  selftest: 77,
+} as const;
+
+export type ExitCode = (typeof Exit)[keyof typeof Exit];
+
+/** The exit status of an error that ends a command. */
+export function exitOf(error: unknown): ExitCode {
+  if (error instanceof MillraceError) return exitOfCode[error.code];
+  if (error instanceof Error && error.name === 'AbortError') return Exit.aborted;
+  return Exit.internal;
+}
+
+/**
+ * One row per error code. A malformed file is 74 and not 1: 1 is an answer ("these nonces are wrong"), and there is none
+ * when the question cannot be read. Kernel and launch errors are 70: the kernels that commands run are ours.
+ */
+const exitOfCode: Readonly<Record<ErrorCode, ExitCode>> = {
+  'kernel-scope': Exit.internal,
+  'kernel-type': Exit.internal,
+  'kernel-value': Exit.internal,
+  'kernel-control': Exit.internal,
+  'kernel-invalid': Exit.internal,
+  'kernel-bounds': Exit.internal,
+  'kernel-budget': Exit.internal,
+  'device-unknown': Exit.usage,
+  'device-absent': Exit.noDevice,
+  'device-capability': Exit.noDevice,
+  'device-compile': Exit.internal,
+  'device-memory': Exit.noDevice,
+  'device-closed': Exit.internal,
+  'device-failed': Exit.deviceWrong,
+  'buffer-range': Exit.internal,
+  'launch-range': Exit.internal,
+  'launch-arguments': Exit.internal,
+  'verify-failed': Exit.internal,
+  'input-format': Exit.io,
+  io: Exit.io,
+  usage: Exit.usage,
+};

@@ -1,0 +1,58 @@
+import type { Writable } from 'node:stream';
+import type { ReadStream } from 'node:tty';
+import type { LiveStream } from '../output/live.js';
+
+/**
+ * What a command takes from the process around it: its words, its streams, its end. The environment is `process.env` in
+ * any case, because drivers and compilers read it too. `main.ts` runs a command with Node's process; a program that runs
+ * several commands in turn hands in a host for each.
+ */
+export interface Host {
+  /** The words after `millrace`. */
+  readonly args: readonly string[];
+  readonly stdin: ReadStream;
+  readonly stdout: Writable & LiveStream;
+  readonly stderr: Writable & LiveStream;
+  /** How the command ended; set by the command itself. */
+  exitCode: number | string | null | undefined;
+  /** Ends the command at once, without waiting for anything. */
+  exit(status: number): never;
+}
+
+export const processHost: Host = {
+  get args() {
+    return process.argv.slice(2);
+  },
+  get stdin() {
+    return process.stdin;
+  },
+  get stdout() {
+    return process.stdout;
+  },
+  get stderr() {
+    return process.stderr;
+  },
+  get exitCode() {
+    return process.exitCode;
+  },
+  set exitCode(status) {
+    process.exitCode = status;
+  },
+  exit: (status) => process.exit(status),
+};
+
+let current = processHost;
+
+/** The host of the command that runs. */
+export const host = (): Host => current;
+
+/** Runs `body` with another host. Commands of one process run one after the other. */
+export async function withHost<T>(other: Host, body: () => Promise<T>): Promise<T> {
+  const before = current;
+  current = other;
+  try {
+    return await body();
+  } finally {
+    current = before;
+  }
+}

@@ -1,0 +1,76 @@
+import type { Output } from '../output/output.js';
+import { Exit, type ExitCode } from './exit.js';
+import { host, processHost } from './host.js';
+
+/** How a command is told to end: the first signal stops it at its next checkpoint, the second ends the process. */
+export interface Stopping {
+  /** Aborted when the command should end. */
+  readonly signal: AbortSignal;
+  /** The exit status it was stopped with. */
+  readonly exit: ExitCode | undefined;
+  stop(exit: ExitCode): void;
+  /** The command has ended: signals have their default effect again, and after one the process ends soon. */
+  end(): void;
+}
+
+/**
+ * Listens to SIGINT, SIGTERM and SIGHUP. `graceMs` is how long a command may take to end by itself: it writes a
+ * checkpoint and waits for the chunk on its device, which may take a second.
+ */
+export function watchSignals(output: Output, graceMs: number): Stopping {
+  const controller = new AbortController();
+  let exit: ExitCode | undefined;
+  const timers: NodeJS.Timeout[] = [];
+  const own = host();
+  let quit: (status: number) => void = () => undefined;
+  const endProcess = (status: number): never => {
+    if (own === processHost) process.on('exit', (code) => quit(code));
+    return own.exit(status);
+  };
+  const leave = (): never => {
+    output.say('aborted');
+    output.event('error', { code: 'aborted', message: 'aborted by the user' });
+    output.event('done', { exit: Exit.aborted });
+    output.close();
+    return endProcess(Exit.aborted);
+  };
+  const stop = (status: ExitCode): void => {
+    exit ??= status;
+    controller.abort();
+  };
+  const onSignal = (): void => {
+    if (controller.signal.aborted) leave();
+    stop(Exit.stopped);
+    // An ordinary exit waits for the threads that look up names, which takes as long as a name server is silent.
+    void import('../../device/native/libc.js').then(
+      (libc) => {
+        quit = libc.quit;
+      },
+      () => undefined, // without a C library an ordinary exit has to do
+    );
+    timers.push(setTimeout(leave, graceMs).unref());
+    timers.push(setTimeout(() => output.say('stopping; Ctrl-C again aborts'), TELL_MS).unref());
+  };
+  for (const name of SIGNALS) process.on(name, onSignal);
+  return {
+    signal: controller.signal,
+    get exit() {
+      return exit;
+    },
+    stop,
+    end: () => {
+      for (const name of SIGNALS) process.off(name, onSignal);
+      for (const timer of timers) clearTimeout(timer);
+      // A name that is being looked up, or a compiler at work, does not keep the process any longer.
+      if (!controller.signal.aborted || own !== processHost) return;
+      setTimeout(() => endProcess(Number(own.exitCode ?? Exit.ok)), LINGER_MS).unref();
+    },
+  };
+}
+
+/** A terminal that is closed ends what runs in it, as a service manager does. */
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+/** A command that ends sooner says nothing of it. */
+const TELL_MS = 500;
+/** How long other work may keep the process after a command that was stopped. */
+const LINGER_MS = 300;

@@ -1,0 +1,95 @@
+import type { Indexed } from '../../engine/index.js';
+import { shareOf } from '../../engine/work/space.js';
+import { firstLine, MillraceError } from '../../kernel/error.js';
+import { type JobLedger, type JobSpec, openStore, type Store } from '../../store/index.js';
+import type { Call } from '../command/action.js';
+import { host } from '../command/host.js';
+import { age, duration, percent, plural } from '../output/format.js';
+import type { Output } from '../output/output.js';
+import { redactArguments } from '../output/redact.js';
+import { isSecretName } from '../output/secret-forms.js';
+import type { Booked, BookingOptions } from './job-session.js';
+
+/** A job of this command, taken from the ledger. */
+export interface Opened<T extends Indexed> {
+  readonly store: Store;
+  readonly ledger: JobLedger<T>;
+}
+
+export async function openLedger<T extends Indexed>(
+  { options: given, output }: Pick<Call<BookingOptions>, 'options' | 'output'>,
+  { isThere, ...booked }: Booked,
+  isOptional: boolean,
+): Promise<Opened<T> | undefined> {
+  const store = await openStore(given.dataDir, { warn: output.warn }).catch((error: unknown) => {
+    if (!isOptional) throw error;
+    output.warn(`nothing of this job is kept: ${firstLine(error)}`);
+  });
+  if (!store) return undefined;
+  try {
+    await checkResumed(store, booked);
+    const spec: JobSpec = {
+      ...booked,
+      call: { args: resumable(host().args), folder: process.cwd(), environment: settings(process.env) },
+      ...(given.priority !== undefined && { priority: given.priority }),
+      ...(given.fresh !== undefined && { fresh: given.fresh }),
+    };
+    const ledger = await store.open<T>(spec);
+    if (ledger.completed.isEmpty || isThere === undefined || (await isThere(ledger.completed)))
+      return { store, ledger };
+    // What was done is gone from where it should be: it counts for nothing.
+    await ledger.finish('open');
+    return { store, ledger: await store.open<T>({ ...spec, fresh: true }) };
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+/** Says which job it is; what it gives says that it goes on, once there is work for it. */
+export function announce(output: Output, ledger: JobLedger<Indexed>): () => void {
+  const { before, id, job, completed, found } = ledger;
+  const done = completed.total;
+  const hits = found.length;
+  const isResumed = before !== undefined && before.id === id && done > 0n;
+  const elapsedSeconds = job.elapsedMs / 1000;
+  output.event('job', { id, name: job.name, isResumed, done, length: job.space.length, hits, elapsedSeconds });
+  if (!isResumed) return () => undefined;
+  const share = percent(shareOf(done, job.space.length));
+  return () => {
+    const since = age(Date.now() - before.activeMs);
+    const time = duration(elapsedSeconds);
+    output.say(`job ${id} goes on where it was ${since} ago: ${share} done in ${time}, ${plural(hits, 'hit')}`);
+  };
+}
+
+/** `jobs resume` says which job it means: a command that describes another by now must not begin that one silently. */
+async function checkResumed(store: Store, booked: Omit<Booked, 'isThere'>): Promise<void> {
+  const wanted = process.env[RESUMED];
+  if (wanted === undefined) return;
+  const known = await store.known(booked);
+  if (known?.id === wanted) return;
+  throw new MillraceError({
+    code: 'usage',
+    message: `the command of job ${wanted} describes another job now: its file, its parameters or Millrace have changed`,
+    asked: `to go on with job ${wanted}`,
+    advice: 'put the file back as it was, or run the command itself to begin the new job',
+  });
+}
+
+/** Set by `jobs resume` for the command it runs. */
+export const RESUMED = 'MILLRACE_RESUMED_JOB';
+
+/** What a job is gone on with: as it was called, without what would begin it anew, and without credentials. */
+function resumable(args: readonly string[]): string[] {
+  return redactArguments(args.filter((arg) => arg !== '--fresh'));
+}
+
+/** Options that were given by the environment are as much part of a call as flags are. Credentials stay out. */
+function settings(environment: NodeJS.ProcessEnv): Record<string, string> {
+  const known = Object.entries(environment).filter(([name, value]) => /^MILLRACE_/.test(name) && value !== undefined);
+  const kept = known.filter(([name]) => !NOT_KEPT.test(name) && !isSecretName(name)) as [string, string][];
+  return Object.fromEntries(kept);
+}
+
+const NOT_KEPT = /^MILLRACE_(HOME|DATA_DIR|CACHE_DIR|FRESH|RESUMED_JOB|JSON|EVENTS|LONG)$/;

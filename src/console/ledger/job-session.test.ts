@@ -1,0 +1,119 @@
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import type { Mode } from '../../engine/index.js';
+import { Intervals } from '../../engine/index.js';
+import { between } from '../../engine/work/space.js';
+import type { JobLedger, Store } from '../../store/index.js';
+import type { Call } from '../command/action.js';
+import type { Output } from '../output/output.js';
+import { Booking, type BookingOptions, priorityGiven } from './job-session.js';
+import { HitProgram, hitVariables } from './on-hit.js';
+
+const silent = { event: () => undefined, say: () => undefined, warn: () => undefined } as unknown as Output;
+
+describe('what a ledger knows', () => {
+  /** Of a space from 0 to 100: what is done, and at which indices there were hits. */
+  const answer = (done: readonly [number, number][], found: readonly number[], mode: Mode, limit?: number) => {
+    const completed = Intervals.of(done.map(([from, to]) => between(BigInt(from), BigInt(to))));
+    const space = between(0n, 100n);
+    const ledger = {
+      completed,
+      before: undefined,
+      job: { name: '', space, elapsedMs: 0 },
+      found: found.map((index) => ({ index: BigInt(index) })),
+    } as unknown as JobLedger;
+    const call = { output: silent } as Call<BookingOptions>;
+    const booking = new Booking(call, space, { ledger, store: undefined as unknown as Store }, undefined);
+    return booking.answer(mode, limit)?.map(({ index }) => Number(index));
+  };
+  const all: [number, number][] = [[0, 100]];
+
+  it.each<[string, [number, number][], number[], Mode, number | undefined, number[] | undefined]>([
+    ['all of it', all, [5, 70], 'all', undefined, [5, 70]],
+    ['that there is nothing', all, [], 'all', undefined, []],
+    ['not enough for all', [[0, 99]], [5, 70], 'all', undefined, undefined],
+    ['as many as are wanted', [[0, 50]], [5, 20, 70], 'all', 2, [5, 20]],
+    ['fewer in order than are wanted', [[0, 50]], [5, 70], 'all', 2, undefined],
+    ['as many in any order', [[0, 50]], [5, 70], 'arrival', 2, [5, 70]],
+    ['the first, of which all below is done', [[0, 20]], [20, 70], 'first', undefined, [20]],
+    ['one that may not be the first', [[0, 20]], [21], 'first', undefined, undefined],
+    ['that there is no first', all, [], 'first', undefined, []],
+    ['any', [], [50], 'any', undefined, [50]],
+    ['that there is not any', all, [], 'any', undefined, []],
+    ['nothing', [], [], 'any', undefined, undefined],
+  ])('%s', (_name, done, found, mode, limit, wanted) => expect(answer(done, found, mode, limit)).toEqual(wanted));
+});
+
+describe('a hit for another program', () => {
+  it('is variables', () => {
+    const hit = { index: 1n << 70n, nonce: 7, 'odd-name': true, digest: [1, 0xffff_ffff], wide: 1n << 63n };
+    expect(hitVariables(hit, 2, 'abc')).toEqual({
+      MILLRACE_JOB: 'abc',
+      MILLRACE_HIT_INDEX: String(1n << 70n),
+      MILLRACE_HIT_NTH: '2',
+      MILLRACE_HIT_NONCE: '7',
+      MILLRACE_HIT_ODD_NAME: 'true',
+      MILLRACE_HIT_DIGEST: '1,4294967295',
+      MILLRACE_HIT_WIDE: String(1n << 63n),
+      MILLRACE_HIT: `{"index":"${1n << 70n}","nonce":7,"odd-name":true,"digest":[1,4294967295],"wide":"${1n << 63n}"}`,
+    });
+  });
+
+  it('has no field that takes the place of another variable', () => {
+    expect(hitVariables({ index: 1n, INDEX: 9, Nth: 9 } as { index: bigint }, 0, '')).toMatchObject({
+      MILLRACE_HIT_INDEX: '1',
+      MILLRACE_HIT_NTH: '0',
+    });
+  });
+
+  it('goes to programs one after the other, each in its turn', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'millrace-on-hit-'));
+    try {
+      const path = join(folder, 'tell');
+      writeFileSync(path, '#!/bin/sh\nsleep 0.0$MILLRACE_HIT_NTH\necho "$MILLRACE_HIT_INDEX; $(true)"\n');
+      chmodSync(path, 0o755);
+      const said: string[] = [];
+      const program = new HitProgram(path, { ...silent, say: (text) => void said.push(text) });
+      const told: number[] = [];
+      for (const at of [3, 2, 1]) {
+        const variables = { MILLRACE_HIT_INDEX: `${at}$(false)`, MILLRACE_HIT_NTH: String(at) };
+        void program.run(
+          () => variables,
+          () => told.push(at),
+        );
+      }
+      await program.end();
+      expect(said).toEqual(['3$(false); ', '2$(false); ', '1$(false); '].map((text) => text.trimEnd()));
+      expect(told).toEqual([3, 2, 1]);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  it('has at most so many programs at a time, and whoever has more hits waits', async () => {
+    const program = new HitProgram('true', silent, 3);
+    const counts: number[] = [];
+    let made = 0;
+    let done = 0;
+    for (let at = 0; at < 20; at++) {
+      const variables = () => {
+        counts.push(++made - done);
+        return { MILLRACE_HIT_INDEX: String(at) };
+      };
+      await program.run(variables, () => done++);
+    }
+    expect([made, Math.max(...counts)]).toEqual([20, 3]);
+    await program.end();
+    expect(done).toBe(20);
+  });
+
+  it.each(['', 'no-such-program', '/etc/passwd', './none', 'true; true'])('is not told to %j', (given) => {
+    expect(() => new HitProgram(given, silent)).toThrow('not a program that can be started');
+  });
+  it('finds programs as the system does', () => expect(() => new HitProgram('true', silent)).not.toThrow());
+});
+
+it.each(['', 'x', '1.5', '10000'])('%j is no priority', (text) => expect(() => priorityGiven(text)).toThrow('9999'));
+it.each(['0', '-5', '+7'])('%s is one', (text) => expect(priorityGiven(text)).toBe(Number(text)));

@@ -1,0 +1,105 @@
+import { spawn } from 'node:child_process';
+import { accessSync, constants, statSync } from 'node:fs';
+import { delimiter, join, resolve } from 'node:path';
+import { MillraceError } from '../../kernel/error.js';
+import { jsonLine, type Output } from '../output/output.js';
+
+/**
+ * The program of `--on-hit`: started for each hit, with the hit in its environment, at most `max` at a time. There is no
+ * shell, so nothing in a hit can be taken for a command. What it prints is told on stderr.
+ */
+export class HitProgram {
+  readonly #program: string;
+  readonly #output: Output;
+  readonly #max: number;
+  readonly #running = new Set<Promise<void>>();
+
+  /** Throws `usage` if the program cannot be started: better now than with the first hit. */
+  constructor(given: string, output: Output, max = 1, environment: NodeJS.ProcessEnv = process.env) {
+    this.#program = findProgram(given, environment);
+    this.#output = output;
+    this.#max = max;
+  }
+
+  /**
+   * Resolves when the program has been started, which waits while `max` of them run. `environment` is asked then, and
+   * `onDone` is called when the program has ended well. Programs are started in the order of the calls.
+   */
+  async run(environment: () => Readonly<Record<string, string>>, onDone: () => void): Promise<void> {
+    while (this.#running.size >= this.#max) await Promise.race(this.#running);
+    const running = this.#runOne(environment(), onDone).finally(() => this.#running.delete(running));
+    this.#running.add(running);
+  }
+
+  /** Resolves when all programs have ended. */
+  async end(): Promise<void> {
+    while (this.#running.size > 0) await Promise.race(this.#running);
+  }
+
+  async #runOne(environment: Readonly<Record<string, string>>, onDone: () => void): Promise<void> {
+    const fault = await this.#start(environment);
+    if (fault === undefined) onDone();
+    else this.#output.warn(`${this.#program}, for the hit at ${environment.MILLRACE_HIT_INDEX}: ${fault}`);
+  }
+
+  #start(environment: Readonly<Record<string, string>>): Promise<string | undefined> {
+    return new Promise((done) => {
+      const child = spawn(this.#program, [], {
+        env: { ...process.env, ...environment },
+        stdio: ['ignore', 'pipe', 'pipe'],
+        shell: false,
+      });
+      for (const stream of [child.stdout, child.stderr]) {
+        stream.setEncoding('utf8').on('data', (text: string) => {
+          for (const line of text.trimEnd().split('\n')) this.#output.say(line);
+        });
+      }
+      child.once('error', (error) => done(error.message));
+      child.once('close', (code, signal) =>
+        done(code === 0 ? undefined : `it ended with ${signal ?? `status ${code}`}`),
+      );
+    });
+  }
+}
+
+/**
+ * A hit as variables: MILLRACE_HIT_INDEX, MILLRACE_HIT_<FIELD> for each of its values (lists with commas), and the whole
+ * as JSON in MILLRACE_HIT.
+ */
+export function hitVariables(hit: { readonly index: bigint }, nth: number, job: string): Record<string, string> {
+  const { index, ...fields } = hit;
+  const named = Object.entries(fields).map(([name, value]) => [
+    `MILLRACE_HIT_${name.replaceAll(/[^A-Za-z0-9]/g, '_').toUpperCase()}`,
+    Array.isArray(value) || ArrayBuffer.isView(value)
+      ? Array.from(value as ArrayLike<unknown>).join(',')
+      : String(value),
+  ]);
+  return {
+    ...Object.fromEntries(named),
+    MILLRACE_JOB: job,
+    MILLRACE_HIT: jsonLine({ index, ...fields }),
+    MILLRACE_HIT_INDEX: String(index),
+    MILLRACE_HIT_NTH: String(nth),
+  };
+}
+
+function findProgram(given: string, { PATH = '' }: NodeJS.ProcessEnv): string {
+  const places = given.includes('/') ? [resolve(given)] : PATH.split(delimiter).map((folder) => join(folder, given));
+  const found = places.find(isProgram);
+  if (found !== undefined && given !== '') return found;
+  throw new MillraceError({
+    code: 'usage',
+    message: `${given} is not a program that can be started`,
+    asked: `--on-hit ${given}`,
+    advice: 'name one program, without arguments: a script that reads MILLRACE_HIT_INDEX from its environment',
+  });
+}
+
+function isProgram(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return statSync(path).isFile();
+  } catch {
+    return false;
+  }
+}

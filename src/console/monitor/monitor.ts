@@ -1,0 +1,263 @@
+import type { Command } from 'commander';
+import type { Engine } from '../../engine/index.js';
+import { Exit, type ExitCode } from '../command/exit.js';
+import { options } from '../options/options.js';
+import { duration } from '../output/format.js';
+import type { Output } from '../output/output.js';
+import { readKeys } from './keys.js';
+import { Limiter, type LimiterOptions, type Surroundings, thisMachine } from './limiter.js';
+import { type HoldControls, Holds } from './pause-reasons.js';
+import { type Status, Watch, type Watched } from './status.js';
+import { statusLine, statusLines } from './status-lines.js';
+
+/** What a job may take, and how often it is told how far it is. */
+export interface MonitorOptions extends LimiterOptions {
+  /** Seconds. */
+  readonly runtime?: number;
+  /** Seconds between two lines where there is no terminal. */
+  readonly status?: number;
+}
+
+/** Gives a command these options; `--max-cpu` is among those that open devices. */
+export function withMonitorOptions(command: Command): Command {
+  return command
+    .addOption(options.runtime())
+    .addOption(options.maxTemp())
+    .addOption(options.maxPower())
+    .addOption(options.status());
+}
+
+/** What the monitor does with a job, on its own account or because a key was pressed. */
+export interface Controls extends HoldControls {
+  /** The whole job is paused, or resumed, whether or not it has devices. */
+  paused?(isPaused: boolean): void;
+  /** Writes down what is done; left out where nothing is kept. */
+  checkpoint?(): void | Promise<void>;
+  /** Ends the job where it can go on later; `Exit.limit` when a limit is reached. */
+  stop(exit: ExitCode): void;
+  /** Aborted when the job is to end. */
+  readonly signal?: AbortSignal;
+}
+
+export interface Monitor {
+  /** Takes the screen away, before bytes are written past `output`; it comes back by itself. */
+  clear(): void;
+  /** As the key does, for whoever else may ask: another process, a more important job. */
+  pause(isPaused: boolean, reason?: 'paused' | 'outranked'): void;
+  /** Devices were opened while the job ran: if it is paused, they are held before they are given anything. */
+  devicesOpened(): void;
+  /**
+   * Resolves when the job is no longer paused, or is to end; undefined if it is not paused. For work that the host does,
+   * which no device can be held from.
+   */
+  whenRunning(): Promise<void> | undefined;
+  end(): void;
+}
+
+/** How an engine's devices are held. */
+export const holding = (engine: Engine): HoldControls => ({
+  pause: (device) => engine.pause(device),
+  resume: (device) => engine.resume(device),
+});
+
+/**
+ * Watches a job: a status screen on a terminal, a line now and then elsewhere, `progress` events; keys; limits. It pauses
+ * and stops the job by `controls`, and never fails it.
+ */
+export function startMonitor(
+  output: Output,
+  given: MonitorOptions,
+  watched: Watched,
+  controls: Controls,
+  here: Surroundings = thisMachine,
+): Monitor {
+  const monitor = new JobMonitor(output, given, watched, controls, here);
+  monitor.start();
+  return monitor;
+}
+
+/** Between two looks at the job, and two `progress` events. */
+const LOOK_MS = 500;
+const EVENT_MS = 1000;
+/** Seconds before the first line of a log: what is over by then needs none. */
+const FIRST_LINE_S = 10;
+const LINE_S = 60;
+
+class JobMonitor implements Monitor {
+  readonly #output: Output;
+  readonly #given: MonitorOptions;
+  readonly #watched: Watched;
+  readonly #controls: Controls;
+  readonly #watch: Watch;
+  readonly #holds: Holds;
+  readonly #limiter: Limiter;
+  readonly #stdin: NodeJS.ReadStream | undefined;
+  readonly #lost = new Set<string>();
+  #timer: NodeJS.Timeout | undefined;
+  #keys: { end(): void } = { end: () => {} };
+  readonly #paused = new Set<'paused' | 'outranked'>();
+  /** Who waits until the job is no longer paused. */
+  readonly #waiting: (() => void)[] = [];
+  readonly #wake = (): void => {
+    for (const resume of this.#waiting.splice(0)) resume();
+  };
+  #isOver = false;
+  #toldMs = performance.now();
+  #lineS: number;
+
+  constructor(output: Output, given: MonitorOptions, watched: Watched, controls: Controls, here: Surroundings) {
+    this.#output = output;
+    this.#given = given;
+    this.#watched = watched;
+    this.#controls = controls;
+    this.#watch = new Watch(watched);
+    this.#holds = new Holds(controls);
+    this.#limiter = new Limiter(output, given, () => watched.devices(), this.#holds, here);
+    this.#stdin = here.stdin;
+    this.#lineS = Math.min(FIRST_LINE_S, given.status ?? LINE_S);
+  }
+
+  start(): void {
+    this.#timer = setInterval(() => this.#look(), LOOK_MS);
+    this.#limiter.start();
+    if (this.#output.live.isThere && this.#stdin) {
+      this.#keys = readKeys({ pressed: (key) => this.#pressed(key), leaving: () => this.clear() }, this.#stdin);
+    }
+    process.on('SIGWINCH', this.#draw);
+    this.#controls.signal?.addEventListener('abort', this.#wake);
+  }
+
+  clear(): void {
+    this.#output.live.clear();
+  }
+
+  end(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    clearInterval(this.#timer);
+    this.#limiter.end();
+    this.#holds.release();
+    process.off('SIGWINCH', this.#draw);
+    this.#controls.signal?.removeEventListener('abort', this.#wake);
+    this.#wake();
+    this.#keys.end();
+    this.#tellLost();
+    this.clear();
+  }
+
+  #status(): Status {
+    const state = this.#controls.signal?.aborted ? 'stopping' : this.#paused.size > 0 ? 'paused' : 'running';
+    return this.#watch.look(state, (device) => ({
+      sensors: this.#limiter.sensorsOf(device),
+      held: this.#holds.reasonOf(device),
+    }));
+  }
+
+  #look(): void {
+    this.devicesOpened();
+    this.#tellLost();
+    const status = this.#status();
+    this.#draw(status);
+    const nowMs = performance.now();
+    if (nowMs - this.#toldMs >= EVENT_MS) {
+      this.#toldMs = nowMs;
+      this.#output.event('progress', progressFields(status));
+    }
+    const { runtime, status: every = LINE_S } = this.#given;
+    if (!this.#output.live.isThere && status.seconds >= this.#lineS) {
+      this.#lineS = Math.max(this.#lineS + every, status.seconds);
+      this.#output.say(`[${timestamp()}]  ${status.name}  ${statusLine(status)}`);
+    }
+    if (runtime === undefined || status.seconds < runtime || status.state === 'stopping') return;
+    this.#output.say(`${duration(runtime)} are over: stopping`);
+    this.#controls.stop(Exit.limit);
+  }
+
+  readonly #draw = (status: unknown = this.#status()): void => {
+    const { live, aside } = this.#output;
+    if (!live.isThere || this.#isOver) return;
+    // A resize brings no status along, but the signal's name.
+    const shown = typeof status === 'object' ? (status as Status) : this.#status();
+    live.show([...statusLines(shown, aside, live.columns), aside.dim(this.#help(live.columns))]);
+  };
+
+  #help(columns: number): string {
+    const keys = ['status', 'pause', 'resume', ...(this.#controls.checkpoint ? ['checkpoint'] : []), 'quit'];
+    const words = keys.map((key) => `[${key[0]}]${key.slice(1)}`).join(' ');
+    return words.length <= columns ? words : `keys: ${keys.map((key) => key[0]).join(' ')}`;
+  }
+
+  #pressed(key: string): void {
+    switch (key) {
+      case 's':
+        for (const line of statusLines(this.#status(), this.#output.aside, this.#output.live.columns))
+          this.#output.say(line);
+        this.#output.say('');
+        break;
+      case 'p':
+        this.pause(true);
+        break;
+      case 'r':
+        this.pause(false);
+        break;
+      case 'c':
+        void this.#checkpoint();
+        break;
+      case 'q':
+        this.#controls.stop(Exit.stopped);
+    }
+    this.#draw();
+  }
+
+  pause(isPaused: boolean, reason: 'paused' | 'outranked' = 'paused'): void {
+    if (this.#paused.has(reason) === isPaused) return;
+    if (isPaused) this.#paused.add(reason);
+    else this.#paused.delete(reason);
+    for (const { info } of this.#watched.devices()) this.#holds.set(info.id, reason, isPaused);
+    this.#controls.paused?.(this.#paused.size > 0);
+    if (this.#paused.size === 0) this.#wake();
+    this.#output.event(isPaused ? 'paused' : 'resumed', { reason: reason === 'paused' ? 'asked' : reason });
+  }
+
+  devicesOpened(): void {
+    for (const { info } of this.#watched.devices()) {
+      for (const reason of this.#paused) this.#holds.set(info.id, reason, true);
+    }
+  }
+
+  whenRunning(): Promise<void> | undefined {
+    if (this.#paused.size === 0 || this.#isOver || this.#controls.signal?.aborted) return undefined;
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  async #checkpoint(): Promise<void> {
+    if (!this.#controls.checkpoint) return this.#output.say('nothing is kept of this job');
+    try {
+      await this.#controls.checkpoint();
+      this.#output.event('checkpoint', {});
+      this.#output.say('checkpoint written');
+    } catch (error) {
+      this.#output.warn(`no checkpoint was written: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+
+  #tellLost(): void {
+    for (const { info, fault } of this.#watched.devices()) {
+      if (fault === undefined || this.#lost.has(info.id)) continue;
+      this.#lost.add(info.id);
+      this.#output.event('lost', { device: info.id, code: fault.code, message: fault.message });
+      this.#output.warn(`${info.id} is not used any longer: ${fault.message}`);
+    }
+  }
+}
+
+/** A status as a `progress` event. */
+function progressFields({ name: _, unit: __, notes: ___, ...fields }: Status): Readonly<Record<string, unknown>> {
+  return { ...fields };
+}
+
+/** The local time to the millisecond, as logs have it. */
+function timestamp(now = new Date()): string {
+  const local = new Date(now.getTime() - now.getTimezoneOffset() * 60_000);
+  return local.toISOString().replace('T', ' ').replace('Z', '');
+}

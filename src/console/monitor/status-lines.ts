@@ -1,0 +1,164 @@
+import { count, duration, percent, plural, rate, scaled } from '../output/format.js';
+import type { Style } from '../output/style.js';
+import { table, width } from '../output/table.js';
+import type { DeviceLine, Rates, Status } from './status.js';
+
+/**
+ * A status for a screen of so many columns, in the order that hashcat's users know: job, state, times, speed by device
+ * and in all, what was found, progress. What does not fit in one line goes on in the next; nothing is left out.
+ */
+export function statusLines(status: Status, style: Style, columns: number, now = new Date()): string[] {
+  const { name, state, seconds, hits, notes } = status;
+  const started = new Date(now.getTime() - seconds * 1000);
+  const line = (label: string, ...cells: readonly (string | undefined)[]) =>
+    flowing(
+      style.dim(label.padEnd(LABEL)),
+      cells.filter((cell) => cell !== undefined),
+      columns,
+    );
+  return [
+    ...line('job', style.bold(name)),
+    ...line('status', state === 'running' ? style.good(state) : style.warn(state)),
+    ...notes.flatMap(({ label, text }) => line(label, text)),
+    ...line('started', clock(started, now), `${duration(seconds)} ago`),
+    ...line(...ending(status, now)),
+    ...speedLines(status, style, columns),
+    ...line('total', rateText(status.perSecond, status.unit), ...ratesTexts(status.rates).map(style.dim)),
+    ...line('hits', count(hits)),
+    ...flowing(style.dim('progress'.padEnd(LABEL)), progress(status), columns, ' '),
+  ];
+}
+
+/** A status in one line of a log, in xmrig's manner. */
+export function statusLine(status: Status): string {
+  const { rates, unit, devices, hits, state, etaSeconds, odds, fraction, done } = status;
+  const fed = devices.map(({ id, fed: share, temperatureC, held }) => {
+    const heat = temperatureC === undefined ? '' : ` ${Math.round(temperatureC)} °C`;
+    return `${id}${share === undefined ? '' : ` fed ${percent(share)}`}${heat}${held === undefined ? '' : ` ${held}`}`;
+  });
+  return [
+    `speed 10s/60s/15m ${three(rates, unit)}`,
+    ...(state === 'running' ? [] : [state]),
+    fraction === undefined ? count(done) : percent(fraction),
+    ...(etaSeconds === undefined ? [] : [timeLeft(etaSeconds, odds)]),
+    ...(odds?.expectedSeconds === undefined ? [] : [`a hit in about ${duration(odds.expectedSeconds)}`]),
+    plural(hits, 'hit'),
+    ...fed,
+  ].join('  ');
+}
+
+const LABEL = 'estimated'.length + 2;
+const NARROW = 60;
+
+/** Cells after a label, on as many lines as they need. */
+function flowing(label: string, cells: readonly string[], columns: number, gap = '  '): string[] {
+  // On a narrow screen the margin is room that cells need.
+  const margin = ' '.repeat(columns < NARROW ? 2 : LABEL);
+  const lines: string[] = [];
+  let current = label;
+  for (const [at, cell] of cells.entries()) {
+    const next = at === 0 || current === margin ? current + cell : current + gap + cell;
+    if (width(next) <= columns || at === 0) current = next;
+    else {
+      lines.push(current);
+      current = margin + cell;
+    }
+  }
+  return [...lines, current];
+}
+
+function speedLines({ devices, unit }: Status, style: Style, columns: number): string[] {
+  const rows = devices.map((device) => cellsOf(device, unit, style));
+  // A column that nobody fills is left out.
+  const known = (rows[0] ?? []).flatMap((_, at) => (rows.some((row) => row[at] !== '') ? [at] : []));
+  const label = (at: number): string => style.dim((at === 0 ? 'speed' : '').padEnd(LABEL));
+  const aligned = table(
+    rows.map((row) => known.map((at) => row[at] ?? '')),
+    { right: known.map((_, at) => at).filter((at) => at > 0) },
+  );
+  if (aligned.every((text) => LABEL + width(text) <= columns)) return aligned.map((text, at) => label(at) + text);
+  return rows.flatMap((row, at) =>
+    flowing(
+      label(at),
+      row.filter((cell) => cell !== ''),
+      columns,
+    ),
+  );
+}
+
+function cellsOf(device: DeviceLine, unit: string, style: Style): string[] {
+  const { id, perSecond, chunkMs, lanes, items, fed, queueDepth, activeStreams, occupancy } = device;
+  const { perJoule, temperatureC, powerW, held } = device;
+  return [
+    id,
+    rateText(perSecond, unit),
+    chunkMs === undefined ? '' : duration(chunkMs / 1000),
+    items === undefined ? '' : `${lanes === undefined ? '' : `${lanes} × `}${scaled(items).trimEnd()}`,
+    fed === undefined ? '' : `fed ${percent(fed)}`,
+    queueDepth === undefined ? '' : `${queueDepth} queued on ${activeStreams}`,
+    occupancy === undefined ? '' : `${percent(occupancy)} full`,
+    temperatureC === undefined ? '' : `${Math.round(temperatureC)} °C`,
+    powerW === undefined ? '' : `${Math.round(powerW)} W`,
+    perJoule === undefined ? '' : `${scaled(perJoule)}${unit === '' ? 'items' : unit}/J`,
+    held === undefined ? '' : style.warn(held),
+  ];
+}
+
+type Labelled = [label: string, ...cells: (string | undefined)[]];
+
+/** A search that ends with a hit may end before. */
+const timeLeft = (seconds: number, odds: Status['odds']): string =>
+  `${duration(seconds)} left${odds === undefined ? '' : ' at most'}`;
+
+/** When it ends; for a search that ends with a hit, when one is to be expected. */
+function ending({ odds, etaSeconds }: Status, now: Date): Labelled {
+  if (odds === undefined) {
+    if (etaSeconds === undefined) return ['estimated', 'n/a'];
+    const end = new Date(now.getTime() + etaSeconds * 1000);
+    const isFar = Number.isNaN(end.getTime()) || etaSeconds > FAR_S;
+    return ['estimated', isFar ? undefined : clock(end, now), timeLeft(etaSeconds, odds)];
+  }
+  const { expectedSeconds, expectedHits, luck } = odds;
+  const isKnown = expectedSeconds !== undefined || etaSeconds !== undefined;
+  return [
+    'expected',
+    isKnown ? undefined : 'n/a',
+    expectedSeconds === undefined ? undefined : `a hit in ${duration(expectedSeconds)}`,
+    etaSeconds === undefined ? undefined : timeLeft(etaSeconds, odds),
+    `${expectedHits.toFixed(expectedHits < 10 ? 2 : 0)} by now`,
+    `luck ${luck === undefined ? 'n/a' : percent(luck)}`,
+  ];
+}
+
+/** A date says nothing that many years away. */
+const FAR_S = 50 * 365 * 86_400;
+
+function progress({ done, length, fraction }: Status): string[] {
+  if (length === undefined || fraction === undefined) return [count(done)];
+  // Numbers of forty digits are for programs; people see the share.
+  const number = (value: bigint): string => (length >= 10n ** 15n ? scaled(Number(value)).trimEnd() : count(value));
+  return [number(done), 'of', number(length), `(${percent(fraction)})`];
+}
+
+const rateText = (perSecond: number | undefined, unit: string): string =>
+  perSecond === undefined ? 'n/a' : rate(perSecond, unit);
+
+const ratesTexts = ({ tenSeconds, minute, quarterHour }: Rates): string[] => [
+  `10 s ${short(tenSeconds)}`,
+  `60 s ${short(minute)}`,
+  `15 min ${short(quarterHour)}`,
+];
+
+const short = (perSecond: number | undefined): string =>
+  perSecond === undefined ? 'n/a' : scaled(perSecond).trimEnd();
+
+const three = ({ tenSeconds, minute, quarterHour }: Rates, unit: string): string =>
+  [tenSeconds, minute, quarterHour].map((one) => rateText(one, unit)).join(' / ');
+
+/** The time of day, and the date where it is another. */
+function clock(time: Date, now: Date): string {
+  const pad = (value: number): string => String(value).padStart(2, '0');
+  const hours = [time.getHours(), time.getMinutes(), time.getSeconds()].map(pad).join(':');
+  if (time.toDateString() === now.toDateString()) return hours;
+  return `${time.getFullYear()}-${pad(time.getMonth() + 1)}-${pad(time.getDate())} ${hours}`;
+}

@@ -1,0 +1,95 @@
+import { availableParallelism, constants, setPriority } from 'node:os';
+import type { Command } from 'commander';
+import type { Device } from '../../device/device.js';
+import type { OpenOptions } from '../../device/registry.js';
+import type { Aim } from '../../engine/index.js';
+import { threadsWithin } from '../monitor/limits.js';
+import { apiTable } from '../output/api-table.js';
+import type { Output } from '../output/output.js';
+import { flag, options, type Profile } from './options.js';
+
+/** How a command opens its devices, as the command line says it. */
+export interface OpeningOptions {
+  readonly threads?: number;
+  readonly maxCpu?: number;
+  readonly maxMemory?: number;
+  readonly profile?: Profile;
+  readonly apiTable?: boolean;
+}
+
+/** Gives a command the options above. */
+export function withOpeningOptions(command: Command): Command {
+  return command
+    .addOption(options.threads())
+    .addOption(options.maxCpu())
+    .addOption(options.maxMemory())
+    .addOption(options.profile())
+    .addOption(flag('--api-table', "the driver's calls and their times, at the end"));
+}
+
+export interface Opening {
+  readonly options: OpenOptions;
+  /** How long chunks should be. */
+  readonly aim: Aim | undefined;
+  /** Before the device is closed: what `--api-table` wants to see. */
+  tell(device: Device): Promise<void>;
+}
+
+/** `driver` is what the command itself asks of a GPU's driver, and `signal` ends the wait for it. */
+export function startOpening(
+  given: OpeningOptions,
+  output: Output,
+  driver: Pick<OpenOptions, 'streams' | 'completion' | 'signal'> = {},
+): Opening {
+  const { maxMemory, profile, apiTable: wanted = false } = given;
+  const { streams, completion, signal } = driver;
+  const threads = threadsOf(given);
+  if (profile === 'desktop') yieldToOthers(output);
+  return {
+    aim: profile === undefined ? undefined : profile === 'desktop' ? 'interactive' : 'batch',
+    options: {
+      ...(threads !== undefined && { threads }),
+      ...(maxMemory !== undefined && { memory: maxMemory }),
+      ...(streams !== undefined && { streams }),
+      ...(completion !== undefined && { completion }),
+      ...(signal && { signal }),
+      ...(wanted && { telemetry: true }),
+      ...(output.diagnose && { log: output.diagnose }),
+    },
+    tell: async (device) => {
+      if (wanted) await tellCalls(output, device);
+    },
+  };
+}
+
+/** Threads of CPU devices: as asked, and no more than the share of the processors. */
+function threadsOf({ threads, maxCpu }: OpeningOptions): number | undefined {
+  if (maxCpu === undefined || maxCpu >= 1) return threads;
+  const within = threadsWithin(maxCpu, availableParallelism());
+  return Math.min(threads ?? within, within);
+}
+
+/** Threads that are started from now on, those of devices among them, run when nothing else wants to. */
+function yieldToOthers(output: Output): void {
+  try {
+    setPriority(0, constants.priority.PRIORITY_BELOW_NORMAL);
+  } catch (error) {
+    output.explain(`the priority stays as it is: ${(error as Error).message}`);
+  }
+}
+
+async function tellCalls(output: Output, device: Device): Promise<void> {
+  const { id } = device.info;
+  const telemetry = await device.telemetry?.();
+  if (!telemetry) {
+    output.say(output.aside.dim(`${id} has no driver whose calls could be told`));
+    return;
+  }
+  output.event('api', { device: id, ...telemetry });
+  const { calls, launches, polls, blockingWaits, blockedNs, lostCallbacks } = telemetry;
+  // About the work: stdout may carry words, or states.
+  output.say(`\n${output.aside.bold(id)}  calls of the driver`);
+  for (const line of apiTable(calls)) output.say(line);
+  const waits = `${blockingWaits} blocking waits (${blockedNs} ns), ${lostCallbacks} lost callbacks`;
+  output.say(output.aside.dim(`${launches} launches, ${polls} polls, ${waits}`));
+}

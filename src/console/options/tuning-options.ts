@@ -1,0 +1,34 @@
+import type { Command } from 'commander';
+import { keepTuningsOn } from '../../engine/tune/known.js';
+import { LedgerTunings } from '../../store/client/tunings.js';
+import type { Store } from '../../store/index.js';
+import type { Output } from '../output/output.js';
+import { options, valued } from './options.js';
+
+/** Whether a command uses kept tunings, as the command line says it. */
+export interface TuningOptions {
+  readonly tuning: 'known' | 'off';
+  readonly dataDir: string;
+}
+
+/** Gives a command these options. */
+export function withTuningOptions(command: Command): Command {
+  command.addOption(
+    valued('--tuning <how>', 'settings that `millrace tune` has kept: use them, or not')
+      .choices(['known', 'off'])
+      .default('known'),
+  );
+  const hasFolder = command.options.some(({ long }) => long === '--data-dir');
+  return hasFolder ? command : command.addOption(options.dataDir());
+}
+
+/** Before devices are opened. `opened` is the ledger, if the command opens it for its job. */
+export function startTuning(
+  { tuning, dataDir }: TuningOptions,
+  output: Output,
+  opened?: Promise<Store | undefined>,
+): void {
+  const tunings = tuning === 'off' ? undefined : new LedgerTunings(dataDir, { warn: output.warn }, opened);
+  keepTuningsOn(tunings);
+  tunings?.load();
+}

@@ -1,0 +1,177 @@
+import { MillraceError } from '../../kernel/error.js';
+import { Exit, type ExitCode, exitOf } from '../command/exit.js';
+import { host } from '../command/host.js';
+import { isTold, type Level } from '../options/level.js';
+import { escapedJson, legible, legibleInFile, MESSAGE_LIMITS } from './legible.js';
+import { openLines } from './line-file.js';
+import { type Live, type LiveStream, openLive } from './live.js';
+import { redact, redactStart } from './redact.js';
+import { HIDDEN, isSecretName } from './secret-forms.js';
+import { type Style, styleFor } from './style.js';
+
+/**
+ * Where a command's words go: data on stdout, words for people on stderr. With `--json`, stdout carries one JSON object
+ * a line and nothing else, from `start` to `done`, and stderr stays silent; where stdout carries bytes of data, events go
+ * to stderr. `--events` has them in a file, whatever else is told. Credentials are taken out of all of it but data, and
+ * what people read has no control characters but our own (`legible.ts`).
+ */
+export interface Output {
+  readonly json: boolean;
+  /** Whether anybody reads events: with `--json`, or in a file. */
+  readonly hasEvents: boolean;
+  /** Emphasis for lines of data, and for words to people. */
+  readonly style: Style;
+  readonly aside: Style;
+  /** Lines that are written over, on a terminal. Whatever else is told takes them away first. */
+  readonly live: Live;
+  /** A line of the command's result, for people. */
+  line(text?: string): void;
+  /** Lines for other programs: a script, a document, the text of a kernel. They are written as they are. */
+  data(text: string): void;
+  /** A line about the work. */
+  say(text: string): void;
+  /** Something that may be wrong; with `--json` an event. */
+  warn(text: string): void;
+  /** What ended the command. */
+  fail(text: string): void;
+  /** Why things are as they are: `--log debug`. */
+  explain(text: string): void;
+  /** A line of the `--json` form. */
+  event(name: string, fields?: Readonly<Record<string, unknown>>): void;
+  /** A line for `--extra-verbose`, where that was asked for. */
+  readonly diagnose: ((text: string) => void) | undefined;
+  close(): void;
+}
+
+export interface OutputOptions {
+  readonly json?: boolean;
+  readonly events?: string;
+  readonly log?: Level;
+  readonly extraVerbose?: string;
+  /** Stdout carries data: events go elsewhere. */
+  readonly isData?: boolean;
+}
+
+export function openOutput(options: OutputOptions = {}, streams: Streams = host()): Output {
+  const { json = false, log = 'info', isData = false } = options;
+  const { stdout, stderr } = streams;
+  const aside = styleFor(stderr);
+  // Bytes that go to the terminal past this would be mixed up with what is written over.
+  const isMixed = isData && stdout.isTTY === true;
+  const live = openLive(stderr, !json && !isMixed && isTold('info', log) && process.env.TERM !== 'dumb');
+  const start = performance.now();
+  const diagnostics = options.extraVerbose === undefined ? undefined : openLines(options.extraVerbose, 'diagnostics');
+  const diagnose = (text: string): void => {
+    const seconds = ((performance.now() - start) / 1000).toFixed(6).padStart(13);
+    diagnostics?.write(`${seconds}  ${legibleInFile(redactStart(text, MAX_DIAGNOSTIC))}`);
+  };
+  const file = options.events === undefined ? undefined : openLines(options.events, 'events');
+  const told = json ? (isData ? stderr : stdout) : undefined;
+  const tell = (level: Level, text: string): void => {
+    diagnose(text);
+    if (json || !isTold(level, log)) return;
+    const shown = legible(redact(text), level === 'info' ? undefined : MESSAGE_LIMITS);
+    live.above(() => stderr.write(`${shown}\n`));
+  };
+  const put = (text: string): void => {
+    if (json && !isData) return;
+    live.above(() => stdout.write(`${text}\n`));
+  };
+  const event: Output['event'] = (name, fields = {}) => {
+    if (told === undefined && file === undefined) return;
+    const line = jsonLine({ event: name, ...fields });
+    told?.write(`${line}\n`);
+    file?.write(line);
+  };
+  return {
+    json,
+    hasEvents: told !== undefined || file !== undefined,
+    style: styleFor(stdout),
+    aside,
+    live,
+    line: (text = '') => put(legible(text)),
+    data: put,
+    say: (text) => tell('info', text),
+    warn: (text) => {
+      event('warning', { message: text });
+      tell('warn', `${aside.warn('warning:')} ${text}`);
+    },
+    fail: (text) => tell('error', `${aside.bad('error:')} ${text}`),
+    explain: (text) => tell('debug', aside.dim(text)),
+    event,
+    diagnose: diagnostics && diagnose,
+    close: () => {
+      live.clear();
+      file?.close();
+      diagnostics?.close();
+    },
+  };
+}
+
+/** Characters of a line of `--extra-verbose`. */
+const MAX_DIAGNOSTIC = 65_536;
+
+export interface Streams {
+  readonly stdout: LiveStream;
+  readonly stderr: LiveStream;
+}
+
+/** How a command ended: its exit status, and the answer where it is one object, which `done` then carries. */
+export type Ending = ExitCode | { readonly exit: ExitCode; readonly answer: Readonly<Record<string, unknown>> };
+
+/**
+ * Runs a command to its exit status. Errors are told here and nowhere else. `stopped` says with which status a command
+ * was told to stop, which then simply ended.
+ */
+export async function conclude(
+  output: Output,
+  run: () => Promise<Ending>,
+  stopped: () => ExitCode | undefined = () => undefined,
+): Promise<ExitCode> {
+  let ending: Ending;
+  try {
+    ending = await run();
+  } catch (error) {
+    ending = exitOf(error);
+    if (ending === Exit.aborted && stopped() === Exit.limit) ending = Exit.limit;
+    else tellError(output, error, ending);
+  }
+  const { exit, answer } = typeof ending === 'number' ? { exit: ending, answer: {} } : ending;
+  output.event('done', { exit, ...answer });
+  output.close();
+  return exit;
+}
+
+export function tellError(output: Output, error: unknown, exit: ExitCode): void {
+  if (exit === Exit.aborted) {
+    output.say('aborted');
+    output.event('error', { code: 'aborted', message: 'aborted by the user' });
+    return;
+  }
+  const known = error instanceof MillraceError ? error : undefined;
+  const text = error instanceof Error ? error.message : String(error);
+  const { code = 'internal', summary: message = text, asked, advice } = known ?? {};
+  output.event('error', { code, message, asked, advice });
+  // A stack is for us, not for the person whose command failed; but an error nobody foresaw has nothing better to show.
+  const shown = known ? known.message : (error instanceof Error && error.stack) || text;
+  output.fail(shown);
+}
+
+/** JSON has no bigint: it becomes a number where that is exact, else a decimal string. Credentials do not leave. */
+export function jsonLine(value: unknown): string {
+  const json = JSON.stringify(value, (key, field: unknown) => {
+    if (typeof field === 'string') return isSecretName(key) ? HIDDEN : redact(field);
+    if (typeof field !== 'bigint') return field;
+    return field <= Number.MAX_SAFE_INTEGER && field >= Number.MIN_SAFE_INTEGER ? Number(field) : field.toString();
+  });
+  return escapedJson(json);
+}
+
+/** A reader that has seen enough (`| head`) is no failure: the process ends at once, with status 0. A full disk is one. */
+export function endOnClosedPipe(streams: readonly NodeJS.WriteStream[] = [process.stdout, process.stderr]): void {
+  for (const stream of streams) {
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      process.exit(error.code === 'EPIPE' ? Exit.ok : Exit.io);
+    });
+  }
+}

@@ -1,0 +1,151 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { chmod, lstat, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { homedir, tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { MillraceError } from '../../kernel/error.js';
+import { type Distrust, distrustOf } from './cache-trust.js';
+import { temporaryFolder } from './temporary.js';
+
+/**
+ * Compiled programs on disk, for any device. An entry is a folder named by a digest of everything that went into it;
+ * it holds files and a manifest with their digests, which are checked before each use: what is loaded is executed. The
+ * folder is made under another name and renamed, so an entry is there whole or not at all, whoever else writes.
+ */
+export class DiskCache {
+  readonly directory: string;
+  /** Why this is not the usual directory, and what to do about it. */
+  readonly warning: string | undefined;
+
+  private constructor(directory: string, warning?: string) {
+    this.directory = directory;
+    this.warning = warning;
+  }
+
+  /**
+   * Opens the cache. If its directory is not safe or cannot be used, opens one that is removed when the process ends, and
+   * warns once. Throws `io` if that is not safe either.
+   */
+  static async open(environment: NodeJS.ProcessEnv = process.env): Promise<DiskCache> {
+    const directory = cacheDirectory(environment);
+    const refused = await makePrivate(directory);
+    if (refused === undefined) return new DiskCache(directory);
+    const { fault, advice } = refused;
+    const worse = await distrustOf(join(tmpdir(), randomUUID()));
+    if (worse) throw noPlace(directory, fault, worse);
+    const warning = `${directory} is not used as a cache: ${fault}. Programs are compiled again in each run; to keep them, ${advice}`;
+    if (!warned.has(warning)) process.emitWarning(warning, 'MillraceWarning');
+    warned.add(warning);
+    return new DiskCache(temporaryFolder(tmpdir(), 'millrace-cache-').path, warning);
+  }
+
+  /**
+   * The entry's folder, checked; undefined when there is none. A damaged one is deleted, and one without the files that
+   * are `needed`, as another version may have written it.
+   */
+  async get(key: string, ...needed: readonly string[]): Promise<string | undefined> {
+    const folder = join(this.directory, key);
+    try {
+      const manifest = parseManifest(await readFile(join(folder, MANIFEST), 'utf8'));
+      const names = new Set(manifest.map(([name]) => name));
+      if (!needed.every((name) => names.has(name))) throw new Error('a file is missing');
+      for (const [name, digest] of manifest) {
+        if (digestOf(await readFile(join(folder, name))) !== digest) throw new Error(`${name} is damaged`);
+      }
+      return folder;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT' && !(await exists(folder))) return undefined;
+      await rm(folder, { recursive: true, force: true });
+      return undefined;
+    }
+  }
+
+  /** Lets `fill` put files into a fresh folder and makes that the entry. Without a trace where `fill` throws. */
+  async put(key: string, fill: (folder: string) => Promise<void>): Promise<string> {
+    const folder = join(this.directory, key);
+    const fresh = temporaryFolder(this.directory, NEW);
+    try {
+      await fill(fresh.path);
+      const names = (await readdir(fresh.path)).sort();
+      const lines = await Promise.all(
+        names.map(async (name) => `${digestOf(await readFile(join(fresh.path, name)))}  ${name}\n`),
+      );
+      await writeFile(join(fresh.path, MANIFEST), lines.join(''));
+      await rename(fresh.path, folder);
+      fresh.release();
+    } catch (error) {
+      fresh.remove();
+      const code = (error as NodeJS.ErrnoException).code;
+      // Another process made the same entry first: it is as good as ours, if it is whole.
+      if ((code === 'ENOTEMPTY' || code === 'EEXIST') && (await this.get(key)) !== undefined) return folder;
+      throw error;
+    }
+    return folder;
+  }
+}
+
+/** The name of an entry: a digest over everything that went into it. */
+export function cacheKey(parts: readonly string[]): string {
+  const hash = createHash('sha256');
+  for (const part of parts) hash.update(`${part.length}\n`).update(part);
+  return hash.digest('hex');
+}
+
+/** How folders begin that are not entries yet, or no longer. */
+export const NEW = '.new-';
+
+/** Warnings that were given. */
+const warned = new Set<string>();
+
+function noPlace(directory: string, fault: string, { fault: worse, advice }: Distrust): MillraceError {
+  return new MillraceError({
+    code: 'io',
+    message: `compiled programs cannot be kept safely: ${directory}: ${fault}; ${tmpdir()}: ${worse}`,
+    asked: `a directory for compiled programs`,
+    advice,
+  });
+}
+
+/** The manifest has the format of `sha256sum`, so that it can be checked by hand. */
+const MANIFEST = 'SHA256SUMS';
+
+function parseManifest(text: string): [name: string, digest: string][] {
+  const lines = text.split('\n').filter((line) => line !== '');
+  if (lines.length === 0) throw new Error('the manifest is empty');
+  return lines.map((line) => {
+    const match = /^([0-9a-f]{64}) {2}([^/]+)$/.exec(line);
+    if (!match?.[1] || !match[2]) throw new Error('the manifest is damaged');
+    return [match[2], match[1]];
+  });
+}
+
+/** Where compiled programs are kept. */
+export function cacheDirectory(environment: NodeJS.ProcessEnv = process.env): string {
+  if (environment.MILLRACE_CACHE_DIR) return resolve(environment.MILLRACE_CACHE_DIR);
+  if (environment.XDG_CACHE_HOME) return join(environment.XDG_CACHE_HOME, 'millrace');
+  return join(homedir(), '.cache', 'millrace');
+}
+
+/** Makes the directory, for its owner alone; the reason if it cannot be trusted or written. */
+async function makePrivate(directory: string): Promise<Distrust | undefined> {
+  try {
+    const before = await distrustOf(directory);
+    if (before) return before;
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+    const after = await distrustOf(directory);
+    if (after) return after;
+    if (((await lstat(directory)).mode & 0o077) !== 0) await chmod(directory, 0o700);
+    temporaryFolder(directory, NEW).remove();
+    return undefined;
+  } catch (error) {
+    return { fault: (error as Error).message, advice: 'set MILLRACE_CACHE_DIR to a directory that can be written' };
+  }
+}
+
+async function exists(path: string): Promise<boolean> {
+  return lstat(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+const digestOf = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');

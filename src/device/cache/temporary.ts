@@ -1,0 +1,183 @@
+import { randomBytes } from 'node:crypto';
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from 'node:fs';
+import { type FileHandle, open, rename, rm } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { lockFile } from '../native/libc.js';
+
+/** A file under a temporary name, until it is complete and gets its own. */
+export interface TemporaryFile {
+  readonly path: string;
+  readonly file: FileHandle;
+  /** Writes everything to the disk and gives the file its name. Readers see the old file or the whole new one. */
+  commit(): Promise<void>;
+  /** Removes the file. */
+  discard(): Promise<void>;
+}
+
+/**
+ * Makes a temporary file beside `target`. It is locked for as long as this process has it open, so the next call for the
+ * same target knows which files belong to processes that are gone, and removes those.
+ */
+export async function temporaryFile(target: string): Promise<TemporaryFile> {
+  const nextName = namesFor(target);
+  for (;;) {
+    const path = nextName();
+    const file = await open(path, 'wx');
+    if (!isOurs(path, file.fd)) {
+      await file.close();
+      continue;
+    }
+    forExit.add(path);
+    return {
+      path,
+      file,
+      commit: async () => {
+        await file.sync();
+        await rename(path, target);
+        forExit.delete(path);
+        await file.close();
+      },
+      discard: async () => {
+        await rm(path, { force: true });
+        forExit.delete(path);
+        await file.close();
+      },
+    };
+  }
+}
+
+/** Writes a small file as a whole, for its owner alone. */
+export function replaceFileSync(target: string, text: string): void {
+  const nextName = namesFor(target);
+  for (;;) {
+    const path = nextName();
+    const file = openSync(path, 'wx', 0o600);
+    try {
+      if (!isOurs(path, file)) continue;
+      writeSync(file, text);
+      renameSync(path, target);
+      return;
+    } catch (error) {
+      rmSync(path, { force: true });
+      throw error;
+    } finally {
+      closeSync(file);
+    }
+  }
+}
+
+/** Removes the target's temporary files of processes that are gone. Gives another name for one with each call. */
+function namesFor(target: string): () => string {
+  const folder = dirname(target);
+  const prefix = `.${basename(target).slice(0, MOST_NAME)}.`;
+  removeAbandoned(folder, prefix, '.tmp');
+  return () => join(folder, `${prefix}${randomName()}.tmp`);
+}
+
+/** Characters of the target's name in that of a temporary file: names have 255 bytes at most. */
+const MOST_NAME = 50;
+
+/** A folder with a temporary name. */
+export interface TemporaryFolder {
+  readonly path: string;
+  /** Lets go of the folder, which got another name. */
+  release(): void;
+  remove(): void;
+}
+
+/** Makes a folder in `parent`. Those with this prefix whose processes are gone are removed, as with files. */
+export function temporaryFolder(parent: string, prefix: string): TemporaryFolder {
+  removeAbandoned(parent, prefix, '');
+  for (;;) {
+    const path = join(parent, `${prefix}${randomName()}`);
+    mkdirSync(path, { mode: 0o700 });
+    const held = openIfThere(path);
+    if (held === undefined) continue;
+    if (!isOurs(path, held)) {
+      closeSync(held);
+      continue;
+    }
+    forExit.add(path);
+    let isHeld = true;
+    const release = (): void => {
+      if (isHeld) closeSync(held);
+      isHeld = false;
+      forExit.delete(path);
+    };
+    return {
+      path,
+      release,
+      remove: () => {
+        rmSync(path, { recursive: true, force: true });
+        release();
+      },
+    };
+  }
+}
+
+/** Undefined if another process took the folder for abandoned and removed it. */
+function openIfThere(path: string): number | undefined {
+  try {
+    return openSync(path, constants.O_RDONLY);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+/** Removed when the process exits by itself; when it is killed, the next process does it. */
+const forExit = new Set<string>();
+process.on('exit', () => {
+  for (const path of forExit) rmSync(path, { recursive: true, force: true });
+});
+
+/** Locks what was just made. False if another process took it for abandoned before it was locked. */
+function isOurs(path: string, file: number): boolean {
+  if (lockFile(file) === 'held elsewhere') return false;
+  const there = lstatSync(path, { throwIfNoEntry: false });
+  return there !== undefined && there.ino === fstatSync(file).ino;
+}
+
+/** The process's id is for people; nothing is decided by it. */
+const randomName = (): string => `${process.pid}-${randomBytes(6).toString('hex')}`;
+const RANDOM_NAME = /^\d+-[0-9a-f]{12}$/;
+
+/** Removes what no process has locked. What belongs to another user or cannot be locked stays. */
+function removeAbandoned(folder: string, prefix: string, suffix: string): void {
+  let names: string[];
+  try {
+    names = readdirSync(folder);
+  } catch {
+    return; // a folder that cannot be listed can still be written to
+  }
+  for (const name of names) {
+    const isNamedSo = name.startsWith(prefix) && name.endsWith(suffix);
+    const random = name.slice(prefix.length, name.length - suffix.length);
+    if (isNamedSo && RANDOM_NAME.test(random)) removeIfAbandoned(join(folder, name));
+  }
+}
+
+function removeIfAbandoned(path: string): void {
+  let file: number | undefined;
+  try {
+    const isFolder = lstatSync(path).isDirectory();
+    file = openSync(path, (isFolder ? constants.O_RDONLY : constants.O_RDWR) | constants.O_NOFOLLOW);
+    if (fstatSync(file).uid !== process.getuid?.()) return;
+    if (lockFile(file) === 'taken') rmSync(path, { recursive: true, force: true });
+  } catch {
+    // Another process removed it first, or it cannot be removed. Neither matters to what is made now.
+  } finally {
+    if (file !== undefined) closeSync(file);
+  }
+}

@@ -1,0 +1,129 @@
+import type { MarkCompletion } from '../completion.js';
+import type { BoundJob, Completion, Device, DeviceBuffer, Launch, Stream, Values } from '../device.js';
+import {
+  type CheckedLaunch,
+  checkCopy,
+  checkLaunch,
+  checkRange,
+  checkStreamOpen,
+  checkWord,
+  type HeldBuffer,
+  heldBuffer,
+  ownCompletion,
+} from './launch.js';
+
+/**
+ * The commands of one stream, as a device implements them. `CheckedStream` has checked every argument: buffers belong to
+ * the device and have not been freed, ranges lie inside them and are never empty. Nothing here waits.
+ */
+export interface StreamCommands<B extends HeldBuffer, J extends BoundJob, C extends MarkCompletion> {
+  write(to: B, offset: number, data: ArrayBufferView): void;
+  read(from: B, offset: number, into: ArrayBufferView): void;
+  copy(from: B, fromOffset: number, to: B, toOffset: number, bytes: number): void;
+  /** Fills whole words. */
+  fill(buffer: B, offset: number, word: number, bytes: number): void;
+  /** The values in `chunk` have the right names; their types are not checked yet. The count may be 0. */
+  launch(job: J, chunk: Values, launch: CheckedLaunch<B>): void;
+  /** The completion has not settled. */
+  wait(completion: C): void;
+  follow?(handle: number): void;
+  /** `waited`: the completions that commands since the last mark waited for. */
+  mark(waited: readonly C[]): C;
+  cancel(): void;
+  /** Called once. What is queued still runs. */
+  close(): void;
+}
+
+/** A stream that checks its arguments, so that a mistake is the same error on every device, raised where it was made. */
+export class CheckedStream<B extends HeldBuffer, J extends BoundJob, C extends MarkCompletion> implements Stream {
+  readonly #device: Device & { checkOpen(): void };
+  readonly #job: JobClass<J>;
+  readonly #commands: StreamCommands<B, J, C>;
+  #waited: C[] = [];
+  #isClosed = false;
+  readonly follow?: (handle: number) => void;
+
+  /** `job`: the class of the device's jobs. */
+  constructor(device: Device & { checkOpen(): void }, job: JobClass<J>, commands: StreamCommands<B, J, C>) {
+    this.#device = device;
+    this.#job = job;
+    this.#commands = commands;
+    if (!commands.follow) return;
+    this.follow = (handle) => {
+      this.#checkOpen();
+      commands.follow?.(handle);
+    };
+  }
+
+  write(buffer: DeviceBuffer, data: ArrayBufferView, offset = 0): void {
+    const to = this.#buffer(buffer, 'write');
+    checkRange('write', to, offset, data.byteLength, false);
+    if (data.byteLength > 0) this.#commands.write(to, offset, data);
+  }
+
+  read(buffer: DeviceBuffer, into: ArrayBufferView, offset = 0): void {
+    const from = this.#buffer(buffer, 'read');
+    checkRange('read', from, offset, into.byteLength, false);
+    if (into.byteLength > 0) this.#commands.read(from, offset, into);
+  }
+
+  copy(from: DeviceBuffer, to: DeviceBuffer, bytes: number, fromOffset = 0, toOffset = 0): void {
+    const source = this.#buffer(from, 'copy (source)');
+    const target = this.#buffer(to, 'copy (target)');
+    checkCopy(source, target, bytes, fromOffset, toOffset);
+    if (bytes > 0) this.#commands.copy(source, fromOffset, target, toOffset, bytes);
+  }
+
+  fill(buffer: DeviceBuffer, word: number, offset = 0, length?: number): void {
+    const target = this.#buffer(buffer, 'fill');
+    const bytes = length ?? target.bytes - offset;
+    checkRange('fill', target, offset, bytes, true);
+    const value = checkWord(word);
+    if (bytes > 0) this.#commands.fill(target, offset, value, bytes);
+  }
+
+  launch(launch: Launch): void {
+    this.#checkOpen();
+    const checked = checkLaunch<B>(this.#device, launch);
+    const { job, chunk = {} } = launch;
+    if (!(job instanceof this.#job)) throw new TypeError('a job of this device comes from bind() of its program');
+    this.#commands.launch(job, chunk, checked);
+  }
+
+  wait(completion: Completion): void {
+    this.#checkOpen();
+    const own = ownCompletion<C>(this.#device, completion);
+    this.#waited.push(own);
+    if (!own.settled) this.#commands.wait(own);
+  }
+
+  mark(): Completion {
+    this.#checkOpen();
+    const waited = this.#waited;
+    this.#waited = [];
+    return this.#commands.mark(waited);
+  }
+
+  cancel(): void {
+    this.#checkOpen();
+    this.#commands.cancel();
+  }
+
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#commands.close();
+  }
+
+  #buffer(buffer: DeviceBuffer, role: string): B {
+    this.#checkOpen();
+    return heldBuffer<B>(this.#device, buffer, role);
+  }
+
+  #checkOpen(): void {
+    this.#device.checkOpen();
+    checkStreamOpen(this.#isClosed);
+  }
+}
+
+type JobClass<J> = abstract new (...given: never[]) => J;

@@ -1,0 +1,34 @@
+import { MillraceError } from '../../kernel/error.js';
+import type { Origin } from '../../kernel/index.js';
+
+/** Generated text, and where its lines come from. */
+export interface GeneratedText {
+  readonly name: string;
+  readonly text: string;
+  /** The TypeScript that each generated line came from; index 0 is line 1. */
+  readonly lineOrigins: readonly (Origin | undefined)[];
+}
+
+/** What a compiler said. */
+export interface Refusal {
+  /** Who refused: `the C compiler`, `wabt`. */
+  readonly compiler: string;
+  readonly error: string;
+  /** The line of the text, from 1, where it is known. */
+  readonly line?: number | undefined;
+  readonly asked: string;
+  readonly advice: string;
+  readonly cause?: unknown;
+}
+
+/** A compiler's error with the line it is about, in the generated text and in TypeScript. */
+export function compileError(source: GeneratedText, refusal: Refusal): MillraceError {
+  const { compiler, error, line, asked, advice, cause } = refusal;
+  const lines = [`kernel ${source.name}: ${compiler} refused the generated text`, `  error:  ${error}`];
+  if (line !== undefined) {
+    const origin = source.lineOrigins[line - 1];
+    lines.push(`  text:   line ${line}: ${source.text.split('\n')[line - 1]?.trim() ?? ''}`);
+    if (origin) lines.push(`  from:   ${[...origin.helpers, origin.line].join(' > ')}`);
+  }
+  return new MillraceError({ code: 'device-compile', message: lines.join('\n'), asked, advice, cause });
+}

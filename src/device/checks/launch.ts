@@ -1,0 +1,371 @@
+import { type ErrorCode, type ErrorDetails, MillraceError } from '../../kernel/error.js';
+import { MarkCompletion } from '../completion.js';
+import type {
+  BoundJob,
+  Completion,
+  Device,
+  DeviceBuffer,
+  DeviceProgram,
+  Launch,
+  ResidentOptions,
+  ResidentRange,
+  Values,
+} from '../device.js';
+
+/**
+ * What every device asks of a command before it queues it, so that a mistake is the same error everywhere, raised
+ * where the mistake was made. Pure: nothing here touches a device.
+ *
+ * Transfers start on a whole word (4 bytes), since GPUs move words; `read` and `write` may end anywhere, `copy` and
+ * `fill` end on a word too.
+ */
+
+/** The part of a buffer that all devices share. */
+export abstract class HeldBuffer implements DeviceBuffer {
+  readonly device: Device;
+  readonly bytes: number;
+  freed = false;
+
+  constructor(device: Device, bytes: number) {
+    this.device = device;
+    this.bytes = bytes;
+  }
+
+  abstract free(): void;
+}
+
+const WORD = 4;
+const ITEMS = 2 ** 32;
+
+/** A buffer of this device that is still there. */
+export function heldBuffer<B extends HeldBuffer>(device: Device, given: DeviceBuffer | undefined, role: string): B {
+  if (!(given instanceof HeldBuffer) || given.device !== device) {
+    throw refusal('launch-arguments', {
+      message: `${role} is not a buffer of device ${device.info.id}`,
+      asked: given instanceof HeldBuffer ? `a buffer of device ${given.device.info.id}` : String(given),
+      advice: `make it with alloc() of the same device`,
+    });
+  }
+  if (given.freed) {
+    throw refusal('buffer-range', {
+      message: `${role} has been freed`,
+      asked: `a buffer of ${given.bytes} bytes`,
+      advice: 'free a buffer after the last command that uses it',
+    });
+  }
+  return given as B;
+}
+
+export function checkAllocation(device: Device, bytes: number): void {
+  if (Number.isSafeInteger(bytes) && bytes >= 0) {
+    if (bytes <= device.info.limits.bufferBytes) return;
+    throw refusal('device-memory', {
+      message: `${sizeOf(bytes)} is more than one buffer of ${device.info.id} can hold`,
+      asked: `alloc(${bytes})`,
+      advice: `stay at or below ${sizeOf(device.info.limits.bufferBytes)}, or use several buffers`,
+    });
+  }
+  throw refusal('buffer-range', {
+    message: `${bytes} is no size for a buffer`,
+    asked: `alloc(${bytes})`,
+    advice: 'give a whole number of bytes',
+  });
+}
+
+/** [offset, offset + bytes) of a buffer, for `what`. `whole`: the length counts in words as well. */
+export function checkRange(what: string, buffer: DeviceBuffer, offset: number, bytes: number, whole: boolean): void {
+  const asked = `${what} of ${bytes} bytes at ${offset} of a buffer of ${buffer.bytes} bytes`;
+  if (
+    !Number.isSafeInteger(offset) ||
+    !Number.isSafeInteger(bytes) ||
+    offset < 0 ||
+    bytes < 0 ||
+    offset + bytes > buffer.bytes
+  ) {
+    throw refusal('buffer-range', {
+      message: `${what}: the range is not inside the buffer`,
+      asked,
+      advice: `the last byte it can reach is ${buffer.bytes - 1}`,
+    });
+  }
+  if (offset % WORD !== 0 || (whole && bytes % WORD !== 0)) {
+    throw refusal('buffer-range', {
+      message: `${what}: ${offset % WORD !== 0 ? 'the offset' : 'the length'} is not a multiple of ${WORD}`,
+      asked,
+      advice: 'move whole words; devices address words',
+    });
+  }
+}
+
+/** Copies inside one buffer must not overlap: a device may do them in any order. */
+export function checkCopy(
+  from: DeviceBuffer,
+  to: DeviceBuffer,
+  bytes: number,
+  fromOffset: number,
+  toOffset: number,
+): void {
+  checkRange('copy (source)', from, fromOffset, bytes, true);
+  checkRange('copy (target)', to, toOffset, bytes, true);
+  if (from !== to || bytes === 0 || Math.abs(fromOffset - toOffset) >= bytes) return;
+  throw refusal('buffer-range', {
+    message: 'copy: source and target overlap',
+    asked: `${bytes} bytes from ${fromOffset} to ${toOffset} of one buffer`,
+    advice: 'copy through another buffer',
+  });
+}
+
+export function checkWord(word: number): number {
+  if (Number.isInteger(word) && word >= -(2 ** 31) && word < 2 ** 32) return word >>> 0;
+  throw refusal('launch-arguments', {
+    message: `${word} is no 32-bit word`,
+    asked: `fill with ${word}`,
+    advice: 'give a whole number of at most 32 bits',
+  });
+}
+
+/** A completion of this device, which its streams can wait for. */
+export function ownCompletion<C extends MarkCompletion>(device: Device, given: Completion): C {
+  if (given instanceof MarkCompletion && given.device === device) return given as C;
+  throw refusal('launch-arguments', {
+    message: 'a stream can wait for completions of its own device only',
+    asked: 'wait() for a completion of another device',
+    advice: 'await its `done` before queueing what depends on it',
+  });
+}
+
+export function checkStreamOpen(closed: boolean): void {
+  if (!closed) return;
+  throw refusal('device-closed', {
+    message: 'this stream has been closed',
+    asked: 'a command on it',
+    advice: 'open another with stream()',
+  });
+}
+
+/** What everything asked of a device after its close() gets. */
+export function deviceClosed({ info }: Device): MillraceError {
+  return refusal('device-closed', {
+    message: `device ${info.id} has been closed`,
+    asked: 'work on it',
+    advice: 'wait for completions before close(), and open the device again for more',
+  });
+}
+
+/** A launch that a device can run as it stands. */
+export interface CheckedLaunch<B extends HeldBuffer> {
+  readonly base: bigint;
+  /** How many items; the most there can be when `countFrom` says the rest. */
+  readonly count: number;
+  readonly countFrom: { readonly buffer: B; readonly word: number } | undefined;
+  /** In the order of the program's bindings. */
+  readonly buffers: readonly B[];
+  readonly ring: B | undefined;
+  /** Records that fit the ring. */
+  readonly ringCapacity: number;
+}
+
+export function checkLaunch<B extends HeldBuffer>(device: Device, launch: Launch): CheckedLaunch<B> {
+  const program = programOf(device, launch.job);
+  const base = launch.base ?? 0n;
+  checkChunk(program, launch.chunk ?? {});
+  const buffers = checkBindings<B>(device, program, launch);
+  const { ring, ringCapacity } = checkRing<B>(device, program, launch.ring, buffers);
+  const { count, countFrom } = checkCount<B>(device, program, launch.count);
+  checkBase(program, base, count);
+  return { base, count, countFrom, buffers, ring, ringCapacity };
+}
+
+/** A range for a resident grid of the program, with what was left out. */
+export function checkResidentRange(
+  program: DeviceProgram,
+  { base = 0n, count, chunk = {} }: ResidentRange,
+): Required<ResidentRange> {
+  checkChunk(program, chunk);
+  checkCount(program.device, program, count);
+  checkBase(program, base, count);
+  if (count > 0) return { base, count, chunk };
+  throw refusal('launch-range', {
+    message: `kernel ${program.name}: a range of no items`,
+    asked: 'count 0',
+    advice: 'queue at least one item',
+  });
+}
+
+/** What a resident grid is opened with: its bindings, in order. */
+export function checkResident<B extends HeldBuffer>(
+  device: Device,
+  job: BoundJob,
+  { entries, hits, buffers = {} }: ResidentOptions,
+): B[] {
+  const program = programOf(device, job);
+  const bound = checkBindings<B>(device, program, { buffers });
+  if (Number.isInteger(entries) && entries >= 1 && entries <= 1024 && Number.isInteger(hits) && hits >= 1) return bound;
+  throw refusal('launch-arguments', {
+    message: `kernel ${program.name}: no queue for ${entries} ranges of ${hits} hits`,
+    asked: `entries ${entries}, hits ${hits}`,
+    advice: 'give 1 to 1024 entries, and room for a hit at least',
+  });
+}
+
+function programOf(device: Device, job: BoundJob | undefined): DeviceProgram {
+  const program = job?.program;
+  if (program?.device === device && !program.isClosed) return program;
+  if (program?.device === device) {
+    throw refusal('launch-arguments', {
+      message: `kernel ${program.name}: its program has been closed`,
+      asked: `a launch on ${device.info.id}`,
+      advice: 'close a program after its last launch, or compile the kernel again',
+    });
+  }
+  throw refusal('launch-arguments', {
+    message: program
+      ? `kernel ${program.name} was compiled for device ${program.device.info.id}, not for ${device.info.id}`
+      : 'a launch needs a job',
+    asked: `a launch on ${device.info.id}`,
+    advice: 'compile the kernel on the device that runs it and bind() its job',
+  });
+}
+
+/** Names only; whether a value fits its type is seen when its words are made. */
+function checkChunk(program: DeviceProgram, chunk: Values): void {
+  const names = program.chunk.map((field) => field.name);
+  const refuse = (message: string): MillraceError =>
+    refusal('launch-arguments', {
+      message: `kernel ${program.name}: ${message}`,
+      asked: `chunk values { ${Object.keys(chunk).join(', ')} }`,
+      advice: names.length === 0 ? 'it takes no chunk values' : `its chunk values are ${names.join(', ')}`,
+    });
+  for (const name of Object.keys(chunk))
+    if (!names.includes(name)) throw refuse(`there is no chunk value called ${name}`);
+  for (const name of names) if (chunk[name] === undefined) throw refuse(`the chunk value ${name} is missing`);
+}
+
+function checkBindings<B extends HeldBuffer>(
+  device: Device,
+  program: DeviceProgram,
+  launch: Pick<Launch, 'buffers'>,
+): B[] {
+  const given = launch.buffers ?? {};
+  const names = program.bindings.map((binding) => binding.name);
+  const asked = `buffers { ${Object.keys(given).join(', ')} }`;
+  const refuse = (message: string): MillraceError =>
+    refusal('launch-arguments', {
+      message: `kernel ${program.name}: ${message}`,
+      asked,
+      advice: names.length === 0 ? 'it takes no buffers' : `its buffers are ${names.join(', ')}`,
+    });
+  for (const name of Object.keys(given)) if (!names.includes(name)) throw refuse(`there is no buffer called ${name}`);
+  const buffers = program.bindings.map((binding) => {
+    const buffer = Object.hasOwn(given, binding.name) ? given[binding.name] : undefined;
+    if (buffer === undefined) throw refuse(`the buffer ${binding.name} is missing`);
+    return heldBuffer<B>(device, buffer, `kernel ${program.name}: buffer ${binding.name}`);
+  });
+  buffers.forEach((buffer, slot) => {
+    const other = buffers.indexOf(buffer);
+    const writes = [slot, other].some((at) => program.bindings[at]?.kind !== 'read');
+    if (other !== slot && writes)
+      throw refuse(`${names[other]} and ${names[slot]} are the same buffer, and one is written`);
+  });
+  return buffers;
+}
+
+function checkRing<B extends HeldBuffer>(
+  device: Device,
+  program: DeviceProgram,
+  given: DeviceBuffer | undefined,
+  buffers: readonly B[],
+): { ring: B | undefined; ringCapacity: number } {
+  const emits = program.hit.length > 0;
+  const asked = given ? `a ring of ${given.bytes} bytes` : 'a launch without a ring';
+  if (!emits && given) {
+    throw refusal('launch-arguments', {
+      message: `kernel ${program.name} emits nothing`,
+      asked,
+      advice: 'leave `ring` out',
+    });
+  }
+  if (!emits) return { ring: undefined, ringCapacity: 0 };
+  const { headerWords, recordWords } = program.ring;
+  const least = (headerWords + recordWords) * WORD;
+  if (given === undefined) {
+    throw refusal('launch-arguments', {
+      message: `kernel ${program.name} emits and needs a ring`,
+      asked,
+      advice: `give a buffer of at least ${least} bytes, its first ${headerWords} words zeroed`,
+    });
+  }
+  const ring = heldBuffer<B>(device, given, `kernel ${program.name}: the ring`);
+  if (ring.bytes < least) {
+    throw refusal('buffer-range', {
+      message: `kernel ${program.name}: the ring cannot hold one hit`,
+      asked,
+      advice: `make it at least ${least} bytes: ${headerWords} words and ${recordWords} per hit`,
+    });
+  }
+  if (buffers.includes(ring)) {
+    throw refusal('launch-arguments', {
+      message: `kernel ${program.name}: the ring is bound as a buffer too`,
+      asked,
+      advice: 'give the ring a buffer of its own',
+    });
+  }
+  const records = Math.floor((Math.floor(ring.bytes / WORD) - headerWords) / recordWords);
+  return { ring, ringCapacity: Math.min(records, ITEMS - 1) };
+}
+
+function checkCount<B extends HeldBuffer>(
+  device: Device,
+  program: DeviceProgram,
+  count: Launch['count'],
+): Pick<CheckedLaunch<B>, 'count' | 'countFrom'> {
+  const most = typeof count === 'number' ? count : count?.max;
+  if (!Number.isInteger(most) || most < 0 || most > ITEMS) {
+    throw refusal('launch-range', {
+      message: `kernel ${program.name}: ${most} is no number of items`,
+      asked: typeof count === 'number' ? `count ${count}` : `a count from memory, at most ${most}`,
+      advice: 'a launch has between 0 and 2^32 items; split larger ranges',
+    });
+  }
+  if (typeof count === 'number') return { count, countFrom: undefined };
+  const buffer = heldBuffer<B>(device, count.buffer, `kernel ${program.name}: the buffer of its count`);
+  checkRange('count from memory', buffer, count.word * WORD, WORD, true);
+  return { count: most, countFrom: { buffer, word: count.word } };
+}
+
+function checkBase(program: DeviceProgram, base: bigint, count: number): void {
+  const asked = `base ${base}, ${count} items`;
+  if (typeof base !== 'bigint' || base < 0n || base >= 1n << 64n) {
+    throw refusal('launch-range', {
+      message: `kernel ${program.name}: the base is not a 64-bit index`,
+      asked,
+      advice: 'give a bigint from 0 to 2^64 - 1',
+    });
+  }
+  const room = (1n << 32n) - (base & 0xffff_ffffn);
+  if (BigInt(count) <= room) return;
+  throw refusal('launch-range', {
+    message: `kernel ${program.name}: the launch crosses a multiple of 2^32`,
+    asked,
+    advice: `launch ${room} items from there, then the rest`,
+  });
+}
+
+/** "3.5 GiB", for people. */
+export function sizeOf(bytes: number): string {
+  const units = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
+  let size = bytes;
+  let unit = 0;
+  while (size >= 1024 && unit < units.length - 1) {
+    size /= 1024;
+    unit++;
+  }
+  return `${unit === 0 ? size : size.toFixed(1)} ${units[unit]}`;
+}
+
+/** "1 buffer", "2 buffers". */
+export const countOf = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
+
+function refusal(code: ErrorCode, details: Omit<ErrorDetails, 'code'>): MillraceError {
+  return new MillraceError({ code, ...details });
+}

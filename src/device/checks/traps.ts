@@ -1,0 +1,60 @@
+import { MillraceError } from '../../kernel/error.js';
+import type { Origin } from '../../kernel/index.js';
+
+/** A site number that no access has: the code itself failed, beyond what a checked build would note. */
+export const BEYOND_MEMORY = 0xffff_ffff;
+
+/** Which access it was, at which index, of how many elements: 0 where that is not told. */
+export interface Trap {
+  readonly site: number;
+  readonly index: number;
+  readonly length: number;
+}
+
+interface Program {
+  readonly name: string;
+  readonly sites: readonly Origin[];
+}
+
+/** Unloaded programs that are remembered: the mark behind a launch may settle after the program has gone. */
+const UNLOADED = 64;
+
+/** The programs of a device by number, so that their traps can be told in the author's words. */
+export class Traps {
+  readonly #programs = new Map<number, Program>();
+  readonly #unloaded: number[] = [];
+  #numbers = 0;
+
+  /** Gives the program its number, from 1. No number is used twice. */
+  add({ name, sites }: Program): number {
+    this.#programs.set(++this.#numbers, { name, sites });
+    return this.#numbers;
+  }
+
+  /** The program has been unloaded. */
+  remove(number: number): void {
+    this.#unloaded.push(number);
+    const oldest = this.#unloaded.length > UNLOADED ? this.#unloaded.shift() : undefined;
+    if (oldest !== undefined) this.#programs.delete(oldest);
+  }
+
+  explain(device: string, program: number, { site, index, length }: Trap): MillraceError {
+    const { name = 'unknown', sites = [] } = this.#programs.get(program) ?? {};
+    if (site === BEYOND_MEMORY) {
+      return new MillraceError({
+        code: 'kernel-bounds',
+        message: `kernel ${name}: an access is outside all memory of device ${device}`,
+        asked: `a launch of ${name}`,
+        advice: 'compile it with `checked` to learn which access it is',
+      });
+    }
+    const origin = sites[site];
+    const size = length > 0 ? ` of ${length} elements` : '';
+    return new MillraceError({
+      code: 'kernel-bounds',
+      message: `kernel ${name}: index ${index} is outside its buffer or table${size}`,
+      asked: origin ? [...origin.helpers, origin.line].join(' > ') : `access ${site}`,
+      advice: 'guard the access with when(), or make the buffer larger',
+    });
+  }
+}

@@ -1,0 +1,215 @@
+import { cell, type Expr, items, type Numeric, read, rw, when } from '../../../kernel/index.js';
+import type { CompileOptions, Device } from '../../device.js';
+import { type Case, check, needsOfType, Skip } from '../case.js';
+import { type Data, dataOf, equalData, Rig, zeros } from '../rig.js';
+import { variantsOf } from '../streams/behaviour.js';
+import { edgesOn } from '../values/edges.js';
+
+const numeric: readonly Numeric[] = ['u32', 'i32', 'u64', 'f32', 'f64'];
+const COUNT = 35;
+
+/** 4 · COUNT values of a type, edges over and over. */
+const sample = (type: Numeric, device: Device, length = 4 * COUNT): Data => {
+  const list = edgesOn(type, device);
+  return dataOf(
+    type,
+    Array.from({ length }, (_, i) => list[(i * 5 + 1) % list.length] as number),
+  );
+};
+
+async function inAllVariants(
+  device: Device,
+  body: (rig: Rig, options: CompileOptions) => Promise<void>,
+): Promise<void> {
+  for (const options of variantsOf(device)) await Rig.with(device, (rig) => body(rig, options));
+}
+
+const copies = (type: Numeric): Case => ({
+  name: `memory/${type}: elements and quads, read, written, and changed in place`,
+  needs: needsOfType(type),
+  run: (device) =>
+    inAllVariants(device, async (rig, options) => {
+      const from = sample(type, device);
+      const kernel = items(
+        `copy-${type}`,
+        { buffers: { from: read(type), to: rw(type), back: rw(type), own: rw(type) } },
+        ({ item, buffers }) => {
+          const quad = buffers.from.at4(item);
+          buffers.from.prefetch4(item.add(1));
+          buffers.to.set4(item, quad);
+          for (const k of [0, 1, 2, 3]) buffers.back.set(item.mul(4).add(k), buffers.from.at(item.mul(4).add(3 - k)));
+          // What an item wrote it reads back, whatever else it does in between.
+          const before = buffers.own.at(item);
+          buffers.own.set(item, buffers.to.at(item.mul(4).add(2)));
+          when(item.and(1).eq(1), () => {
+            const after = buffers.own.at(item);
+            buffers.own.set(item, before);
+            buffers.to.set(item.mul(4), after);
+          });
+        },
+      );
+      const own = sample(type, device, COUNT);
+      const program = await rig.device.compile(kernel, options);
+      const { buffers } = await rig.run(program, {
+        count: COUNT,
+        buffers: { from, to: zeros(type, 4 * COUNT), back: zeros(type, 4 * COUNT), own },
+      });
+      const wanted = [...from] as number[];
+      const changed = [...own] as number[];
+      for (let i = 0; i < COUNT; i++) {
+        if (i % 2 === 1) wanted[4 * i] = from[4 * i + 2] as number;
+        else changed[i] = from[4 * i + 2] as number;
+      }
+      equalData('quads', buffers.to, wanted);
+      equalData(
+        'elements',
+        buffers.back,
+        Array.from({ length: 4 * COUNT }, (_, i) => from[i - (i % 4) + 3 - (i % 4)] as number),
+      );
+      equalData('in place', buffers.own, changed);
+    }),
+});
+
+const bytes: Case = {
+  name: 'memory/bytes of words',
+  run: (device) =>
+    inAllVariants(device, async (rig, options) => {
+      const text = Uint8Array.from({ length: 160 }, (_, i) => (i * 37 + 250) % 256);
+      const kernel = items('bytes', { buffers: { text: read('u8'), out: rw('u32') } }, ({ item, buffers }) => {
+        buffers.out.set(item.mul(2), buffers.text.at(item));
+        buffers.out.set(item.mul(2).add(1), buffers.text.slice(1).at(item.mul(3)));
+      });
+      const { buffers } = await rig.run(await rig.device.compile(kernel, options), {
+        count: 40,
+        buffers: { text, out: new Uint32Array(80) },
+      });
+      equalData(
+        'bytes',
+        buffers.out,
+        Array.from({ length: 40 }, (_, i) => [text[i] as number, text[16 + 3 * i] as number]).flat(),
+      );
+    }),
+};
+
+const slices: Case = {
+  name: 'memory/slices: u32 and u64 bases, of slices, of cells',
+  run: (device) =>
+    inAllVariants(device, async (rig, options) => {
+      const from = Uint32Array.from({ length: 400 }, (_, i) => i * 7);
+      const kernel = items(
+        'slices',
+        { job: { far: 'u64' }, buffers: { from: read('u32'), to: rw('u32') } },
+        ({ item, index, job, buffers }) => {
+          const moving = cell('u64', 2);
+          const view = buffers.from.slice(moving);
+          moving.set(90); // the view began where the cell was
+          const a = view.at(item);
+          const b = buffers.from.slice(job.far).at(item);
+          const c = buffers.from.slice(item).at4(3);
+          const d = buffers.from.slice(index.shr(1)).slice(job.far.sub(9)).at(3);
+          const out = buffers.to.slice(item.mul(2));
+          out.set4(0, [a, b, c[1], d]);
+          out.slice(1).set(2, c[3]);
+        },
+      );
+      const { buffers } = await rig.run(await rig.device.compile(kernel, options), {
+        job: { far: 10n },
+        count: 30,
+        buffers: { from, to: new Uint32Array(240) },
+      });
+      const wanted = Array.from({ length: 30 }, (_, i) =>
+        [8 + i, 40 + i, 4 * i + 13, 4 * (Math.floor(i / 2) + 1) + 3]
+          .map((at) => at * 7)
+          .concat(0, 0, (4 * i + 15) * 7, 0),
+      );
+      equalData('slices', buffers.to, wanted.flat());
+    }),
+};
+
+const PAST_4_GIB = 5 * 2 ** 30;
+
+const large: Case = {
+  name: 'memory/a buffer past 4 GiB',
+  run: async (device) => {
+    const { bufferBytes } = device.info.limits;
+    if (bufferBytes < PAST_4_GIB)
+      throw new Skip(`buffers of this device end at ${bufferBytes} bytes, 5 GiB are wanted`);
+    // What `native` reserves is taken page by page as it is touched; a driver on the CPU clears all of it.
+    if (device.info.processor === 'cpu' && device.info.kind !== 'native')
+      throw new Skip('5 GiB would be taken from the memory of the host');
+    await Rig.with(device, async (rig) => {
+      const far = await rig.alloc(PAST_4_GIB);
+      const out = await rig.alloc(COUNT * 16);
+      const kernel = items(
+        'far',
+        { job: { first: 'u64' }, buffers: { far: rw('u32'), out: rw('u32') } },
+        ({ item, job, buffers }) => {
+          const view = buffers.far.slice(job.first.add(item.to('u64').mul(3)));
+          const [a, b, c, d] = view.at4(0);
+          buffers.out.set4(item, [a, b, c, d]);
+          view.set(2, a.add(item));
+        },
+      );
+      // Quads on both sides of 4 GiB, three apart.
+      const first = 2n ** 28n - 48n;
+      for (const options of [{}, { lanes: 1, checked: true }]) {
+        const program = await device.compile(kernel, options);
+        const words = Uint32Array.from({ length: COUNT * 12 }, (_, i) => i * 11 + 1);
+        rig.stream.write(far, words, Number(first * 16n));
+        rig.stream.launch({ job: program.bind({ first }), count: COUNT, buffers: { far, out } });
+        equalData(
+          'read',
+          await rig.contents(out, new Uint32Array(COUNT * 4)),
+          Array.from({ length: COUNT }, (_, i) => [0, 1, 2, 3].map((k) => words[12 * i + k] as number)).flat(),
+        );
+        const after = new Uint32Array(words.length);
+        rig.stream.read(far, after, Number(first * 16n));
+        await rig.stream.mark().done;
+        equalData(
+          'written',
+          after,
+          words.map((word, i) => (i % 12 === 2 ? (words[i - 2] as number) + Math.floor(i / 12) : word)),
+        );
+      }
+      const low = new Uint32Array(COUNT * 12);
+      rig.stream.read(far, low); // what a 32-bit address would have reached
+      await rig.stream.mark().done;
+      check(
+        low.every((word) => word === 0),
+        'words at the start of the buffer were written',
+      );
+    });
+  },
+};
+
+/** Items must not reach beyond what is theirs, not even in the tail of a gang. */
+const tails: Case = {
+  name: 'memory/counts of 0 to 40 items touch exactly their own words',
+  run: async (device) => {
+    const kernel = items('tail', { buffers: { own: rw('u32'), quads: rw('u32') } }, ({ item, buffers }) => {
+      const x: Expr<'u32'> = buffers.own.at(item.add(1));
+      buffers.own.set(item.add(1), x.add(item).add(1));
+      buffers.quads.set4(item.add(1), [item, x, item.mul(2), 5]);
+    });
+    const program = await device.compile(kernel);
+    await Rig.with(device, async (rig) => {
+      for (let count = 0; count <= 40; count++) {
+        const { buffers } = await rig.run(program, {
+          count,
+          buffers: { own: new Uint32Array(42).fill(9), quads: new Uint32Array(168).fill(9) },
+        });
+        equalData(
+          `${count} items`,
+          buffers.own,
+          Array.from({ length: 42 }, (_, i) => (i >= 1 && i <= count ? 9 + i : 9)),
+        );
+        const quads = Array.from({ length: 42 }, (_, i) =>
+          i >= 1 && i <= count ? [i - 1, 9, 2 * i - 2, 5] : [9, 9, 9, 9],
+        );
+        equalData(`${count} items, quads`, buffers.quads, quads.flat());
+      }
+    });
+  },
+};
+
+export const memory: readonly Case[] = [...numeric.map(copies), bytes, slices, large, tails];

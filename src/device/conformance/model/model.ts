@@ -1,0 +1,181 @@
+import type { Integer, Scalar, Value } from '../../../kernel/index.js';
+import { exactly, floatResult, nearest } from './float-model.js';
+
+/**
+ * What each operation gives by the table of semantics, worked out with bigints and fractions. It shares nothing with
+ * the language's evaluation, the interpreter or a target.
+ */
+export function modelled(op: string, type: Scalar, args: readonly Value[]): Value {
+  const [a, b, c] = args as [Value, Value, Value];
+  if (op === 'select') return a ? b : c;
+  if (op === 'min' || op === 'max') return extreme(op, a, b);
+  const [conversion, to] = op.split('.') as [string, Scalar?];
+  if (to) return conversion === 'to' ? converted(type, to, a) : reinterpreted(type, to, a);
+  if (type === 'bool') return boolResult(op, args as readonly boolean[]);
+  if (op in orders) return (orders[op] as Order)(args[0] as number, args[1] as number);
+  if (type === 'f32' || type === 'f64') return floatResult(op, type, args as readonly number[]);
+  const result = integerResult(
+    op,
+    type,
+    args.map((x) => BigInt(x)),
+  );
+  return typeof result === 'bigint' && op !== 'pack' ? held(type, result) : result;
+}
+
+type Order = (a: number, b: number) => boolean;
+const orders: Readonly<Record<string, Order>> = {
+  eq: (a, b) => a === b,
+  ne: (a, b) => !(a === b),
+  lt: (a, b) => a < b,
+  le: (a, b) => a < b || a === b,
+  gt: (a, b) => a > b,
+  ge: (a, b) => a > b || a === b,
+};
+
+const width = (type: Integer): bigint => (type === 'u64' ? 64n : 32n);
+const modulo = (x: bigint, m: bigint): bigint => ((x % m) + m) % m;
+
+/** A whole number wrapped into a type, as the host holds it. */
+function held(type: Integer, x: bigint): Value {
+  const wrapped = modulo(x, 1n << width(type));
+  if (type === 'u64') return wrapped;
+  return Number(type === 'i32' && wrapped >= 1n << 31n ? wrapped - (1n << 32n) : wrapped);
+}
+
+function integerResult(op: string, type: Integer, args: readonly bigint[]): bigint | number {
+  const w = width(type);
+  const size = 1n << w;
+  const [a = 0n, b = 0n, c = 0n, d = 0n] = args;
+  const bits = modulo(a, size); // a as an unsigned pattern
+  const count = modulo(b, w);
+  switch (op) {
+    case 'add':
+      return a + b;
+    case 'sub':
+      return a - b;
+    case 'mul':
+      return a * b;
+    case 'mulHi':
+      return (a * b) / size;
+    case 'div':
+      return b === 0n ? a : a / b;
+    case 'rem':
+      return b === 0n ? 0n : a - (a / b) * b;
+    case 'and':
+      return a & b;
+    case 'or':
+      return a | b;
+    case 'xor':
+      return a ^ b;
+    case 'not':
+      return size - 1n - bits;
+    case 'bitSelect':
+      return (a & b) + ((size - 1n - a) & c); // of unsigned numbers; no bit is in both
+    case 'neg':
+      return -a;
+    case 'shl':
+      return a * 2n ** count;
+    case 'shr':
+      return (a - modulo(a, 2n ** count)) / 2n ** count;
+    case 'rotl':
+      return bits * 2n ** count + bits / 2n ** (w - count);
+    case 'rotr':
+      return bits / 2n ** count + bits * 2n ** (w - count);
+    case 'funnel':
+      return (bits * size + b) / 2n ** modulo(c, w);
+    case 'pack':
+      return a + b * size;
+    case 'lo':
+      return Number(a % (1n << 32n));
+    case 'hi':
+      return Number(a / (1n << 32n));
+    case 'byte0':
+    case 'byte1':
+    case 'byte2':
+    case 'byte3':
+      return Math.floor(Number(a) / 256 ** Number(op.slice(4))) % 256;
+    case 'byteSwap':
+      return BigInt(
+        `0x${(
+          bits
+            .toString(16)
+            .padStart(Number(w / 4n), '0')
+            .match(/../g) ?? []
+        )
+          .reverse()
+          .join('')}`,
+      );
+    case 'popcount':
+      return bits.toString(2).split('1').length - 1;
+    case 'clz':
+      return Number(w) - (bits === 0n ? 0 : bits.toString(2).length);
+    case 'wmadLo':
+      return a * b + c + d;
+    case 'wmadHi':
+      return (a * b + c + d) / size;
+    // Two-limb numbers (a, b) and (c, d), least significant limb first.
+    case 'sumLow':
+      return a + c;
+    case 'sumHigh':
+      return (a + b * size + c + d * size) / size;
+    case 'sumOut':
+      return (a + b * size + c + d * size) / (size * size);
+    case 'differenceLow':
+      return a - c;
+    case 'differenceHigh':
+      return modulo(a + b * size - c - d * size, size * size) / size;
+    case 'differenceOut':
+      return a + b * size < c + d * size ? 1n : 0n;
+    default:
+      throw new TypeError(`the model has no ${op} of integers`);
+  }
+}
+
+const truth: Readonly<Record<string, (a: boolean, b: boolean) => boolean>> = {
+  and: (a, b) => a && b,
+  or: (a, b) => a || b,
+  xor: (a, b) => a !== b,
+};
+
+function boolResult(op: string, [a = false, b = false]: readonly boolean[]): boolean {
+  if (op === 'not') return !a;
+  if (op === 'eq') return a === b;
+  if (op === 'ne') return a !== b;
+  return truth[op]?.(a, b) ?? false;
+}
+
+/** Of floats `a` unless `b` is the better one; so a NaN stays where it is first and is passed over where it is second. */
+function extreme(op: 'min' | 'max', a: Value, b: Value): Value {
+  return (op === 'min' ? b < a : b > a) ? b : a;
+}
+
+/** Conversion by value. */
+function converted(from: Scalar, to: Scalar, value: Value): Value {
+  if (to === 'bool') return typeof value === 'boolean' ? value : value !== 0 && value !== 0n;
+  const isFloat = (type: Scalar): type is 'f32' | 'f64' => type === 'f32' || type === 'f64';
+  if (isFloat(to)) {
+    if (isFloat(from))
+      return Number.isFinite(value as number) && value !== 0 ? nearest(to, exactly(value as number)) : value;
+    return nearest(to, { top: BigInt(value), bottom: 1n });
+  }
+  if (!isFloat(from)) return held(to, BigInt(value));
+  const [least, most] = to === 'i32' ? [-(2n ** 31n), 2n ** 31n - 1n] : [0n, 2n ** width(to) - 1n];
+  if (Number.isNaN(value as number)) return held(to, 0n);
+  if (!Number.isFinite(value as number)) return held(to, (value as number) < 0 ? least : most);
+  const { top, bottom } = exactly(value as number);
+  const towardsZero = top / bottom;
+  return held(to, towardsZero < least ? least : towardsZero > most ? most : towardsZero);
+}
+
+/** The same bits as another type. */
+function reinterpreted(from: Scalar, to: Scalar, value: Value): Value {
+  const view = new DataView(new ArrayBuffer(8));
+  if (from === 'u32' || from === 'i32') view.setUint32(0, Number(value) >>> 0);
+  else if (from === 'u64') view.setBigUint64(0, value as bigint);
+  else if (from === 'f32') view.setFloat32(0, value as number);
+  else view.setFloat64(0, value as number);
+  if (to === 'u32') return view.getUint32(0);
+  if (to === 'i32') return view.getInt32(0);
+  if (to === 'u64') return view.getBigUint64(0);
+  return to === 'f32' ? view.getFloat32(0) : view.getFloat64(0);
+}

@@ -1,0 +1,135 @@
+import {
+  type AtomicBuffer,
+  atomic,
+  type Expr,
+  type ItemContext,
+  items,
+  type ReadBuffer,
+  read,
+  rw,
+  type Scalar,
+} from '../../../kernel/index.js';
+import type { CompileOptions, Device, Values } from '../../device.js';
+import type { Ability, Case } from '../case.js';
+import { equalData, Rig } from '../rig.js';
+
+/**
+ * A small kernel whose every item computes some words, and a plain function that says which. It runs on one lane and in
+ * a gang, hoisted and not, checked and not: all must give the same.
+ */
+export interface Behaviour {
+  readonly name: string;
+  /** Job values: two words for kernels that want to know something early. */
+  readonly job?: { readonly few: number; readonly many: number };
+  body(context: Context): Expr<'u32'>[];
+  /** What item i must give; `index` is its index in the space. */
+  expected(item: number, index: bigint): number[];
+  readonly base?: bigint;
+  readonly count?: number;
+  readonly needs?: readonly Ability[];
+}
+
+export interface Context {
+  readonly item: Expr<'u32'>;
+  readonly index: Expr<'u64'>;
+  readonly few: Expr<'u32'>;
+  readonly many: Expr<'u32'>;
+  /** Words 0, 3, 6 … 297. */
+  readonly threes: ReadBuffer<'u32'>;
+  /** Zeroed words for atomics. */
+  readonly tally: AtomicBuffer;
+}
+
+/** No multiple of any gang, and more than two of them. */
+const COUNT = 37;
+const threes = Uint32Array.from({ length: 100 }, (_, i) => 3 * i);
+const defaultJob = { few: 3, many: 1000 };
+
+/** Enough to meet one lane and a gang, checks on and off, and hoisting off, in few compilations. */
+const variants: readonly CompileOptions[] = [{ lanes: 1, checked: true }, {}, { hoist: false, checked: true }];
+
+export const variantsOf = (device: Device): readonly CompileOptions[] => distinct(device, variants);
+
+/**
+ * Of several ways to compile, those that differ on this device: the interpreter runs what was traced, whatever is asked;
+ * for a GPU lanes are the threads of a workgroup, which change nothing in the text, words are as wide as they are there,
+ * and only CUDA has native bodies.
+ */
+export function distinct(device: Device, all: readonly CompileOptions[]): readonly CompileOptions[] {
+  if (device.info.kind === 'interpreter') return all.slice(0, 1);
+  if (runsGangs(device)) return all;
+  const text = ({ lanes: _lanes, wide: _wide, nativeBodies = true, ...rest }: CompileOptions): string =>
+    JSON.stringify({ ...rest, nativeBodies: nativeBodies && device.info.kind === 'cuda' });
+  return all.filter((one, i) => all.findLastIndex((other) => text(other) === text(one)) === i);
+}
+
+/** Does the number of lanes make another program? */
+export const runsGangs = ({ info }: Device): boolean => info.kind === 'native' || info.kind === 'wasm';
+
+export const behaviourCase = (group: string, behaviour: Behaviour): Case => ({
+  name: `${group}/${behaviour.name}`,
+  ...(behaviour.needs && { needs: behaviour.needs }),
+  run: async (device) => {
+    for (const options of variantsOf(device)) await runBehaviour(device, behaviour, options);
+  },
+});
+
+async function runBehaviour(device: Device, behaviour: Behaviour, options: CompileOptions): Promise<void> {
+  const { base = 0n, count = COUNT, job = defaultJob } = behaviour;
+  const wanted = Array.from({ length: count }, (_, item) =>
+    behaviour.expected(item, base + BigInt(item)).map((word) => word >>> 0),
+  );
+  const width = wanted[0]?.length ?? 0;
+  const kernel = items(
+    kernelName(behaviour.name),
+    { job: { few: 'u32', many: 'u32' }, buffers: { threes: read('u32'), tally: atomic(), out: rw('u32') } },
+    ({ item, index, job: known, buffers }: ItemContext<Known, Record<never, never>, Memory, Record<never, never>>) => {
+      const values = behaviour.body({
+        item,
+        index,
+        few: known.few,
+        many: known.many,
+        threes: buffers.threes,
+        tally: buffers.tally,
+      });
+      for (const [k, value] of values.entries()) buffers.out.set(item.mul(width).add(k), value);
+    },
+  );
+  const setup = {
+    job: job as Values,
+    base,
+    count,
+    buffers: { threes, tally: new Uint32Array(64), out: new Uint32Array(count * width) },
+  };
+  const { buffers } = await Rig.with(device, async (rig) => rig.run(await device.compile(kernel, options), setup));
+  equalData(`${behaviour.name} with ${JSON.stringify(options)}`, buffers.out, wanted.flat());
+}
+
+type Known = { readonly few: 'u32'; readonly many: 'u32' };
+type Memory = {
+  readonly threes: ReturnType<typeof read<'u32'>>;
+  readonly tally: ReturnType<typeof atomic>;
+  readonly out: ReturnType<typeof rw<'u32'>>;
+};
+
+/** Cases have names for people; kernels have names for generated text. */
+const kernelName = (name: string): string => `k-${name.replaceAll(/[^a-zA-Z0-9]+/g, '-')}`.replace(/-$/, '');
+
+/** Bits of any value, as words, so that every type can be an answer. */
+export function wordsOf(value: Expr<Scalar>): Expr<'u32'>[] {
+  switch (value.type) {
+    case 'u32':
+      return [value as Expr<'u32'>];
+    case 'bool':
+      return [value.to('u32')];
+    case 'i32':
+    case 'f32':
+      return [(value as Expr<'i32'>).bits('u32')];
+    case 'u64':
+      return [(value as Expr<'u64'>).lo, (value as Expr<'u64'>).hi];
+    case 'f64': {
+      const bits = (value as Expr<'f64'>).bits('u64');
+      return [bits.lo, bits.hi];
+    }
+  }
+}

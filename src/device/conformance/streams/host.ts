@@ -1,0 +1,100 @@
+import { items, rw } from '../../../kernel/index.js';
+import { type Case, check, refused } from '../case.js';
+import { equalData, Rig } from '../rig.js';
+
+/** Large enough to travel in several pieces where a device cuts transfers up, and no multiple of any piece. */
+const BYTES = 3 * 2 ** 20 + 52;
+
+/** Of these the kernel does few: the interpreter is slow. */
+const ITEMS = 3000;
+
+const triple = items('triple', { buffers: { x: rw('u32') } }, ({ item, buffers }) => {
+  buffers.x.set(item, buffers.x.at(item).mul(3).add(item));
+});
+
+const transfers: Case = {
+  name: 'streams/transfers to and from memory of host()',
+  run: (device) =>
+    Rig.with(device, async (rig) => {
+      const { stream } = rig;
+      const program = await device.compile(triple);
+      const host = await device.host(2 * BYTES);
+      check(host.bytes.length === 2 * BYTES, `${host.bytes.length} bytes of host memory, not ${2 * BYTES}`);
+      const { buffer: memory, byteOffset } = host.bytes;
+      const [given, taken] = [0, BYTES].map((at) => new Uint32Array(memory, byteOffset + at, BYTES / 4)) as [
+        Uint32Array,
+        Uint32Array,
+      ];
+      for (let i = 0; i < given.length; i++) given[i] = Math.imul(i, 0x9e37_79b1);
+      const x = await rig.alloc(BYTES);
+      stream.write(x, given);
+      stream.launch({ job: program.bind({}), count: ITEMS, buffers: { x } });
+      stream.read(x, taken);
+      await stream.mark().done;
+      equalData(
+        'there and back',
+        taken,
+        given.map((word, i) => (i < ITEMS ? Math.imul(word, 3) + i : word)),
+      );
+      host.free();
+    }),
+};
+
+const offsets: Case = {
+  name: 'streams/memory of host() at odd places, beside plain arrays',
+  run: (device) =>
+    Rig.with(device, async (rig) => {
+      const { stream } = rig;
+      const [host, other] = await Promise.all([device.host(200), device.host(64)]);
+      const x = await rig.alloc(200);
+      for (const [from, to, size] of [
+        [0, 100, 5],
+        [1, 103, 31],
+        [7, 199, 1],
+        [60, 133, 64],
+      ] as const) {
+        host.bytes.forEach((_, i, all) => {
+          all[i] = i + size;
+        });
+        const plain = new Uint8Array(size + 2).fill(255);
+        stream.write(x, host.bytes.subarray(from, from + size), 8);
+        stream.read(x, host.bytes.subarray(to, to + size), 8);
+        stream.read(x, plain.subarray(1, size + 1), 8);
+        await stream.mark().done;
+        const bytes = Array.from({ length: size }, (_, i) => from + i + size);
+        equalData(`${size} bytes from ${from} to ${to}`, host.bytes.subarray(to, to + size), bytes);
+        equalData(`${size} bytes to a plain array`, plain, [255, ...bytes, 255]);
+        check(host.bytes[to - 1] === to - 1 + size, 'the byte before what was read has changed');
+      }
+      other.free();
+      other.free(); // twice is as good as once
+      stream.write(x, host.bytes.subarray(0, 4)); // the other's end is not this one's
+      await stream.mark().done;
+      await refused('buffer-range', 'a transfer past the buffer', () => stream.write(x, host.bytes, 4));
+      host.free();
+    }),
+};
+
+const givenBack: Case = {
+  name: 'streams/memory of host() that was given back, with transfers still to come',
+  run: (device) =>
+    Rig.with(device, async (rig) => {
+      const { stream } = rig;
+      const x = await rig.alloc(4096);
+      stream.fill(x, 0xabab_abab);
+      for (let round = 0; round < 4; round++) {
+        const host = await device.host(4096);
+        stream.read(x, host.bytes);
+        host.free();
+        const next = await device.host(4096);
+        await stream.mark().done;
+        check(
+          next.bytes.every((byte) => byte === 0),
+          "fresh memory has another's bytes in it",
+        );
+        next.free();
+      }
+    }),
+};
+
+export const hostCases: readonly Case[] = [transfers, offsets, givenBack];

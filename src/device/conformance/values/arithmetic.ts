@@ -1,0 +1,250 @@
+import {
+  type BufferSpec,
+  type Expr,
+  items,
+  type Kernel,
+  lit,
+  loop,
+  type ReadBuffer,
+  type RwBuffer,
+  read,
+  type Scalar,
+  table,
+} from '../../../kernel/index.js';
+import type { CompileOptions, Device, Values } from '../../device.js';
+import { type Case, needsOfType } from '../case.js';
+import { judgeOf } from '../model/judge.js';
+import { type Data, dataOf, Rig } from '../rig.js';
+import { runsGangs } from '../streams/behaviour.js';
+import { type Operation, operationsOn, type Slot, scalars, slotType } from './operations.js';
+import { allRows, argsOf, type Row, slots, someRows } from './rows.js';
+import { type Buffers, inMemory, memoryType, type Result, Sheet } from './sheet.js';
+
+/**
+ * Every operation on every type in four forms: operands from memory (nothing can fold), all constants (everything
+ * folds), one operand constant (identities, division by constants), operands of the job and the chunk (hoisting; with
+ * hoisting off, scalars beside vectors). One kernel holds all operations of a type, so that few are compiled.
+ */
+export const arithmetic: readonly Case[] = scalars.flatMap((type) =>
+  casesOn(type).map((one) => ({ ...one, needs: needsOfType(type) })),
+);
+
+function casesOn(type: Scalar): Case[] {
+  return [
+    ...([1, 'auto'] as const).map(
+      (lanes): Case => ({
+        name: `operations/${type}/from memory, ${lanes === 1 ? 'one lane' : 'a gang'}`,
+        run: (device) => runVarying(device, type, { lanes }),
+      }),
+    ),
+    // What targets without 64-bit integers, and those with a second pipe, execute; on the others too.
+    ...([1, 'auto'] as const).map(
+      (lanes): Case => ({
+        name: `operations/${type}/in 32-bit words and multiply-adds, ${lanes === 1 ? 'one lane' : 'a gang'}`,
+        run: (device) => runVarying(device, type, { lanes, wide: true, pipes: 0.5 }),
+      }),
+    ),
+    { name: `operations/${type}/all constant`, run: (device) => runConstant(device, type) },
+    ...([1, 'auto'] as const).map(
+      (lanes): Case => ({
+        name: `operations/${type}/one operand constant, ${lanes === 1 ? 'one lane' : 'a gang'}`,
+        run: (device) => runHalfConstant(device, type, { lanes }),
+      }),
+    ),
+    ...[true, false].map(
+      (hoist): Case => ({
+        name: `operations/${type}/of the job and chunk, hoist ${hoist ? 'on' : 'off'}`,
+        run: (device) => runUniform(device, type, { hoist }),
+      }),
+    ),
+  ];
+}
+
+/** Operands in as few buffers as can be, for devices that bind 8: a to d as quads, n and p as words. */
+const inputSpecs = (type: Scalar): Record<string, BufferSpec> => ({
+  operands: read(memoryType(type) as 'u32'),
+  words: read('u32'),
+});
+
+const inputData = (type: Scalar, rows: readonly Row[]): Record<string, Data> => ({
+  operands: dataOf(
+    type,
+    rows.flatMap(({ a, b, c, d }) => [a, b, c, d]),
+  ),
+  words: dataOf(
+    'u32',
+    rows.flatMap(({ n, p }) => [n, Number(p)]),
+  ),
+});
+
+/** Loads each operand once. */
+function inputs(type: Scalar, buffers: Buffers, row: Expr<'u32'>): Record<Slot, Expr<Scalar>> {
+  const asBool = (word: Expr<'u32'>) => word.ne(0);
+  const quad = (buffers.operands as ReadBuffer<'u32'>).at4(row);
+  const [a, b, c, d] = type === 'bool' ? (quad.map(asBool) as Expr<Scalar>[]) : quad;
+  const word = (k: number) => (buffers.words as ReadBuffer<'u32'>).at(row.mul(2).add(k));
+  return { a, b, c, d, n: word(0), p: asBool(word(1)) } as Record<Slot, Expr<Scalar>>;
+}
+
+async function runVarying(device: Device, type: Scalar, options: CompileOptions): Promise<void> {
+  const rows = allRows(type);
+  const sheet = new Sheet();
+  const results = operationsOn(type, device).map(
+    (operation): Result => ({ operation, form: '', operands: (row) => argsOf(operation, row) }),
+  );
+  for (const result of results) sheet.place(result);
+  const kernel = items(`varying-${type}`, { buffers: { ...inputSpecs(type), ...sheet.specs } }, ({ item, buffers }) => {
+    const values = inputs(type, buffers, item);
+    sheet.store(buffers, item, ({ operation }) => operation.build(operation.uses.map((slot) => values[slot])));
+  });
+  await runAndCompare(
+    device,
+    kernel,
+    sheet,
+    rows,
+    { ...inputData(type, rows), ...sheet.buffers(rows.length) },
+    options,
+  );
+}
+
+/** Results as tables of constants: cheap to compile however many there are, and every kind of literal is printed. */
+async function runConstant(device: Device, type: Scalar): Promise<void> {
+  // A GPU's workgroups each copy the tables; in software that takes seconds.
+  const rows = someRows(type, device.info.processor === 'gpu' || runsGangs(device) ? 60 : 20);
+  const sheet = new Sheet();
+  const results = operationsOn(type, device).map(
+    (operation): Result => ({ operation, form: 'of constants', operands: (row) => argsOf(operation, row) }),
+  );
+  for (const result of results) sheet.place(result);
+  const kernel = items(`constant-${type}`, { buffers: sheet.specs }, ({ buffers }) => {
+    const entries = new Map<Scalar, Expr<Scalar>[]>();
+    rows.forEach((row, r) => {
+      for (const result of results) {
+        const { operation } = result;
+        const place = sheet.place(result);
+        const value = operation.build(operation.uses.map((slot) => lit(slotType(slot, type), row[slot])));
+        const list = entries.get(place.type) ?? [];
+        entries.set(place.type, list);
+        list[r * sheet.width(place.type) + place.at] = inMemory(value);
+      }
+    });
+    for (const [of, list] of entries) {
+      const filled = Array.from(list, (value) => value ?? (list[0] as Expr<Scalar>)); // quads may have room left
+      const constants = table(of as 'u32', filled as Expr<'u32'>[]);
+      loop(list.length, (i) => (buffers[`out-${of}`] as unknown as RwBuffer<'u32'>).set(i, constants.at(i)));
+    }
+  });
+  await runAndCompare(device, kernel, sheet, rows, sheet.buffers(rows.length), {}, 1);
+}
+
+interface Variant {
+  readonly fixed: Slot;
+  readonly constant: Row;
+}
+
+/** Each operand in turn a constant. Compilers take long over hundreds of stores in a gang or for a GPU: fewer constants. */
+async function runHalfConstant(device: Device, type: Scalar, options: CompileOptions): Promise<void> {
+  const rows = someRows(type, 48);
+  const constants = someRows(type, options.lanes !== 1 ? 3 : runsGangs(device) ? 28 : 8);
+  const sheet = new Sheet();
+  const variants = new Map<Result, Variant>();
+  for (const operation of operationsOn(type, device).filter(({ uses }) => uses.length > 1)) {
+    constants.forEach((constant, k) => {
+      const fixed = operation.uses[k % operation.uses.length] as Slot;
+      const operands = (row: Row) => argsOf(operation, { ...row, [fixed]: constant[fixed] });
+      const result: Result = { operation, form: `with constant ${fixed}`, operands };
+      sheet.place(result);
+      variants.set(result, { fixed, constant });
+    });
+  }
+  const kernel = items(
+    `half-constant-${type}`,
+    { buffers: { ...inputSpecs(type), ...sheet.specs } },
+    ({ item, buffers }) => {
+      const values = inputs(type, buffers, item);
+      sheet.store(buffers, item, (result) => {
+        const { operation } = result;
+        const { fixed, constant } = variants.get(result) as Variant;
+        return operation.build(
+          operation.uses.map((slot) => (slot === fixed ? lit(slotType(slot, type), constant[slot]) : values[slot])),
+        );
+      });
+    },
+  );
+  await runAndCompare(
+    device,
+    kernel,
+    sheet,
+    rows,
+    { ...inputData(type, rows), ...sheet.buffers(rows.length) },
+    options,
+  );
+}
+
+/** Slots that come with the job; the others come with the chunk. */
+const ofJob: readonly Slot[] = ['a', 'c', 'p'];
+
+async function runUniform(device: Device, type: Scalar, options: CompileOptions): Promise<void> {
+  const rows = someRows(type, 24);
+  const LAUNCHES = 24;
+  const fields = (wanted: boolean): Record<string, Scalar> =>
+    Object.fromEntries(
+      slots.filter((slot) => ofJob.includes(slot) === wanted).map((slot) => [slot, slotType(slot, type)]),
+    );
+  for (const [form, isUniform] of uniformForms) {
+    const sheet = new Sheet();
+    let known: Row | undefined;
+    const results = operationsOn(type, device)
+      .filter((operation) => form === 'all known early' || operation.uses.length > 1)
+      .map((operation): Result => {
+        const operands = (row: Row) =>
+          operation.uses.map((slot) => (isUniform(slot, operation) ? (known as Row) : row)[slot]);
+        const result = { operation, form, operands };
+        sheet.place(result);
+        return result;
+      });
+    if (results.length === 0) continue;
+    const signature = { job: fields(true), chunk: fields(false), buffers: { ...inputSpecs(type), ...sheet.specs } };
+    const kernel = items(`uniform-${type}`, signature, ({ item, job, chunk, buffers }) => {
+      const varying = inputs(type, buffers, item);
+      const early = { ...job, ...chunk } as Record<Slot, Expr<Scalar>>;
+      sheet.store(buffers, item, ({ operation }) =>
+        operation.build(operation.uses.map((slot) => (isUniform(slot, operation) ? early : varying)[slot])),
+      );
+    });
+    const some = form === 'all known early' ? rows.slice(0, 2) : rows;
+    await Rig.with(device, async (rig) => {
+      const program = await device.compile(kernel, options);
+      for (const row of someRows(type, LAUNCHES)) {
+        known = row;
+        const given = (wanted: boolean): Values =>
+          Object.fromEntries(slots.filter((slot) => ofJob.includes(slot) === wanted).map((slot) => [slot, row[slot]]));
+        const buffers = { ...inputData(type, some), ...sheet.buffers(some.length) };
+        const outcome = await rig.run(program, { job: given(true), chunk: given(false), count: some.length, buffers });
+        sheet.compare(outcome.buffers, some, judgeOf(device));
+      }
+    });
+  }
+}
+
+/** Which operands are known before the launch: all, the first, or all but the first. */
+const uniformForms: readonly (readonly [string, (slot: Slot, operation: Operation) => boolean])[] = [
+  ['all known early', () => true],
+  ['first known early', (slot, operation) => slot === operation.uses[0]],
+  ['all but the first known early', (slot, operation) => slot !== operation.uses[0]],
+];
+
+async function runAndCompare(
+  device: Device,
+  kernel: Kernel,
+  sheet: Sheet,
+  rows: readonly Row[],
+  buffers: Readonly<Record<string, Data>>,
+  options: CompileOptions,
+  count = rows.length,
+): Promise<void> {
+  const outcome = await Rig.with(device, async (rig) =>
+    rig.run(await device.compile(kernel, options), { count, buffers }),
+  );
+  sheet.compare(outcome.buffers, rows, judgeOf(device));
+}

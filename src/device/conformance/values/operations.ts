@@ -1,0 +1,140 @@
+import {
+  addChain,
+  bitSelect,
+  type Expr,
+  fma,
+  funnel,
+  max,
+  min,
+  mulHi,
+  type Numeric,
+  type Scalar,
+  select,
+  subChain,
+  u64Of,
+  type Value,
+  wmad,
+} from '../../../kernel/index.js';
+import { ops, type PureOp, typeSets } from '../../../kernel/ir/ops.js';
+import type { Device } from '../../device.js';
+import { can, needsOfType } from '../case.js';
+import { modelled } from '../model/model.js';
+
+/** Operands: a to d are of the operation's own type, n is a u32 (a count), p a bool. */
+export type Slot = 'a' | 'b' | 'c' | 'd' | 'n' | 'p';
+
+/** One operation on one type: how a kernel says it and what it must give. */
+export interface Operation {
+  /** `add.u32`, `to.f64.i32`. */
+  readonly name: string;
+  readonly on: Scalar;
+  readonly uses: readonly Slot[];
+  readonly result: Scalar;
+  build(args: readonly Expr<Scalar>[]): Expr<Scalar>;
+  model(args: readonly Value[]): Value;
+}
+
+export const slotType = (slot: Slot, on: Scalar): Scalar => (slot === 'n' ? 'u32' : slot === 'p' ? 'bool' : on);
+
+type Build = (...args: [Expr<Scalar>, Expr<Scalar>, Expr<Scalar>, Expr<Scalar>]) => Expr<Scalar>;
+
+/** An operation whose model goes by its name. */
+function define(name: string, on: Scalar, uses: readonly Slot[], build: Build, result: Scalar = on): Operation {
+  return {
+    name: `${name}.${on}`,
+    on,
+    uses,
+    result,
+    build: (args) => build(...(args as Parameters<Build>)),
+    model: (args) => modelled(name, on, args),
+  };
+}
+
+/** How kernels write the operations of the language's table that are not methods. */
+const functions: Partial<Record<PureOp, unknown>> = {
+  select,
+  bitSelect,
+  funnel,
+  mulHi,
+  fma,
+  pack: u64Of,
+  hi: (a: Expr<'u64'>) => a.hi,
+  wmadHi: (...[a, b, c, d]: Limbs) => wmad(a, b, c, d).hi,
+};
+
+/** An operation of the table on all of its types; none where kernels cannot write it by itself. */
+export function operationsOf(op: PureOp): Operation[] {
+  const row = ops[op];
+  const build =
+    functions[op] ?? (row.method && ((a: Record<PureOp, Build>, ...rest: Parameters<Build>) => a[op](...rest)));
+  if (!build) return [];
+  const own: Slot[] = ['a', 'b', 'c', 'd'];
+  const uses = row.args.map((type, i) => (i === row.count ? 'n' : type === 'bool' ? 'p' : (own.shift() as Slot)));
+  return typeSets[row.on].map((on) =>
+    define(op, on, uses, build as Build, row.result === 'T' ? on : (row.result as Scalar)),
+  );
+}
+
+/** What is made of several operations of the table. */
+const made: readonly Operation[] = [
+  ...typeSets.numeric.flatMap((type) => [
+    define('gt', type, ['a', 'b'], (a, b) => numbers(a).gt(numbers(b)), 'bool'),
+    define('ge', type, ['a', 'b'], (a, b) => numbers(a).ge(numbers(b)), 'bool'),
+    define('min', type, ['a', 'b'], (a, b) => min(numbers(a), numbers(b))),
+    define('max', type, ['a', 'b'], (a, b) => max(numbers(a), numbers(b))),
+  ]),
+  ...typeSets.unsigned.flatMap((type) => {
+    const limbs = (name: string, build: (...args: Limbs) => Expr<'u32'> | undefined) =>
+      define(name, type, ['a', 'b', 'c', 'd'], (...args) => build(...(args as unknown as Limbs)) as Expr<'u32'>);
+    return [
+      limbs('wmadLo', (a, b, c, d) => wmad(a, b, c, d).lo),
+      limbs('sumLow', (a, b, c, d) => addChain([a, b], [c, d]).limbs[0]),
+      limbs('sumHigh', (a, b, c, d) => addChain([a, b], [c, d]).limbs[1]),
+      limbs('sumOut', (a, b, c, d) => addChain([a, b], [c, d]).out),
+      limbs('differenceLow', (a, b, c, d) => subChain([a, b], [c, d]).limbs[0]),
+      limbs('differenceHigh', (a, b, c, d) => subChain([a, b], [c, d]).limbs[1]),
+      limbs('differenceOut', (a, b, c, d) => subChain([a, b], [c, d]).out),
+    ];
+  }),
+  ...([0, 1, 2, 3] as const).map((k) => define(`byte${k}`, 'u32', ['a'], (a) => (a as Expr<'u32'>).byte(k))),
+  define('lo', 'u64', ['a'], (a) => a.lo, 'u32'),
+];
+
+type Limbs = [Expr<'u32'>, Expr<'u32'>, Expr<'u32'>, Expr<'u32'>];
+const numbers = (value: Expr<Scalar>): Expr<Numeric> => value as Expr<Numeric>;
+
+export const scalars: readonly Scalar[] = typeSets.any;
+
+/** Conversions by value between all types, and by bits between those of one width. */
+const conversions: readonly Operation[] = scalars.flatMap((from) =>
+  scalars
+    .filter((to) => to !== from)
+    .flatMap((to) => [
+      define(`to.${to}`, from, ['a'], (a) => a.to(to), to),
+      ...(widthOf(from) === widthOf(to) && to !== 'bool'
+        ? [define(`bits.${to}`, from, ['a'], (a) => numbers(a).bits(to), to)]
+        : []),
+    ]),
+);
+
+function widthOf(type: Scalar): number {
+  return type === 'bool' ? 1 : type === 'u64' || type === 'f64' ? 64 : 32;
+}
+
+/** Every operation there is. */
+export const operations: readonly Operation[] = [
+  ...(Object.keys(ops) as PureOp[]).flatMap(operationsOf),
+  ...made,
+  ...conversions,
+];
+
+/** Those on a type that a device has: none that give floats which it has not. */
+export const operationsOn = (type: Scalar, device: Device): readonly Operation[] =>
+  operations.filter(
+    ({ name, on, result }) =>
+      on === type &&
+      needsOfType(result).every((ability) => can(device, ability)) &&
+      (!quotients.includes(name) || can(device, 'f32-divide')),
+  );
+
+const quotients: readonly string[] = ['div.f32', 'sqrt.f32'];

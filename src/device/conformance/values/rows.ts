@@ -1,0 +1,82 @@
+import type { Scalar, Value } from '../../../kernel/index.js';
+import { Random } from '../model/random.js';
+import { anyValue, conversionEdges, counts, edges, roundingTraps } from './edges.js';
+import type { Operation, Slot } from './operations.js';
+
+/** One set of operands for all operations on a type. */
+export type Row = Readonly<Record<Slot, Value>>;
+
+export const slots: readonly Slot[] = ['a', 'b', 'c', 'd', 'n', 'p'];
+
+/** Every pair of edge values, further operands in turn, then traps of the type and values at random. */
+export function allRows(type: Scalar): Row[] {
+  const random = new Random(1 + type.length);
+  const list = edges(type);
+  const rows: Row[] = [];
+  const add = (a: Value, b: Value, more: Partial<Row> = {}) => {
+    const i = rows.length;
+    rows.push({
+      a,
+      b,
+      c: random.pick(list),
+      d: random.pick(list),
+      n: counts[i % counts.length] as number,
+      p: i % 3 === 0,
+      ...more,
+    });
+  };
+  for (const a of list) for (const b of list) add(a, b);
+  for (const a of list) for (const n of counts) add(a, random.pick(list), { n });
+  if (type === 'u64') for (const a of roundingTraps) add(a, random.pick(list));
+  if (type === 'f32' || type === 'f64') {
+    for (const a of conversionEdges(type)) add(a, random.pick(list));
+    for (const [a, b, c] of fusedTraps(type, random)) add(a, b, { c });
+  }
+  for (let i = 0; i < 100; i++) {
+    const any = () => anyValue(type, random);
+    add(any(), any(), { c: any(), d: any(), n: random.u32(), p: random.chance(0.5) });
+  }
+  return rows;
+}
+
+/** A sample for forms that cost a compilation or a launch per row. */
+export function someRows(type: Scalar, wanted: number): Row[] {
+  const rows = allRows(type);
+  const random = new Random(7);
+  return rows.length <= wanted ? rows : Array.from({ length: wanted }, () => random.pick(rows));
+}
+
+export const argsOf = (operation: Operation, row: Row): Value[] => operation.uses.map((slot) => row[slot]);
+
+/** a·b + c where the rounded product cancels against c, or c tips a tie of the product: two roundings would go wrong. */
+function fusedTraps(type: 'f32' | 'f64', random: Random): [number, number, number][] {
+  const round = type === 'f32' ? Math.fround : (x: number) => x;
+  const ulp = type === 'f32' ? 2 ** -23 : 2 ** -52;
+  const traps: [number, number, number][] = [
+    [1 + ulp, 1 + ulp, -(1 + 2 * ulp)],
+    [1 + ulp, 1 - ulp / 2, -1],
+    [1 + ulp, 1, ulp / 2],
+    [1 + ulp, 1 + ulp, ulp / 4],
+    [1 + ulp, 1 + 2 ** -12, ulp * ulp],
+    [1 + ulp, 1 + 2 ** -12, -ulp * ulp],
+    [type === 'f32' ? 2 ** 127 : 2 ** 1023, 2, -(type === 'f32' ? 2 ** 127 : 2 ** 1023)],
+    [
+      type === 'f32' ? 2 ** -75 : 2 ** -538,
+      type === 'f32' ? 2 ** -75 : 2 ** -538,
+      type === 'f32' ? 2 ** -149 : 2 ** -1074,
+    ],
+    [0, 1, -0],
+    [-0, 1, -0],
+    [-1, 1, 1],
+  ];
+  for (let i = 0; i < 60; i++) {
+    const a = round(1 + random.u32() * 2 ** -32);
+    const b = round(1 + random.u32() * 2 ** -32);
+    traps.push(
+      [a, b, round(-a * b)],
+      [a, b, round((random.chance(0.5) ? 1 : -1) * ulp * ulp * (1 + random.below(8)))],
+      [a, round(b * 2 ** -random.below(60)), round(random.u32() * 2 ** -40)],
+    );
+  }
+  return traps.map(([a, b, c]) => [round(a), round(b), round(c)]);
+}

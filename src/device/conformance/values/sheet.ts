@@ -1,0 +1,90 @@
+import { type BufferSpec, type Expr, type RwBuffer, rw, type Scalar, type Value } from '../../../kernel/index.js';
+import type { Judge } from '../model/judge.js';
+import { type Data, show, zeros } from '../rig.js';
+import { type Operation, slotType } from './operations.js';
+import type { Row } from './rows.js';
+
+/** One computed value of a kernel: what it was made of, for the model and for people. */
+export interface Result {
+  readonly operation: Operation;
+  /** Says how the operands came in. */
+  readonly form: string;
+  /** The operands, given the row of an item. */
+  operands(row: Row): Value[];
+}
+
+/**
+ * Where results go: per type a buffer in which an item has a place for each result of that type, rounded up to quads.
+ * They are stored as quads: in a gang each store is a loop over the lanes, and compilers take long over those.
+ */
+export class Sheet {
+  readonly #results = new Map<Scalar, Result[]>();
+
+  place(result: Result): { readonly type: Scalar; readonly at: number } {
+    const type = memoryType(result.operation.result);
+    const list = this.#results.get(type) ?? [];
+    this.#results.set(type, list);
+    const known = list.indexOf(result);
+    return { type, at: known >= 0 ? known : list.push(result) - 1 };
+  }
+
+  get specs(): Record<string, BufferSpec> {
+    return Object.fromEntries([...this.#results.keys()].map((type) => [`out-${type}`, rw(type as 'u32')]));
+  }
+
+  width(type: Scalar): number {
+    return Math.ceil((this.#results.get(memoryType(type))?.length ?? 0) / 4) * 4;
+  }
+
+  buffers(rows: number): Record<string, Data> {
+    return Object.fromEntries(
+      [...this.#results].map(([type]) => [`out-${type}`, zeros(type, rows * this.width(type))]),
+    );
+  }
+
+  /** Stores an item's results, made in the order in which they were placed. */
+  store(buffers: Buffers, row: Expr<'u32'>, build: (result: Result) => Expr<Scalar>): void {
+    for (const [type, list] of this.#results) {
+      const out = buffers[`out-${type}`] as RwBuffer<'u32'>;
+      const first = row.mul(this.width(type) / 4);
+      for (let at = 0; at < list.length; at += 4) {
+        const quad = list.slice(at, at + 4).map((result) => inMemory(build(result)) as Expr<'u32'>);
+        out.set4(
+          first.add(at / 4),
+          [0, 1, 2, 3].map((k) => quad[k] ?? (quad[0] as Expr<'u32'>)),
+        );
+      }
+    }
+  }
+
+  /** Holds all results of all rows against the model; one error that tells the first of each operation. */
+  compare(buffers: Readonly<Record<string, Data>>, rows: readonly Row[], willDo: Judge): void {
+    const faults = new Map<string, string>();
+    let wrong = 0;
+    for (const [type, list] of this.#results) {
+      const data = buffers[`out-${type}`];
+      rows.forEach((row, r) => {
+        list.forEach((result, k) => {
+          const { operation } = result;
+          const args = result.operands(row);
+          const wanted = operation.model(args);
+          const raw = data?.[r * this.width(type) + k];
+          const got = operation.result === 'bool' ? raw === 1 || (raw === 0 ? false : undefined) : raw;
+          if (willDo(operation, args, wanted, got)) return;
+          wrong++;
+          const name = `${operation.name} ${result.form}`;
+          if (faults.has(name)) return;
+          const given = operation.uses.map((slot, i) => show(slotType(slot, operation.on), args[i]));
+          faults.set(name, `${name}(${given.join(', ')}) is ${show(type, raw)}, not ${show(operation.result, wanted)}`);
+        });
+      });
+    }
+    if (wrong > 0) throw new Error(`${wrong} results are wrong:\n${[...faults.values()].slice(0, 12).join('\n')}`);
+  }
+}
+
+export const memoryType = (type: Scalar): Scalar => (type === 'bool' ? 'u32' : type);
+export type Buffers = Readonly<Record<string, unknown>>;
+
+/** A bool is a word in memory. */
+export const inMemory = (value: Expr<Scalar>): Expr<Scalar> => (value.type === 'bool' ? value.to('u32') : value);

@@ -1,0 +1,76 @@
+import type { ErrorCode } from '../../../kernel/error.js';
+import { Out } from '../../gpu/native/api.js';
+import { DriverErrors } from '../../gpu/native/errors.js';
+import { Cuda, type CudaApi, type CudaCall, textAt } from './api.js';
+
+/** Result codes of the driver, with its own name and words for each. */
+export class CudaErrors extends DriverErrors<CudaCall> {
+  protected readonly codes = codes;
+  protected readonly hints = hints;
+  readonly #api: CudaApi;
+  readonly #out = new Out();
+
+  constructor(api: CudaApi, device: string) {
+    super(device);
+    this.#api = api;
+  }
+
+  protected isFatal(_call: CudaCall, code: number): boolean {
+    return sticky.has(code);
+  }
+
+  protected nameOf(code: number): string {
+    const name = this.#text('cuGetErrorName', code) || 'an unknown code';
+    const text = this.#text('cuGetErrorString', code);
+    return `${name} (${code})${text === '' ? '' : `: ${text}`}`;
+  }
+
+  #text(call: 'cuGetErrorName' | 'cuGetErrorString', code: number): string {
+    return this.#api[call](code, this.#out.at) === Cuda.success ? textAt(this.#out.wide()) : '';
+  }
+}
+
+/** Codes after which every call of the process fails, opening the device again included: measured on an H200. */
+const sticky: ReadonlySet<number> = new Set([
+  4, 46, 201, 214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721, 806, 807, 810, 999,
+]);
+
+const codes: ReadonlyMap<number, ErrorCode> = new Map([
+  [Cuda.outOfMemory, 'device-memory'],
+  [Cuda.noDevice, 'device-absent'],
+  [200, 'device-compile'],
+  [209, 'device-compile'],
+  [218, 'device-compile'],
+  [221, 'device-compile'],
+  [222, 'device-compile'],
+]);
+
+const CHECKED =
+  'compile the kernel with `checked` to learn which access it is, then start the program again (CUDA refuses a process whose kernel died)';
+
+const hints: ReadonlyMap<number, string> = new Map([
+  [1, 'this is a fault of Millrace: please report it with the line above'],
+  [2, 'free buffers, use smaller ones, or end other programs that hold memory of this GPU (nvidia-smi lists them)'],
+  [34, 'this libcuda is the stub of the toolkit: install the driver, or take the stub out of LD_LIBRARY_PATH'],
+  [46, 'another process holds the GPU, or it was lost: look at nvidia-smi'],
+  [100, 'look at nvidia-smi, and at CUDA_VISIBLE_DEVICES'],
+  [101, 'look at CUDA_VISIBLE_DEVICES'],
+  [209, 'the program was compiled for another GPU: clear the cache of compiled programs'],
+  [214, 'the memory of the GPU is damaged: look at `nvidia-smi -q -d ECC`, then reset the GPU'],
+  [222, 'NVRTC is newer than the driver: update the driver, or name an older NVRTC in MILLRACE_LIBNVRTC'],
+  [226, 'the GPU had a fault that it contained: start the program again'],
+  [700, `the kernel accessed memory that is not its own: ${CHECKED}`],
+  [701, 'the kernel needs more registers or workgroup memory than the GPU has: use a smaller workgroup'],
+  [702, 'the launch ran too long for the watchdog of a GPU with a display: use smaller chunks'],
+  [712, 'the memory is page-locked already'],
+  [714, CHECKED],
+  [715, CHECKED],
+  [716, CHECKED],
+  [717, CHECKED],
+  [718, CHECKED],
+  [719, `the kernel died: ${CHECKED}`],
+  [802, 'the GPUs are not ready: on machines with NVSwitch start nvidia-fabricmanager'],
+  [803, 'the driver was updated while it was in use: restart the machine, or reload the nvidia modules'],
+  [804, 'the compatibility package of CUDA does not work with this GPU: take it out of LD_LIBRARY_PATH'],
+  [999, 'look at the kernel log (dmesg, lines with NVRM or Xid), then restart the machine if it persists'],
+]);

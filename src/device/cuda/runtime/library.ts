@@ -1,0 +1,140 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { loadFault } from '../../native/libc.js';
+
+/** The libraries of NVIDIA that the device uses: the driver, its compiler, its sensors, marks for profilers. */
+export type LibraryName = 'cuda' | 'nvrtc' | 'nvml' | 'nvtx';
+
+export interface FoundLibrary {
+  /** What `dlopen` took: a name or a file. */
+  readonly path: string;
+}
+
+interface Known {
+  /** The variable that names a file instead: for odd places, and for tests. */
+  readonly variable: string;
+  readonly sonames: (major: number | undefined) => readonly string[];
+  readonly folders: () => readonly string[];
+  readonly missing: string;
+}
+
+/** Newest first. CUDA 11 had the minor version in the name. */
+const NVRTC_VERSIONS = ['14', '13', '12', '11.2', '11.1', '11.0'];
+
+const known: Readonly<Record<LibraryName, Known>> = {
+  cuda: {
+    variable: 'MILLRACE_LIBCUDA',
+    sonames: () => ['libcuda.so.1', 'libcuda.so'],
+    folders: () => ['/usr/lib/wsl/lib', '/usr/local/cuda/compat', '/usr/local/nvidia/lib64'],
+    missing: 'there is no NVIDIA driver: libcuda.so.1 is not there; install the driver (nvidia-driver, or libcuda1)',
+  },
+  nvrtc: {
+    variable: 'MILLRACE_LIBNVRTC',
+    sonames: nvrtcNames,
+    folders: toolkitFolders,
+    missing:
+      'there is no NVRTC, the library that compiles kernels for NVIDIA: install cuda-nvrtc-13-0 (or the one of your ' +
+      "driver's version) from NVIDIA's packages, libnvrtc12 from Debian's or Ubuntu's, or `pip install nvidia-cuda-nvrtc`",
+  },
+  nvml: {
+    variable: 'MILLRACE_LIBNVML',
+    sonames: () => ['libnvidia-ml.so.1', 'libnvidia-ml.so'],
+    folders: () => ['/usr/lib/wsl/lib', '/usr/local/nvidia/lib64'],
+    missing: 'there is no NVML: libnvidia-ml.so.1 is not there; it comes with the driver (libnvidia-ml1)',
+  },
+  nvtx: {
+    variable: 'MILLRACE_LIBNVTX',
+    // The second is what it was called up to CUDA 12.
+    sonames: () => ['libnvtx3interop.so.1', 'libnvToolsExt.so.1'],
+    folders: toolkitFolders,
+    missing: 'there is no NVTX: install cuda-nvtx-13-0, or the one of your CUDA version',
+  },
+};
+
+/**
+ * The driver is sure to run what its own version's compiler made, and what older ones did; newer ones are tried last. The
+ * plain name is what the system's administrator has chosen.
+ */
+export function nvrtcNames(major = Number.POSITIVE_INFINITY): readonly string[] {
+  const fits = (version: string): boolean => Number.parseInt(version, 10) <= major;
+  const own = NVRTC_VERSIONS.filter((version) => Number.parseInt(version, 10) === major);
+  const older = NVRTC_VERSIONS.filter((version) => fits(version) && !own.includes(version));
+  const newer = NVRTC_VERSIONS.filter((version) => !fits(version)).reverse();
+  return [...own, '', ...older, ...newer].map((version) => `libnvrtc.so${version === '' ? '' : `.${version}`}`);
+}
+
+/**
+ * Looks for a library by its names, then in the usual folders, and pins the first that loads for as long as the process
+ * lives: libcuda and NVRTC start threads, and are unloaded under them otherwise. `major`: the driver's CUDA version.
+ */
+export function findLibrary(
+  name: LibraryName,
+  major?: number,
+  environment: NodeJS.ProcessEnv = process.env,
+): FoundLibrary | { readonly reason: string } {
+  const { variable, sonames, folders, missing } = known[name];
+  const told = environment[variable];
+  if (told !== undefined && told !== '') {
+    const fault = loadFault(told);
+    return fault === undefined
+      ? { path: told }
+      : { reason: `${variable} names a library that cannot be loaded: ${fault}` };
+  }
+  if (process.platform !== 'linux') return { reason: `CUDA is for Linux here, this is ${process.platform}` };
+  const faults: string[] = [];
+  for (const path of sonames(major)) {
+    const fault = loadFault(path);
+    if (fault === undefined) return { path };
+    if (!/no such file/i.test(fault)) faults.push(fault);
+  }
+  for (const folder of folders()) {
+    for (const soname of sonames(major)) {
+      const path = join(folder, soname);
+      if (!existsSync(path)) continue;
+      const fault = loadFault(path);
+      if (fault === undefined) return { path };
+      faults.push(fault);
+    }
+  }
+  const first = faults[0];
+  return { reason: first === undefined ? `${missing}; or name the file in ${variable}` : first };
+}
+
+/** Where CUDA toolkits, conda and pip put libraries; existing folders only, the environment's own first. */
+function toolkitFolders(environment: NodeJS.ProcessEnv = process.env): readonly string[] {
+  const { CUDA_HOME, CUDA_PATH, CONDA_PREFIX, VIRTUAL_ENV } = environment;
+  const toolkits = [CUDA_HOME, CUDA_PATH, '/usr/local/cuda', ...versioned('/usr/local', /^cuda-/), '/opt/cuda'];
+  const libraries = ['lib64', 'lib', `targets/${process.arch === 'arm64' ? 'sbsa' : 'x86_64'}-linux/lib`];
+  const pythons = [VIRTUAL_ENV, CONDA_PREFIX, '/usr', '/usr/local', join(homedir(), '.local')];
+  const packages = given(pythons).flatMap((root) =>
+    versioned(join(root, 'lib'), /^python3/).flatMap((python) =>
+      ['site-packages', 'dist-packages'].map((name) => join(python, name, 'nvidia')),
+    ),
+  );
+  const folders = [
+    ...given(toolkits).flatMap((root) => libraries.map((name) => join(root, name))),
+    ...given([CONDA_PREFIX]).map((root) => join(root, 'lib')),
+    ...packages.flatMap((root) => [
+      join(root, 'cuda_nvrtc', 'lib'),
+      ...versioned(root, /^cu\d+$/).map((own) => join(own, 'lib')),
+    ]),
+  ];
+  return [...new Set(folders)].filter((folder) => existsSync(folder));
+}
+
+const given = (roots: readonly (string | undefined)[]): string[] =>
+  roots.filter((root): root is string => root !== undefined && root !== '' && root !== dirname(root));
+
+/** Folders in `root` of that name, the highest version first. */
+function versioned(root: string, name: RegExp): string[] {
+  try {
+    const order = new Intl.Collator('en', { numeric: true }).compare;
+    return readdirSync(root)
+      .filter((entry) => name.test(entry))
+      .sort((a, b) => order(b, a))
+      .map((entry) => join(root, entry));
+  } catch {
+    return [];
+  }
+}

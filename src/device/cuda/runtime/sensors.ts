@@ -1,0 +1,120 @@
+import type { Sensors } from '../../device.js';
+import { Out } from '../../gpu/native/api.js';
+import { addressOf } from '../../native/libc.js';
+import { type Bound, bind, cText, textIn } from './api.js';
+import { findLibrary } from './library.js';
+
+const wide = 'uint64_t';
+const word = 'uint32_t';
+
+const symbols = {
+  nvmlInit: ['nvmlInit_v2'],
+  nvmlShutdown: ['nvmlShutdown'],
+  nvmlSystemGetDriverVersion: ['nvmlSystemGetDriverVersion', wide, word],
+  nvmlDeviceGetHandleByPciBusId: ['nvmlDeviceGetHandleByPciBusId_v2', wide, wide],
+  nvmlDeviceGetTemperature: ['nvmlDeviceGetTemperature', wide, word, wide],
+  nvmlDeviceGetPowerUsage: ['nvmlDeviceGetPowerUsage', wide, wide],
+  nvmlDeviceGetEnforcedPowerLimit: ['nvmlDeviceGetEnforcedPowerLimit', wide, wide],
+  nvmlDeviceGetUtilizationRates: ['nvmlDeviceGetUtilizationRates', wide, wide],
+  nvmlDeviceGetClockInfo: ['nvmlDeviceGetClockInfo', wide, word, wide],
+  nvmlDeviceGetMemoryInfo: ['nvmlDeviceGetMemoryInfo', wide, wide],
+  nvmlDeviceGetTotalEnergyConsumption: ['nvmlDeviceGetTotalEnergyConsumption', wide, wide],
+  nvmlDeviceGetCurrPcieLinkGeneration: ['nvmlDeviceGetCurrPcieLinkGeneration', wide, wide],
+  nvmlDeviceGetCurrPcieLinkWidth: ['nvmlDeviceGetCurrPcieLinkWidth', wide, wide],
+  nvmlDeviceGetMaxPcieLinkGeneration: ['nvmlDeviceGetMaxPcieLinkGeneration', wide, wide],
+  nvmlDeviceGetMaxPcieLinkWidth: ['nvmlDeviceGetMaxPcieLinkWidth', wide, wide],
+} as const;
+
+/** NVML's: the chip's own sensor; the multiprocessors' and the memory's clock. */
+const CHIP = 0;
+const CLOCK_SM = 1;
+const CLOCK_MEMORY = 2;
+
+/**
+ * NVIDIA's management library: what a GPU says about itself, without a context and whoever uses it. Each value on its
+ * own: many cards and virtual machines know only some.
+ */
+export class Nvml {
+  readonly #api: Bound<typeof symbols>;
+  readonly #out = new Out();
+
+  private constructor(api: Bound<typeof symbols>) {
+    this.#api = api;
+  }
+
+  /** Undefined where the library is not there or will not start. */
+  static open(): Nvml | undefined {
+    const found = findLibrary('nvml');
+    if ('reason' in found) return undefined;
+    try {
+      const api = bind(found.path, symbols);
+      return api.nvmlInit() === 0 ? new Nvml(api) : undefined;
+    } catch {
+      return undefined; // an NVML without one of these functions is older than any driver that runs our programs
+    }
+  }
+
+  close(): void {
+    this.#api.nvmlShutdown();
+  }
+
+  /** "580.95.05". */
+  driverVersion(): string | undefined {
+    const room = new Uint8Array(96);
+    // SAFETY: at most `room.length` bytes are written, the zero included.
+    const code = this.#api.nvmlSystemGetDriverVersion(addressOf(room), room.length);
+    return code === 0 ? textIn(room) : undefined;
+  }
+
+  /** The GPU with this PCI bus id, as the driver API spells it. */
+  device(busId: string): number | undefined {
+    const name = cText(busId);
+    // SAFETY: the name ends with a zero and outlives the call; the handle is 8 bytes of `Out`.
+    return this.#api.nvmlDeviceGetHandleByPciBusId(addressOf(name), this.#out.at) === 0 ? this.#out.wide() : undefined;
+  }
+
+  /** "PCIe 5 × 16", and what the card could do where that is more: cards at rest lower their link. */
+  link(device: number): string | undefined {
+    const api = this.#api;
+    const generation = this.#word(api.nvmlDeviceGetCurrPcieLinkGeneration(device, this.#out.at));
+    const width = this.#word(api.nvmlDeviceGetCurrPcieLinkWidth(device, this.#out.at));
+    const best = this.#word(api.nvmlDeviceGetMaxPcieLinkGeneration(device, this.#out.at));
+    const widest = this.#word(api.nvmlDeviceGetMaxPcieLinkWidth(device, this.#out.at));
+    if (generation === undefined || width === undefined) return undefined;
+    const more = best !== undefined && widest !== undefined && (best > generation || widest > width);
+    return `PCIe ${generation} × ${width}${more ? `, at most ${best} × ${widest}` : ''}`;
+  }
+
+  read(device: number): Sensors {
+    const api = this.#api;
+    const at = this.#out.at;
+    const temperatureC = this.#word(api.nvmlDeviceGetTemperature(device, CHIP, at));
+    const milliwatts = this.#word(api.nvmlDeviceGetPowerUsage(device, at));
+    const limit = this.#word(api.nvmlDeviceGetEnforcedPowerLimit(device, at));
+    const clockMHz = this.#word(api.nvmlDeviceGetClockInfo(device, CLOCK_SM, at));
+    const memoryClockMHz = this.#word(api.nvmlDeviceGetClockInfo(device, CLOCK_MEMORY, at));
+    // SAFETY: two words (GPU, memory), in per cent, then three 8-byte counts (total, free, used): Out has room for both.
+    const busy =
+      api.nvmlDeviceGetUtilizationRates(device, at) === 0 ? [this.#out.word(0), this.#out.word(1)] : undefined;
+    const used = api.nvmlDeviceGetMemoryInfo(device, at) === 0 ? this.#out.wide(2) : undefined;
+    const millijoules = api.nvmlDeviceGetTotalEnergyConsumption(device, at) === 0 ? this.#out.wide() : undefined;
+    return {
+      ...some('temperatureC', temperatureC),
+      ...some('powerW', milliwatts, 1e-3),
+      ...some('powerLimitW', limit, 1e-3),
+      ...some('utilisation', busy?.[0], 1e-2),
+      ...some('memoryUtilisation', busy?.[1], 1e-2),
+      ...some('clockMHz', clockMHz),
+      ...some('memoryClockMHz', memoryClockMHz),
+      ...some('memoryUsedBytes', used),
+      ...some('energyJ', millijoules, 1e-3),
+    };
+  }
+
+  #word(code: number): number | undefined {
+    return code === 0 ? this.#out.word(0) : undefined;
+  }
+}
+
+const some = (name: keyof Sensors, value: number | undefined, unit = 1): Partial<Sensors> =>
+  value === undefined ? {} : { [name]: value * unit };

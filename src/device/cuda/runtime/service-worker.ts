@@ -1,0 +1,142 @@
+import '../../gpu/native/stack.js'; // first
+import type { DeviceInfo, Sensors } from '../../device.js';
+import type { Compiled } from '../../gpu/build/build.js';
+import type { Reply } from '../../gpu/build/service.js';
+import { CompileRefusal } from '../../gpu/worker/driver.js';
+import { inThread } from '../../pool/threads/threads.js';
+import { type CudaApi, cudaApi } from './api.js';
+import { describeGpu, type Gpu, listGpus, startDriver } from './info.js';
+import { findLibrary } from './library.js';
+import { Nvrtc, type Target } from './nvrtc.js';
+import { Nvml } from './sensors.js';
+
+/**
+ * A thread for what takes long or may stall, but needs no context: starting the driver (0.3 s), asking sensors,
+ * compiling. One question at a time, one answer each.
+ */
+export type Question =
+  | { readonly kind: 'survey' }
+  | { readonly kind: 'sensors'; readonly ordinal: number }
+  | {
+      readonly kind: 'compile';
+      readonly major: number;
+      readonly text: string;
+      readonly options: readonly string[];
+      readonly target: Target;
+    };
+
+/** What there is on this machine, without a context. */
+export interface Survey {
+  readonly libcuda: string;
+  readonly cuda: number;
+  readonly driver: string | undefined;
+  readonly nvml: boolean;
+  readonly nvrtc:
+    | { readonly path: string; readonly version: string; readonly architectures: readonly number[] }
+    | { readonly reason: string };
+  readonly gpus: readonly { readonly gpu: Gpu; readonly info: DeviceInfo }[];
+}
+
+export type Answers = {
+  survey: Survey | { readonly reason: string };
+  sensors: Sensors | undefined;
+  compile: Compiled;
+};
+
+interface Started {
+  readonly api: CudaApi;
+  readonly libcuda: string;
+  readonly cuda: number;
+}
+let started: Started | { readonly reason: string } | undefined;
+let nvml: Nvml | undefined | 'unknown' = 'unknown';
+const compilers = new Map<number, ReturnType<typeof Nvrtc.open>>();
+
+function driver(): Started | { readonly reason: string } {
+  if (started) return started;
+  const found = findLibrary('cuda');
+  if ('reason' in found) return found;
+  const api = cudaApi(found.path);
+  if ('reason' in api) return api;
+  const answer = startDriver(api);
+  started = 'reason' in answer ? answer : { api, libcuda: found.path, cuda: answer.version };
+  return started;
+}
+
+function management(): Nvml | undefined {
+  if (nvml === 'unknown') nvml = Nvml.open();
+  return nvml;
+}
+
+function compiler(major: number): ReturnType<typeof Nvrtc.open> {
+  const known = compilers.get(major) ?? Nvrtc.open(major);
+  compilers.set(major, known);
+  return known;
+}
+
+function survey(): Answers['survey'] {
+  const own = driver();
+  if ('reason' in own) return own;
+  const gpus = listGpus(own.api);
+  if (gpus.length === 0) return { reason: 'the NVIDIA driver is here, but no GPU that it can use' };
+  const sensors = management();
+  const version = sensors?.driverVersion();
+  const nvrtc = compiler(Math.floor(own.cuda / 1000));
+  return {
+    libcuda: own.libcuda,
+    cuda: own.cuda,
+    driver: version,
+    nvml: sensors !== undefined,
+    nvrtc: 'reason' in nvrtc ? nvrtc : { path: nvrtc.path, version: nvrtc.version, architectures: nvrtc.architectures },
+    gpus: gpus.map((gpu) => {
+      const device = sensors?.device(gpu.busId);
+      const link = device === undefined ? undefined : sensors?.link(device);
+      const around = { cuda: own.cuda, driver: version, nvrtc: 'reason' in nvrtc ? undefined : nvrtc.version, link };
+      return { gpu, info: describeGpu(gpu, around) };
+    }),
+  };
+}
+
+function sensors(ordinal: number): Answers['sensors'] {
+  const own = driver();
+  const management_ = management();
+  if ('reason' in own || !management_) return undefined;
+  const gpu = listGpus(own.api)[ordinal];
+  const device = gpu && management_.device(gpu.busId);
+  return device === undefined ? undefined : management_.read(device);
+}
+
+function compile({ major, text, options, target }: Extract<Question, { kind: 'compile' }>): Answers['compile'] {
+  const nvrtc = compiler(major);
+  if ('reason' in nvrtc) return { compiler: 'NVRTC', line: undefined, message: nvrtc.reason };
+  try {
+    return { binary: nvrtc.compile(text, options, target) };
+  } catch (error) {
+    if (!(error instanceof CompileRefusal)) throw error;
+    return { compiler: error.compiler, line: error.line, message: error.message };
+  }
+}
+
+function answer(question: Question): Answers[Question['kind']] {
+  switch (question.kind) {
+    case 'survey':
+      return survey();
+    case 'sensors':
+      return sensors(question.ordinal);
+    case 'compile':
+      return compile(question);
+  }
+}
+
+function reply(question: Question): Reply {
+  try {
+    return { answer: answer(question) };
+  } catch (error) {
+    return { fault: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+inThread<undefined>((_, ready, port) => {
+  port.listen((question) => port.post(reply(question as Question)));
+  ready();
+});

@@ -1,0 +1,36 @@
+import { availableParallelism } from 'node:os';
+import { type Reply, type Servant, Service } from '../../gpu/build/service.js';
+import { startThread, workerBeside } from '../../pool/threads/threads.js';
+import type { Answers, Question } from './service-worker.js';
+
+const service = new Service<Question, Answers>({
+  // NVRTC compiles in several threads at once; more than this many gain nothing while the GPU runs.
+  most: Math.max(1, Math.min(4, availableParallelism() - 1)),
+  idleMs: 10_000,
+  kept: 1,
+  start: startServant,
+  failure: {
+    message: 'the thread that asks the CUDA driver failed',
+    asked: 'what GPUs there are, or a kernel for one',
+    advice: 'look at nvidia-smi; if the driver works, please report it',
+  },
+});
+
+/** Asks a thread that may take its time (`service-worker.ts`). */
+export const ask: typeof service.ask = service.ask.bind(service);
+
+function startServant(replied: (reply: Reply) => void, gone: (reason: string) => void): Servant {
+  const thread = startThread({
+    file: workerBeside(import.meta.url, 'service-worker.js'),
+    name: 'millrace cuda service',
+    data: undefined,
+    heard: (message) => replied(message as Reply),
+    died: (cause) => gone(cause instanceof Error ? cause.message : String(cause)),
+  });
+  thread.ready.catch(() => undefined); // `died` tells
+  return {
+    ask: (question) => thread.post(question),
+    keepAlive: (needed) => thread.keepAlive(needed),
+    end: () => thread.terminate(),
+  };
+}

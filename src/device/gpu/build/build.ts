@@ -1,0 +1,57 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { DiskCache } from '../../cache/cache.js';
+import type { Built } from '../host/device.js';
+import { CompileRefusal, type GpuSource } from '../worker/driver.js';
+
+/** What a service's compiler answers: what it made, why not, or that it cannot say. */
+export type Compiled =
+  | { readonly binary: Uint8Array }
+  | { readonly compiler: string; readonly line: number | undefined; readonly message: string }
+  | { readonly unavailable: string };
+
+export interface BuildOptions {
+  readonly cache: DiskCache;
+  /** Everything that the binary depends on, as a `cacheKey`. */
+  readonly key: string;
+  /** Ending of the binary's and of the text's file name, for people who look. */
+  readonly binary: string;
+  readonly text: string;
+  compile(): Promise<Compiled>;
+}
+
+/**
+ * Compiles a kernel's text through the cache. Throws CompileRefusal, and leaves the refused text in the cache's folder.
+ * Without a binary where the compiler is not available: the driver compiles then.
+ */
+export function buildCached(source: GpuSource, options: BuildOptions): Promise<Built> {
+  const running = `${options.cache.directory} ${options.key}`;
+  let work = underway.get(running);
+  if (work === undefined) {
+    work = build(source, options).finally(() => underway.delete(running));
+    underway.set(running, work);
+  }
+  return work;
+}
+
+/** Two requests for the same text at the same time share one run of the compiler. */
+const underway = new Map<string, Promise<Built>>();
+
+async function build({ name, text }: GpuSource, options: BuildOptions): Promise<Built> {
+  const { cache, key } = options;
+  const file = `kernel.${options.binary}`;
+  const known = await cache.get(key, file);
+  if (known !== undefined) return { binary: await readFile(join(known, file)), cached: true };
+  const answer = await options.compile();
+  if ('unavailable' in answer) return { cached: false };
+  if (!('binary' in answer)) {
+    await writeFile(join(cache.directory, `failed-${name}.${options.text}`), text).catch(() => undefined);
+    throw new CompileRefusal(answer.compiler, answer.line, answer.message);
+  }
+  const { binary } = answer;
+  await cache.put(key, async (folder) => {
+    await writeFile(join(folder, file), binary);
+    await writeFile(join(folder, `kernel.${options.text}`), text);
+  });
+  return { binary, cached: false };
+}

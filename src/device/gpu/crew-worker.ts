@@ -1,7 +1,0 @@
-import { inThread } from '../pool/threads.js';
-import { help } from './crew.js';
-
-inThread<SharedArrayBuffer>((memory, ready) => {
-  ready();
-  help(memory);
-});

@@ -1,0 +1,302 @@
+import type { GpuOptions } from '../../../kernel/abi/lower-gpu.js';
+import { MillraceError } from '../../../kernel/error.js';
+import { type GpuTarget, type Kernel, type LoweredGpu, lowerGpu } from '../../../kernel/index.js';
+import { compileError } from '../../checks/compile-error.js';
+import { checkAllocation, deviceClosed } from '../../checks/launch.js';
+import { Traps } from '../../checks/traps.js';
+import type {
+  CompileOptions,
+  Device,
+  DeviceBuffer,
+  DeviceInfo,
+  DeviceTelemetry,
+  HostMemory,
+  Sensors,
+  Stream,
+} from '../../device.js';
+import { Residents } from '../resident/residents.js';
+import { LAUNCH_WORDS } from '../wire/commands.js';
+import { MOST_WORDS } from '../wire/ring.js';
+import { CompileRefusal, type GpuSource } from '../worker/driver.js';
+import { GpuBuffer } from './buffer.js';
+import type { Link } from './link.js';
+import { GpuCode, GpuProgram } from './program.js';
+import { Streams } from './streams.js';
+
+export { type Link, type Opening, openLink } from './link.js';
+
+/** What a runtime's compiler made, where it compiles apart from the device's worker. */
+export interface Built {
+  readonly binary?: Uint8Array;
+  readonly cached: boolean;
+}
+
+/** Buffers are whole quads of words, so that a kernel may move 16 bytes at a time. */
+const GRAIN = 16;
+/** The most buffers that a launch is thought to have: of what fits a record the rest is its parameters'. */
+const MOST_BUFFERS = 256;
+
+/**
+ * What devices with a driver in a worker have in common.
+ *
+ *   class CudaDevice extends GpuDevice { … }
+ *   export const open = async (id, options = {}) => new CudaDevice(await openLink({ … }), addressOf);
+ */
+export abstract class GpuDevice implements Device {
+  readonly info: DeviceInfo;
+  readonly #link: Link;
+  readonly #streams: Streams;
+  readonly #traps = new Traps();
+  readonly #bytesAt: ((address: number, bytes: number) => Uint8Array) | undefined;
+  /** Memory of the runtime's own that was dropped without `free`: it is let go of once no view of it is left. */
+  readonly #unseen = new FinalizationRegistry<number>((number) => this.#freeHost(number));
+  #end: { readonly error: MillraceError; readonly done: Promise<void> } | undefined;
+
+  /**
+   * `addressOf`: how the worker reaches the host's arrays; without it they are copied through shared memory. `bytesAt`:
+   * how this thread sees memory of the runtime's own, for runtimes whose `lock` gives that. `info`: where more is known
+   * than the driver says.
+   */
+  constructor(
+    link: Link,
+    addressOf?: (view: ArrayBufferView) => number,
+    bytesAt?: (address: number, bytes: number) => Uint8Array,
+    info = link.info,
+  ) {
+    this.#bytesAt = bytesAt;
+    this.info = info;
+    this.#link = link;
+    const explain = this.#traps.explain.bind(this.#traps, this.info.id);
+    this.#streams = new Streams({ device: this, link, addressOf, explain, staging: (bytes) => link.staging(bytes) });
+    this.residents = new Residents({
+      device: this,
+      link,
+      load: async (lowered) => {
+        this.checkOpen();
+        return (await this.#load(lowered)).number;
+      },
+    });
+    link.attach({
+      news: () => {
+        const isBusy = this.#streams.news();
+        return this.residents.news() || isBusy;
+      },
+      gridOver: (number, error) => this.residents.over(number, error),
+      markFailed: (line, mark, error) => this.#streams.markFailed(line, mark, error),
+      failed: (error) => void this.#finish(error),
+    });
+  }
+
+  /** Resident grids, for devices that have them. */
+  protected readonly residents: Residents;
+  protected abstract readonly target: GpuTarget;
+  /** Bytes of workgroup memory; undefined: what every device of the target has. */
+  protected abstract readonly nearLimit: number | undefined;
+  /** Threads of a workgroup where the caller leaves it to the device. */
+  protected abstract workgroup(kind: Kernel['kind']): number;
+  /** What goes to the multiply-add pipe where the caller leaves it to the device. */
+  protected get pipes(): 0 | 'nvidia' {
+    return 0;
+  }
+  /** Throws `device-capability` where the device has not what the kernel needs. */
+  protected accept(_lowered: LoweredGpu): void {}
+  /** Compiles apart from the worker, before the driver loads it; nothing where the driver compiles itself. */
+  protected abstract build(source: GpuSource): Promise<Built>;
+
+  async compile(kernel: Kernel, options: CompileOptions = {}): Promise<GpuProgram> {
+    this.checkOpen();
+    const started = performance.now();
+    const { lanes = 'auto' } = options;
+    const workgroup = lanes === 'auto' ? this.workgroup(kernel.kind) : this.#workgroup(kernel, lanes);
+    const { target, nearLimit, pipes } = this;
+    const asked = askedOf({ target, workgroup, pipes, ...(nearLimit === undefined ? {} : { nearLimit }) }, options);
+    const lowered = lowerGpu(kernel, asked);
+    this.accept(lowered);
+    const { number, cached, occupancy } = await this.#load(lowered);
+    this.checkOpen();
+    const compiled = { milliseconds: performance.now() - started, cached };
+    const code = new GpuCode(number, (loaded) => this.#unload(loaded));
+    return new GpuProgram(this, code, lowered, compiled, { kernel, options: asked, occupancy });
+  }
+
+  #unload(number: number): void {
+    this.#traps.remove(number);
+    if (!this.#end) this.#streams.freeProgram(number);
+  }
+
+  async alloc(bytes: number): Promise<DeviceBuffer> {
+    this.checkOpen();
+    checkAllocation(this, bytes);
+    const number = this.#streams.nextNumber();
+    const pointer = await this.#link.call('alloc', { number, bytes: Math.max(1, Math.ceil(bytes / GRAIN)) * GRAIN });
+    return this.#buffer(bytes, number, pointer);
+  }
+
+  /** For devices whose driver can: see `Device.adopt`. */
+  protected async adopted(pointer: number, bytes: number): Promise<DeviceBuffer> {
+    this.checkOpen();
+    checkAllocation(this, bytes);
+    if (!Number.isSafeInteger(pointer) || pointer <= 0 || pointer % GRAIN !== 0 || bytes % GRAIN !== 0) {
+      throw new MillraceError({
+        code: 'launch-arguments',
+        message: `${bytes} bytes at ${pointer} are no memory that kernels can use`,
+        asked: `adopt(${pointer}, ${bytes})`,
+        advice: `give a pointer of the device, and a number of bytes, both multiples of ${GRAIN}`,
+      });
+    }
+    const number = this.#streams.nextNumber();
+    await this.#link.call('adopt', { number, pointer, bytes });
+    return this.#buffer(bytes, number, pointer);
+  }
+
+  #buffer(bytes: number, number: number, pointer: number | undefined): GpuBuffer {
+    const free = (): void => {
+      if (!this.#end) this.#streams.freeMemory(number);
+    };
+    return new GpuBuffer(this, bytes, number, () => this.residents.release(number, free), pointer);
+  }
+
+  stream(): Stream {
+    this.checkOpen();
+    return this.#streams.open();
+  }
+
+  /** How many streams are open, and how many may be. */
+  get streams(): { readonly open: number; readonly most: number } {
+    return { open: this.#streams.count, most: this.#link.most };
+  }
+
+  async host(bytes: number): Promise<HostMemory> {
+    this.checkOpen();
+    const number = this.#streams.nextNumber();
+    const { locked, shared, address = 0 } = await this.#link.call('host', { number, bytes });
+    const own = shared ?? this.#bytesAt?.(address, bytes);
+    if (own === undefined) throw new TypeError('the driver gives memory that its device cannot see');
+    // Memory from one region comes in a message each, and so as a buffer each: transfers are known by it.
+    const { buffer } = own;
+    this.#streams.addHost(buffer, number);
+    if (shared) return { bytes: own, locked, free: () => this.#freeHost(this.#streams.removeHost(buffer)) };
+    this.#unseen.register(buffer, number, buffer);
+    const free = (): void => {
+      // A look at unmapped memory would end the process: views are emptied first. Without that the memory stays until
+      // they are garbage.
+      if (this.#streams.removeHost(buffer) === undefined || !detach(buffer)) return;
+      this.#unseen.unregister(buffer);
+      this.#freeHost(number);
+    };
+    return { bytes: own, locked, free };
+  }
+
+  async sensors(): Promise<Sensors | undefined> {
+    this.checkOpen();
+    return this.#link.call('sensors', undefined);
+  }
+
+  async telemetry(): Promise<DeviceTelemetry> {
+    this.checkOpen();
+    return this.#link.call('telemetry', undefined);
+  }
+
+  async streamHandles(): Promise<readonly number[]> {
+    this.checkOpen();
+    return this.#link.call('handles', undefined);
+  }
+
+  close(): Promise<void> {
+    return this.#finish(deviceClosed(this));
+  }
+
+  checkOpen(): void {
+    if (this.#end) throw this.#end.error;
+  }
+
+  /** Compiles and has the driver load it. `number` names it to the driver; `cached`: it was known from before. */
+  async #load(lowered: LoweredGpu): Promise<Loaded> {
+    checkParameters(lowered);
+    const { text, shape, program, sites } = lowered;
+    const number = this.#traps.add({ name: program.name, sites });
+    const source: GpuSource = { number, name: program.name, text, shape };
+    try {
+      const { binary, cached } = await this.build(source);
+      this.checkOpen();
+      const occupancy = await this.#link.call('load', binary ? { ...source, binary } : source);
+      return { number, cached, occupancy };
+    } catch (cause) {
+      this.#traps.remove(number);
+      if (!(cause instanceof CompileRefusal)) throw cause;
+      const { compiler, line, message: error } = cause;
+      throw compileError(
+        { name: program.name, text, lineOrigins: lowered.lineOrigins },
+        {
+          compiler,
+          error,
+          line,
+          asked: `compiling ${program.name} for workgroups of ${shape.workgroup} on ${this.info.id}`,
+          advice: 'this is a fault of Millrace or of the compiler, please report it with the kernel',
+        },
+      );
+    }
+  }
+
+  #freeHost(number: number | undefined): void {
+    if (number !== undefined && !this.#end) this.#streams.freeHost(number);
+  }
+
+  #workgroup({ name }: Kernel, lanes: number): number {
+    if (lanes <= this.info.limits.lanes) return lanes;
+    throw new MillraceError({
+      code: 'device-capability',
+      message: `kernel ${name}: a workgroup cannot have ${lanes} threads on ${this.info.id}`,
+      asked: `lanes: ${lanes}`,
+      advice: `give a power of two up to ${this.info.limits.lanes}, or 'auto'`,
+    });
+  }
+
+  /** Fails what is in flight and ends the worker, which lets go of everything. */
+  #finish(error: MillraceError): Promise<void> {
+    this.#end ??= { error, done: this.#shutDown(error) };
+    return this.#end.done;
+  }
+
+  async #shutDown(error: MillraceError): Promise<void> {
+    this.#streams.news(); // what was done in time counts
+    this.residents.news();
+    this.residents.fail(error);
+    this.#streams.fail(error);
+    await this.#link.stop(error);
+  }
+}
+
+/**
+ * Empties all views of a buffer; false where it cannot be done. A stream of bytes takes over the memory that it is given.
+ * `structuredClone` copies memory of native libraries instead, and `ArrayBuffer.transfer` came with Node 22.
+ */
+function detach(buffer: ArrayBufferLike): boolean {
+  if (!(buffer instanceof ArrayBuffer)) return false;
+  new ReadableStream({ type: 'bytes', start: (controller) => controller.enqueue(new Uint8Array(buffer)) });
+  return buffer.byteLength === 0;
+}
+
+/** What a kernel is lowered with, where a caller leaves the rest to the device. */
+export function askedOf(own: GpuOptions, options: CompileOptions): GpuOptions {
+  const { hoist = true, nativeBodies = true, checked = false, pipes = own.pipes ?? 0 } = options;
+  return { ...own, hoist, nativeBodies, checked, pipes };
+}
+
+interface Loaded {
+  readonly number: number;
+  readonly cached: boolean;
+  readonly occupancy: number | undefined;
+}
+
+/** A launch's block travels through the ring of commands. */
+function checkParameters({ program, shape }: LoweredGpu): void {
+  const room = MOST_WORDS - LAUNCH_WORDS - MOST_BUFFERS;
+  if (shape.launch.words <= room) return;
+  throw new MillraceError({
+    code: 'kernel-budget',
+    message: `kernel ${program.name}: its job and chunk values take ${shape.launch.words} words, a launch has ${room}`,
+    asked: `kernel ${program.name}`,
+    advice: 'give large tables as buffers',
+  });
+}

@@ -1,0 +1,70 @@
+import type { GridShape } from '../../../kernel/abi/grid.js';
+import type { GpuOptions } from '../../../kernel/abi/lower-gpu.js';
+import type { Kernel, LoweredGpu, Values } from '../../../kernel/index.js';
+import type { Device, DeviceProgram } from '../../device.js';
+import { type LaunchParameters, type LoadedCode, SourceJob, SourceProgram, sourceOf } from '../../program.js';
+
+/** What the driver has loaded for a kernel, by its numbers there. */
+export class GpuCode implements LoadedCode {
+  readonly number: number;
+  readonly #unload: (number: number) => void;
+  #loaded: number[];
+  #isClosed = false;
+
+  /** `unload` may be called at any time: the driver keeps a program while launches and grids use it. */
+  constructor(number: number, unload: (number: number) => void) {
+    this.number = number;
+    this.#loaded = [number];
+    this.#unload = unload;
+  }
+
+  /** Another form of the same kernel, which is unloaded with it. */
+  add(number: number): void {
+    this.#loaded.push(number);
+    if (this.#isClosed) this.close();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    const numbers = this.#loaded;
+    this.#loaded = [];
+    for (const number of numbers) this.#unload(number);
+  }
+}
+
+/** A compiled kernel. */
+export class GpuProgram extends SourceProgram {
+  readonly code: GpuCode;
+  readonly shape: GridShape;
+  /** What it was made from: a resident grid is made from the same. */
+  readonly origin: Origin | undefined;
+  readonly occupancy: number | undefined;
+  readonly #parameters: (job: Values) => LaunchParameters;
+
+  constructor(
+    device: Device,
+    code: GpuCode,
+    lowered: LoweredGpu,
+    compiled: DeviceProgram['compile'],
+    origin?: Origin & { readonly occupancy: number | undefined },
+  ) {
+    const source = sourceOf(lowered);
+    super(device, code, source, compiled);
+    this.code = code;
+    this.origin = origin;
+    this.occupancy = origin?.occupancy;
+    this.shape = lowered.shape;
+    this.#parameters = source.parameters;
+  }
+
+  bind(job: Values): GpuJob {
+    return new GpuJob(this, this.#parameters(job));
+  }
+}
+
+interface Origin {
+  readonly kernel: Kernel;
+  readonly options: GpuOptions;
+}
+
+export class GpuJob extends SourceJob<GpuProgram> {}

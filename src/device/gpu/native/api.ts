@@ -1,0 +1,53 @@
+import koffi, { type LibraryHandle } from 'koffi';
+import { addressOf } from '../../native/libc.js';
+import { whole } from '../../pool/threads/stay.js';
+
+/**
+ * Binds the functions of the library at `path`, which `loadForever` has pinned: once for each `table` and thread, since
+ * koffi keeps what it has bound. `declare` throws koffi's words where a function is missing.
+ */
+export function bindOnce<Api>(path: string, table: object, declare: (library: LibraryHandle) => Api): Api {
+  const ofTable = bound.get(table) ?? new Map<string, unknown>();
+  bound.set(table, ofTable);
+  const api = ofTable.get(path) ?? whole(() => declare(koffi.load(path)));
+  ofTable.set(path, api);
+  return api as Api;
+}
+
+const bound = new WeakMap<object, Map<string, unknown>>();
+
+/** Where functions write what they give back, and are given lists: eight 8-byte cells at an address that never moves. */
+export class Out {
+  readonly #bytes = new ArrayBuffer(64);
+  readonly #ints = new Int32Array(this.#bytes);
+  readonly #floats = new Float32Array(this.#bytes);
+  readonly #wides = new BigUint64Array(this.#bytes);
+  readonly at = addressOf(this.#wides);
+  /** The address of cell `k`. */
+  cell(k: number): number {
+    return this.at + 8 * k;
+  }
+  int(k = 0): number {
+    return this.#ints[2 * k] ?? 0;
+  }
+  /** Words are half a cell. */
+  word(k: number): number {
+    return (this.#ints[k] ?? 0) >>> 0;
+  }
+  float(): number {
+    return this.#floats[0] ?? 0;
+  }
+  /** A pointer, handle or size: below 2^53 on everything there is. */
+  wide(k = 0): number {
+    return Number(this.#wides[k] ?? 0n);
+  }
+  time(k = 0): bigint {
+    return this.#wides[k] ?? 0n;
+  }
+  /** Puts a handle or size into a cell, whose address it gives. */
+  put(value: number, k = 0): number {
+    this.#ints[2 * k] = value; // modulo 2^32
+    this.#ints[2 * k + 1] = Math.floor(value / 2 ** 32);
+    return this.cell(k);
+  }
+}

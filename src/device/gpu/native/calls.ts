@@ -1,0 +1,123 @@
+import type { ApiCall } from '../../device.js';
+import { median } from '../../median.js';
+
+/** Times calls of a runtime's functions. Off, it hands functions back as they are. */
+export class Calls {
+  readonly #tallies: Tally[] | undefined;
+  readonly #now: () => number;
+
+  /** `now` in nanoseconds. */
+  constructor(on: boolean, now: () => number = () => performance.now() * 1e6) {
+    this.#tallies = on ? [] : undefined;
+    this.#now = now;
+  }
+
+  get on(): boolean {
+    return this.#tallies !== undefined;
+  }
+
+  /** The same functions, each timed under its name. */
+  wrap<T extends object>(functions: T): T {
+    if (!this.#tallies) return functions;
+    const timed = Object.entries(functions).map(([name, value]) => [
+      name,
+      typeof value === 'function' ? this.#timed(name, value as Callable) : value,
+    ]);
+    return Object.fromEntries(timed) as T;
+  }
+
+  /** The longest total first; functions that were never called are left out. */
+  table(): ApiCall[] {
+    return (this.#tallies ?? [])
+      .filter(({ calls }) => calls > 0)
+      .map((tally) => tally.row())
+      .sort((a, b) => b.totalNs - a.totalNs);
+  }
+
+  #timed(name: string, callable: Callable): Callable {
+    const tally = new Tally(name);
+    this.#tallies?.push(tally);
+    const now = this.#now;
+    return function (this: unknown, ...given) {
+      const began = now();
+      try {
+        return callable.apply(this, given);
+      } finally {
+        tally.add(now() - began);
+      }
+    };
+  }
+}
+
+type Callable = (...given: unknown[]) => unknown;
+
+/** Times that are kept as they are, 128 KiB of them; of more only counts are. */
+const KEPT = 2 ** 14;
+/** Eight steps per doubling: the median is known to 9 %, from 1 ns to an hour in 336 counts. */
+const STEPS = 8;
+const COUNTS = 42 * STEPS;
+
+/** What is kept of one function. */
+class Tally {
+  readonly name: string;
+  calls = 0;
+  #total = 0;
+  /** Welford's: the mean so far, and the sum of squares around it, which loses nothing where times are long and alike. */
+  #mean = 0;
+  #squares = 0;
+  #min = Number.POSITIVE_INFINITY;
+  #max = 0;
+  #times = new Float64Array(64);
+  readonly #counts = new Uint32Array(COUNTS);
+
+  constructor(name: string) {
+    this.name = name;
+  }
+
+  add(ns: number): void {
+    const time = Math.max(ns, 1);
+    if (this.calls < KEPT) this.#keep(time);
+    this.calls++;
+    this.#total += time;
+    const off = time - this.#mean;
+    this.#mean += off / this.calls;
+    this.#squares += off * (time - this.#mean);
+    this.#min = Math.min(this.#min, time);
+    this.#max = Math.max(this.#max, time);
+    const step = Math.min(COUNTS - 1, Math.floor(Math.log2(time) * STEPS));
+    this.#counts[step] = (this.#counts[step] ?? 0) + 1;
+  }
+
+  row(): ApiCall {
+    return {
+      name: this.name,
+      calls: this.calls,
+      totalNs: this.#total,
+      medianNs: this.#median(),
+      minNs: this.#min,
+      maxNs: this.#max,
+      // Of a sample, as nsys has it: 0 for one call.
+      deviationNs: this.calls < 2 ? 0 : Math.sqrt(this.#squares / (this.calls - 1)),
+    };
+  }
+
+  #keep(time: number): void {
+    if (this.calls === this.#times.length) {
+      const larger = new Float64Array(2 * this.#times.length);
+      larger.set(this.#times);
+      this.#times = larger;
+    }
+    this.#times[this.calls] = time;
+  }
+
+  #median(): number {
+    if (this.calls <= KEPT) return median(this.#times.subarray(0, this.calls));
+    let before = 0;
+    for (let step = 0; step < COUNTS; step++) {
+      before += this.#counts[step] ?? 0;
+      // The middle of the step, but never outside of what was seen.
+      if (before * 2 >= this.calls) return Math.min(this.#max, Math.max(this.#min, 2 ** ((step + 0.5) / STEPS)));
+    }
+    return this.#max;
+  }
+}

@@ -1,0 +1,61 @@
+import { STATUS_WORDS } from '../../../kernel/abi/grid.js';
+
+/** Words that kernels write and this thread reads: the status of a program's launches, or the signal of a mark. */
+export interface StatusSlot {
+  readonly words: Int32Array;
+  /** The address of `words` in this process. */
+  readonly address: number;
+  /** What kernels are given: the device's pointer, or a handle of the runtime. */
+  readonly device: number;
+}
+
+export const SLOT_BYTES = STATUS_WORDS * 4;
+
+/** The slots of a device. Whoever takes one zeroes it, if something was written: that is rare. */
+export class StatusSlots {
+  readonly #page: () => readonly StatusSlot[];
+  readonly #free: StatusSlot[] = [];
+  /** Given back before their signal has come. A late signal must not look like the next mark's. */
+  #unsignalled: StatusSlot[] = [];
+
+  /** `page` makes some slots. */
+  constructor(page: () => readonly StatusSlot[]) {
+    this.#page = page;
+  }
+
+  take(): StatusSlot {
+    if (this.#free.length === 0) this.grow();
+    return this.#free.pop() as StatusSlot;
+  }
+
+  /** Gives back a slot that nothing writes any more. */
+  give(slot: StatusSlot): void {
+    this.#free.push(slot);
+  }
+
+  /** Gives back a slot whose first word may still be set. */
+  giveSignal(slot: StatusSlot): void {
+    this.#unsignalled.push(slot);
+    if (this.#unsignalled.length < 64) return;
+    this.#unsignalled = this.#unsignalled.filter((late) => {
+      if (Atomics.load(late.words, 0) === 0) return true;
+      this.#free.push(late);
+      return false;
+    });
+  }
+
+  /** Makes another page of slots. */
+  grow(): void {
+    this.#free.push(...this.#page());
+  }
+}
+
+/** Cuts the words at `address` into slots, the last first. `device` says what kernels are given for a slot's address. */
+export function cutSlots(words: Int32Array, address: number, device: (address: number) => number): StatusSlot[] {
+  const count = words.length / STATUS_WORDS;
+  return Array.from({ length: count }, (_, i) => {
+    const first = (count - 1 - i) * STATUS_WORDS;
+    const at = address + 4 * first;
+    return { words: words.subarray(first, first + STATUS_WORDS), address: at, device: device(at) };
+  });
+}

@@ -1,0 +1,41 @@
+import { Status } from '../../../kernel/abi/grid.js';
+import type { MarkResult } from '../worker/driver.js';
+
+export type Trapped = Extract<MarkResult, { kind: 'trapped' }>;
+
+/** Where launches of one program report between two marks, as the host sees it. */
+export type Statuses = ReadonlyMap<
+  { readonly number: number; readonly name: string },
+  { readonly words: Int32Array | Uint32Array }
+>;
+
+/** What launches say that have all ended: that one trapped, or whether each ran whole. */
+export function statusOf(statuses: Statuses): Trapped | { readonly kind: 'ended'; readonly complete: boolean } {
+  let complete = true;
+  for (const [{ number }, { words }] of statuses) {
+    const trap = trapIn(number, words);
+    if (trap) return trap;
+    complete &&= words[Status.incomplete] === 0;
+  }
+  return { kind: 'ended', complete };
+}
+
+/** What a program's status words say of a trap. */
+export function trapIn(program: number, words: Int32Array | Uint32Array): Trapped | undefined {
+  if (words[Status.trapped] === 0) return undefined;
+  const word = (at: number): number => (words[at] ?? 0) >>> 0;
+  const wide = (at: number): number => word(at + 1) * 2 ** 32 + word(at);
+  return {
+    kind: 'trapped',
+    program,
+    site: word(Status.site),
+    index: wide(Status.index),
+    length: wide(Status.length),
+  };
+}
+
+/** What lies between two marks, for errors. */
+export function workOf(statuses: Statuses): string {
+  const names = [...statuses.keys()].map(({ name }) => name);
+  return names.length === 0 ? 'transfers' : `kernel ${names.join(', ')}`;
+}

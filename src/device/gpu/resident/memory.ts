@@ -1,0 +1,131 @@
+import { QueueControl, STATE_WORDS } from '../../../kernel/abi/resident-abi.js';
+
+/** How large the parts of a resident grid's queue are. */
+export interface QueueSizes {
+  /** Entries that it holds: a power of two, by its exponent. */
+  readonly capacityLog: number;
+  readonly entryWords: number;
+  /** Of one ring; 0 where the kernel emits nothing. */
+  readonly ringWords: number;
+}
+
+/** Words of the control page that the grid does not know; each has one writer. */
+export const Shared = {
+  ...QueueControl,
+  // The main thread's.
+  /** 64 bits: the first entry that was not there when the epoch last moved on. */
+  first: 4,
+  /** The epoch that `first` belongs to: a grid may run again. */
+  resumed: 6,
+  // The worker's.
+  /** The last epoch at whose end nothing ran any more: what has no flag now never gets one. */
+  ended: 16,
+  launches: 17,
+} as const;
+/** Where the worker has `state` copied when a launch is over: bytes. */
+export const STATE_AT = 128;
+
+/**
+ * Memory that the main thread, the worker and the grid share: `queue.ts` says what the grid makes of it. Offsets in bytes
+ * are the same for all three.
+ *
+ * An entry is written before `tail`: the store is atomic, so it has release order, and the GPU reads the host's memory
+ * through its caches' coherence. The grid writes hits and times before a fence of system scope, then the flag; a host that
+ * loads the flag, atomically, before the rest sees all of it.
+ */
+export class ResidentMemory {
+  readonly memory: SharedArrayBuffer;
+  readonly sizes: QueueSizes;
+  readonly capacity: number;
+  /** Bytes. */
+  readonly at: ReturnType<typeof offsets>;
+  readonly words: Int32Array;
+  readonly bigs: BigInt64Array;
+  readonly entries: Uint32Array;
+  readonly rings: Uint32Array;
+
+  constructor(memory: SharedArrayBuffer, sizes: QueueSizes) {
+    this.memory = memory;
+    this.sizes = sizes;
+    this.capacity = 2 ** sizes.capacityLog;
+    this.at = offsets(sizes);
+    this.words = new Int32Array(memory, 0, this.at.end / 4);
+    this.bigs = new BigInt64Array(memory, 0, this.at.end / 8);
+    this.entries = new Uint32Array(memory, this.at.entries, this.capacity * sizes.entryWords);
+    this.rings = new Uint32Array(memory, this.at.rings, this.capacity * sizes.ringWords);
+  }
+
+  static of(sizes: QueueSizes): ResidentMemory {
+    return new ResidentMemory(new SharedArrayBuffer(offsets(sizes).end), sizes);
+  }
+
+  slot(number: number): number {
+    return number % this.capacity;
+  }
+
+  /** Whether the grid has done entry `number`; its slot may have had others since. */
+  isDone(number: number): boolean {
+    return Atomics.load(this.bigs, this.at.flags / 8 + this.slot(number)) >= BigInt(number + 1);
+  }
+
+  get tail(): number {
+    return Number(Atomics.load(this.bigs, Shared.tail / 2));
+  }
+
+  set tail(number: number) {
+    Atomics.store(this.bigs, Shared.tail / 2, BigInt(number));
+  }
+
+  get first(): number {
+    return Number(Atomics.load(this.bigs, Shared.first / 2));
+  }
+
+  set first(number: number) {
+    Atomics.store(this.bigs, Shared.first / 2, BigInt(number));
+  }
+
+  load(word: 'epoch' | 'order' | 'resumed' | 'ended' | 'launches'): number {
+    return Atomics.load(this.words, Shared[word]);
+  }
+
+  store(word: 'epoch' | 'order' | 'resumed' | 'ended' | 'launches', value: number): void {
+    Atomics.store(this.words, Shared[word], value);
+  }
+
+  /** Items of entry `number`. */
+  count(number: number): number {
+    return (this.entries[this.slot(number) * this.sizes.entryWords] ?? 0) + 1;
+  }
+
+  /** When the entry's first part began and its last ended, on the device's clock; 0 where it has none. */
+  times(number: number): { readonly began: bigint; readonly ended: bigint } {
+    const at = this.at.times / 8 + 2 * this.slot(number);
+    return { began: this.bigs[at] ?? 0n, ended: this.bigs[at + 1] ?? 0n };
+  }
+
+  /** When the worker saw its flag, on the host's clock. */
+  get seenAt(): number {
+    return this.at.seen / 8;
+  }
+
+  /** A word of `state` as it was when the last launch was over. */
+  state(word: number): number {
+    return Number(this.bigs[STATE_AT / 8 + word] ?? 0n);
+  }
+}
+
+function offsets({ capacityLog, entryWords, ringWords }: QueueSizes) {
+  const capacity = 2 ** capacityLog;
+  let end = STATE_AT + STATE_WORDS * 8;
+  const part = (bytes: number): number => {
+    const at = Math.ceil(end / 64) * 64;
+    end = at + bytes;
+    return at;
+  };
+  const flags = part(8 * capacity);
+  const times = part(16 * capacity);
+  const seen = part(8 * capacity);
+  const entries = part(4 * capacity * entryWords);
+  const rings = part(4 * capacity * ringWords);
+  return { flags, times, seen, entries, rings, end: Math.ceil(end / 64) * 64 };
+}

@@ -1,0 +1,246 @@
+import { expect, test } from 'vitest';
+import { isHit, ModelGrids } from '../../../../test/gpu-core/grid-model.js';
+import { byTier } from '../../../../test/tier.js';
+import { MillraceError } from '../../../kernel/error.js';
+import type { Device, Report } from '../../device.js';
+import type { GpuJob } from '../host/program.js';
+import { newBoard } from '../wire/board.js';
+import { ResidentClock } from './clock.js';
+import { Grids } from './grids.js';
+import { ResidentMemory } from './memory.js';
+import { type ResidentLink, ResidentQueue } from './resident.js';
+
+/** Both of the host's sides against a model of the grid, every access in an order that a seed decides. */
+
+const RING_HITS = 6;
+const device = { info: { id: 'model' } } as Device;
+const job = {
+  program: {
+    name: 'model',
+    device,
+    chunk: [],
+    ring: { headerWords: 4, recordWords: 1 },
+    params: { jobWords: 0 },
+  },
+  parameters: { words: (base: bigint) => Uint32Array.of(Number(base)) },
+} as unknown as GpuJob;
+
+interface Range {
+  readonly base: number;
+  readonly count: number;
+  readonly ring: Uint32Array;
+  report: Report | undefined;
+  error: unknown;
+  /** Whether it may say that it is incomplete. */
+  mayEnd: boolean;
+}
+
+class Play {
+  us = 0;
+  readonly model: ModelGrids;
+  readonly grids: Grids;
+  readonly queues: ResidentQueue[] = [];
+  readonly ranges: Range[] = [];
+  readonly faults: string[] = [];
+  #next = 0;
+  #state: number;
+
+  constructor(seed: number, workgroups: number, boundMs?: number) {
+    this.#state = seed + 1;
+    this.model = new ModelGrids(workgroups, boundMs);
+    this.grids = new Grids(this.model, {
+      now: () => this.us,
+      log: () => undefined,
+      over: (number, error) => {
+        this.faults.push(error.message);
+        this.queues.find((queue) => queue.number === number)?.over(error);
+      },
+      sleep: (ms) => {
+        this.us += ms * 1000;
+        for (let k = 0; k < 200 && !this.model.isStill; k++) this.model.step(this.pick);
+      },
+    });
+  }
+
+  /** Below a number, from the seed. */
+  readonly pick = (below: number): number => {
+    this.#state = (Math.imul(this.#state, 1664525) + 1013904223) >>> 0;
+    return Math.floor((this.#state / 2 ** 32) * below);
+  };
+
+  open(capacityLog: number): ResidentQueue {
+    const memory = ResidentMemory.of({ capacityLog, entryWords: 2, ringWords: 4 + RING_HITS });
+    const number = this.queues.length + 1;
+    const call = async (kind: string) => {
+      if (kind === 'dismiss') this.grids.dismiss(number);
+    };
+    const link = {
+      board: newBoard(),
+      call,
+      watch: () => undefined,
+      need: () => undefined,
+      look: () => undefined,
+    } as unknown as ResidentLink;
+    const now = (): bigint => BigInt(Math.round(this.us * 1000)) + 1n;
+    const queue = new ResidentQueue({ device, link, job, number, memory, hits: RING_HITS, buffers: [], now });
+    this.queues.push(queue);
+    expect(this.grids.open(number, memory, { program: 0, memory, block: new Uint32Array(8), buffers: [] })).toBe(true);
+    return queue;
+  }
+
+  submit(queue: ResidentQueue): void {
+    const count = 1 + this.pick(40);
+    const ring = new Uint32Array(4 + RING_HITS);
+    const range: Range = { base: this.#next, count, ring, report: undefined, error: undefined, mayEnd: false };
+    this.#next += count;
+    this.ranges.push(range);
+    queue.submit({ base: BigInt(range.base), count }, ring).done.then(
+      (report) => {
+        range.report = report;
+      },
+      (error) => {
+        range.error = error;
+      },
+    );
+  }
+
+  /** What was submitted until now may end without a result. */
+  release(): void {
+    for (const range of this.ranges) if (range.report === undefined) range.mayEnd = true;
+  }
+
+  turn(): void {
+    this.us += this.pick(300);
+    this.grids.turn(this.us, this.pick(50) === 0);
+  }
+
+  async settle(): Promise<void> {
+    for (let k = 0; k < 20_000 && this.ranges.some(({ report, error }) => !report && !error); k++) {
+      for (let i = 0; i < 8; i++) this.model.step(this.pick);
+      if (k % 3 === 0) this.turn();
+      if (k % 5 === 0) for (const queue of this.queues) queue.news();
+      if (k % 50 === 0) await Promise.resolve();
+    }
+  }
+
+  check(what: string): void {
+    for (const { base, count, ring, report, error, mayEnd } of this.ranges) {
+      expect({ what, base, error, isTold: report !== undefined }).toEqual({
+        what,
+        base,
+        error: undefined,
+        isTold: true,
+      });
+      if (!report?.complete) {
+        expect({ what, base, mayEnd }).toEqual({ what, base, mayEnd: true });
+        continue;
+      }
+      const hits = Array.from({ length: count }, (_, item) => item).filter((item) => isHit(base + item));
+      expect({ what, base, found: ring[0] }).toEqual({ what, base, found: hits.length });
+      const told = [...ring.subarray(4, 4 + Math.min(hits.length, RING_HITS))].sort((a, b) => a - b);
+      expect(new Set(told).size).toBe(told.length);
+      if (hits.length <= RING_HITS) expect({ what, base, told }).toEqual({ what, base, told: hits });
+    }
+  }
+}
+
+const SEEDS = byTier(100, 400);
+
+test(`in any order each range is done once and told whole, or it was cancelled (${SEEDS} seeds)`, async () => {
+  let incomplete = 0;
+  let relaunched = 0;
+  for (let seed = 0; seed < SEEDS; seed++) {
+    const play = new Play(seed, 2 + (seed % 7), seed % 5 === 0 ? 1 : undefined);
+    const queues = [play.open(seed % 4)];
+    if (seed % 3 === 0) queues.push(play.open(2));
+    for (let k = 0; k < 1500; k++) {
+      const queue = queues[play.pick(queues.length)]!;
+      const what = play.pick(1000);
+      if (what < 800) play.model.step(play.pick);
+      else if (what < 900) play.turn();
+      else if (what < 950) queue.news();
+      else if (what < 990) play.submit(queue);
+      else if (what < 993) play.model.pause();
+      else if (what < 996) {
+        play.release();
+        queue.cancel();
+      } else await Promise.resolve();
+    }
+    await play.settle();
+    play.check(`seed ${seed}`);
+    expect(play.faults).toEqual([]);
+    for (const queue of play.queues) await queue.closed();
+    expect(play.model.grids.size).toBe(0);
+    incomplete += play.ranges.filter(({ report }) => !report?.complete).length;
+    relaunched += play.model.launches - queues.length;
+  }
+  expect(incomplete).toBeGreaterThan(SEEDS);
+  expect(relaunched).toBeGreaterThan(SEEDS);
+});
+
+test('a grid that stands still is stopped and gives its ranges back; what was done before counts', async () => {
+  for (let seed = 0; seed < 50; seed += byTier(4, 1)) {
+    const play = new Play(seed, 3);
+    const queue = play.open(2);
+    for (let k = 0; k < 12; k++) play.submit(queue);
+    for (let k = 0; k < 100 + 4 * seed; k++) {
+      play.model.step(play.pick);
+      if (k % 20 === 0) play.turn();
+      if (k % 20 === 0) queue.news();
+    }
+    play.model.isStill = true;
+    play.release();
+    for (let k = 0; k < 40; k++) {
+      play.us += 100_000;
+      play.grids.turn(play.us, false);
+    }
+    expect(play.faults).toEqual([expect.stringContaining('stood still')]);
+    expect(queue.fault?.code).toBe('device-failed');
+    await Promise.resolve();
+    play.submit(queue);
+    play.release();
+    await Promise.resolve();
+    play.check(`seed ${seed}`);
+    play.model.isStill = false; // it comes back to life: too late
+    for (let k = 0; k < 500; k++) play.model.step(play.pick);
+    await queue.closed();
+    play.check(`seed ${seed}`);
+  }
+});
+
+test('a launch that is refused, and one that does nothing, give the ranges back', async () => {
+  const play = new Play(1, 2);
+  play.model.refusal = new MillraceError({ code: 'device-failed', message: 'no resources' });
+  const queue = play.open(2);
+  play.submit(queue);
+  play.release();
+  play.turn();
+  expect(queue.fault?.message).toContain('could not be launched: no resources');
+  await Promise.resolve();
+  play.check('refused');
+  const vain = new Play(1, 0); // no workgroup finds its processor
+  const other = vain.open(2);
+  vain.submit(other);
+  vain.release();
+  for (let k = 0; k < 20; k++) {
+    vain.us += 2000;
+    vain.grids.turn(vain.us, false);
+  }
+  expect(other.fault?.message).toContain('without taking any work');
+  await Promise.resolve();
+  vain.check('vain');
+});
+
+test('the two clocks meet: device times become times of the host, never outside of what it saw', () => {
+  const clock = new ResidentClock();
+  const offset = 1_700_000_000_000_000_000n;
+  for (let k = 0n; k < 50n; k++) {
+    const queued = k * 1_000_000n;
+    const [began, ended, seen] = [queued + 3000n, queued + 700_000n, queued + 750_000n + (k % 7n) * 10_000n];
+    const { startedNs, endedNs } = clock.convert(began + offset, ended + offset, queued, seen);
+    expect(startedNs >= queued && endedNs <= seen && startedNs <= endedNs).toBe(true);
+    if (k > 0n) expect(Number(endedNs - ended)).toBeLessThan(4000);
+    expect(Number(endedNs - ended)).toBeGreaterThan(-4000);
+  }
+  expect(clock.convert(0n, 0n, 5n, 9n)).toEqual({ startedNs: 5n, endedNs: 9n });
+});

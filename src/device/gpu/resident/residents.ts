@@ -1,0 +1,122 @@
+import { launchBlock } from '../../../kernel/abi/grid.js';
+import { MillraceError } from '../../../kernel/error.js';
+import { type Field, type LoweredGpu, lowerGpu, type Values } from '../../../kernel/index.js';
+import { queueEntryWords } from '../../../kernel/render/gpu/cuda-queue.js';
+import { checkResident } from '../../checks/launch.js';
+import type { BoundJob, Device, Resident, ResidentOptions } from '../../device.js';
+import type { GpuBuffer } from '../host/buffer.js';
+import { GpuJob, type GpuProgram } from '../host/program.js';
+import { type QueueSizes, ResidentMemory } from './memory.js';
+import { type ResidentLink, ResidentQueue } from './resident.js';
+
+export interface ResidentsOptions {
+  readonly device: Device;
+  readonly link: ResidentLink;
+  /** Compiles and loads text of the `queue` harness; gives the number by which the worker knows it. */
+  load(lowered: LoweredGpu): Promise<number>;
+}
+
+interface QueueProgram {
+  readonly number: number;
+  readonly lowered: LoweredGpu;
+}
+
+/** All resident grids of a device, on the main thread. */
+export class Residents {
+  readonly #options: ResidentsOptions;
+  readonly #queues = new Map<number, ResidentQueue>();
+  readonly #programs = new WeakMap<GpuProgram, Promise<QueueProgram>>();
+  #numbers = 0;
+
+  constructor(options: ResidentsOptions) {
+    this.#options = options;
+  }
+
+  /** Undefined where the worker has no place for it. */
+  async open(job: BoundJob, options: ResidentOptions): Promise<Resident | undefined> {
+    const { device, link } = this.#options;
+    const buffers = checkResident<GpuBuffer>(device, job, options);
+    if (!(job instanceof GpuJob)) throw new TypeError('a job of this device comes from bind() of its program');
+    const { origin, ring, hit } = job.program;
+    if (origin === undefined || origin.options.checked) return undefined;
+    const { number: program, lowered } = await this.#program(job.program, origin);
+    checkResident<GpuBuffer>(device, job, options); // the program or a buffer may have been closed meanwhile
+    const { entries, hits } = options;
+    const sizes: QueueSizes = {
+      capacityLog: Math.ceil(Math.log2(2 * entries)), // room for entries that are done before older ones
+      entryWords: queueEntryWords(lowered),
+      ringWords: hit.length === 0 ? 0 : ring.headerWords + hits * ring.recordWords,
+    };
+    const memory = ResidentMemory.of(sizes);
+    const words = job.parameters.words(0n, hits, zeros(job.program.chunk));
+    const bytes = [...buffers.map((buffer) => buffer.bytes), ...(hit.length > 0 ? [4 * sizes.ringWords] : [])];
+    const block = launchBlock(lowered.shape, { count: 1, epoch: 0, bytes }, words);
+    const number = ++this.#numbers;
+    const ask = { number, program, memory: memory.memory, sizes, block, buffers: buffers.map((own) => own.number) };
+    const closed = (): void => void this.#queues.delete(number);
+    const queue = new ResidentQueue({ device, link, job, number, memory, hits, buffers, closed });
+    this.#queues.set(number, queue);
+    const isOpen = await link.call('grid', ask).catch((error) => {
+      this.#queues.delete(number);
+      // A card that is full, a kernel that does not fit: launches may still do.
+      if (error instanceof MillraceError && error.code !== 'device-closed' && error.code !== 'device-failed')
+        return false;
+      throw error;
+    });
+    if (isOpen) return queue;
+    queue.forget();
+    this.#queues.delete(number);
+    return undefined;
+  }
+
+  get count(): number {
+    return this.#queues.size;
+  }
+
+  /** Something may have moved on. True when there is more to wait for. */
+  news(): boolean {
+    let isBusy = false;
+    for (const queue of this.#queues.values()) if (queue.news()) isBusy = true;
+    if (isBusy) this.#options.link.need(true);
+    return isBusy;
+  }
+
+  over(number: number, error: MillraceError): void {
+    this.#queues.get(number)?.over(error);
+  }
+
+  fail(error: Error): void {
+    for (const queue of this.#queues.values()) queue.fail(error);
+    this.#queues.clear();
+  }
+
+  /** Calls `free` when no grid uses the buffer any more: at once, but for those that are being closed. */
+  release(buffer: number, free: () => void): void {
+    const users = [...this.#queues.values()].filter((queue) => queue.uses(buffer));
+    if (users.length === 0) free();
+    else void Promise.all(users.map((queue) => queue.closed())).then(free);
+  }
+
+  #program(program: GpuProgram, { kernel, options }: NonNullable<GpuProgram['origin']>): Promise<QueueProgram> {
+    const known = this.#programs.get(program);
+    if (known) return known;
+    const lowered = lowerGpu(kernel, { ...options, harness: 'queue' });
+    const loading = this.#options.load(lowered).then((number) => {
+      program.code.add(number);
+      return { number, lowered };
+    });
+    this.#programs.set(program, loading);
+    loading.catch(() => this.#programs.delete(program));
+    return loading;
+  }
+}
+
+/** Chunk values to make the words of the launch block with: those of entries take their place. */
+function zeros(fields: readonly Field[]): Values {
+  const zero = (type: Field['type']): number | bigint | boolean => (type === 'bool' ? false : type === 'u64' ? 0n : 0);
+  const entries = fields.map(({ name, type, length, array }) => [
+    name,
+    array ? Array.from({ length }, () => zero(type)) : zero(type),
+  ]);
+  return Object.fromEntries(entries) as Values;
+}

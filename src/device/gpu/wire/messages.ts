@@ -1,0 +1,109 @@
+import { type ErrorCode, MillraceError } from '../../../kernel/error.js';
+import type { DeviceInfo, DeviceTelemetry, Sensors } from '../../device.js';
+import type { QueueSizes } from '../resident/memory.js';
+import { CompileRefusal, type GpuSource } from '../worker/driver.js';
+
+/** What a worker is started with. */
+export interface WorkerStart<Own = unknown> {
+  readonly board: SharedArrayBuffer;
+  readonly completion: 'poll' | 'callback' | 'sync';
+  readonly telemetry: boolean;
+  /** Threads that help to copy, for runtimes that reach the host's arrays. */
+  readonly crew: SharedArrayBuffer | undefined;
+  readonly own: Own;
+}
+
+/** What the main thread asks by message: everything that is not hot. Each call gets a reply or an error. */
+export interface Requests {
+  /** Memory of the device, under a number of the main thread's choice. The answer is its pointer, where it has one. */
+  alloc: { ask: { readonly number: number; readonly bytes: number }; answer: number | undefined };
+  /** The same for memory that somebody else has. */
+  adopt: {
+    ask: { readonly number: number; readonly bytes: number; readonly pointer: number };
+    answer: undefined;
+  };
+  /**
+   * Memory of the host, likewise, page-locked where it can be: shared memory, as a view of a buffer that is this memory's
+   * alone; or the runtime's own, by its address.
+   */
+  host: {
+    ask: { readonly number: number; readonly bytes: number };
+    answer: { readonly locked: boolean; readonly shared?: Uint8Array; readonly address?: number };
+  };
+  /** Shared memory that is there already, to be known by a number. */
+  share: { ask: { readonly number: number; readonly memory: SharedArrayBuffer }; answer: undefined };
+  /** The answer is the occupancy, where it is known. */
+  load: { ask: GpuSource; answer: number | undefined };
+  /** A resident grid, under a number of the main thread's choice; false where it cannot be had. */
+  grid: {
+    ask: {
+      readonly number: number;
+      readonly program: number;
+      readonly memory: SharedArrayBuffer;
+      readonly sizes: QueueSizes;
+      readonly block: Uint32Array;
+      readonly buffers: readonly number[];
+    };
+    answer: boolean;
+  };
+  /** Ends a resident grid. */
+  dismiss: { ask: { readonly number: number }; answer: undefined };
+  sensors: { ask: undefined; answer: Sensors | undefined };
+  telemetry: { ask: undefined; answer: DeviceTelemetry };
+  /** The runtime's handles of the open streams, oldest first; none where it has none. */
+  handles: { ask: undefined; answer: readonly number[] };
+}
+export type RequestKind = keyof Requests;
+export type Request = { [K in RequestKind]: { readonly kind: K; readonly ask: Requests[K]['ask'] } }[RequestKind];
+
+/** To the worker. */
+export type Call = Request & { readonly call: number };
+
+/** From the worker. */
+export type Message =
+  | { readonly kind: 'opened'; readonly info: DeviceInfo }
+  | { readonly kind: 'refused'; readonly error: PlainError }
+  | { readonly kind: 'answer'; readonly call: number; readonly answer: unknown }
+  | { readonly kind: 'error'; readonly call: number; readonly error: PlainError }
+  /** A mark whose group failed. */
+  | { readonly kind: 'failed'; readonly line: number; readonly mark: number; readonly error: PlainError }
+  /** A resident grid has ended for good. */
+  | { readonly kind: 'gridOver'; readonly number: number; readonly error: PlainError }
+  | { readonly kind: 'fatal'; readonly error: PlainError }
+  | { readonly kind: 'log'; readonly line: string };
+
+/** An error as it crosses between threads. */
+export interface PlainError {
+  readonly text: string;
+  readonly code?: ErrorCode | undefined;
+  readonly asked?: string | undefined;
+  readonly advice?: string | undefined;
+  readonly refusal?: { readonly compiler: string; readonly line: number | undefined };
+  readonly stack?: string | undefined;
+}
+
+export function plainError(error: unknown): PlainError {
+  if (error instanceof MillraceError) {
+    const { code, summary, asked, advice } = error;
+    return { text: summary, code, asked, advice };
+  }
+  if (error instanceof CompileRefusal) {
+    return { text: error.message, refusal: { compiler: error.compiler, line: error.line } };
+  }
+  return error instanceof Error ? { text: error.message, stack: error.stack } : { text: String(error) };
+}
+
+export function errorFrom({ text, code, asked, advice, refusal, stack }: PlainError): Error {
+  if (code !== undefined) {
+    return new MillraceError({
+      code,
+      message: text,
+      ...(asked !== undefined && { asked }),
+      ...(advice !== undefined && { advice }),
+    });
+  }
+  if (refusal) return new CompileRefusal(refusal.compiler, refusal.line, text);
+  const error = new Error(text);
+  if (stack !== undefined) error.stack = stack;
+  return error;
+}

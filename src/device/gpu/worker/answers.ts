@@ -1,0 +1,138 @@
+import { MillraceError } from '../../../kernel/error.js';
+import type { DeviceTelemetry } from '../../device.js';
+import type { Grids } from '../resident/grids.js';
+import { ResidentMemory } from '../resident/memory.js';
+import { type Call, type Message, plainError, type Requests } from '../wire/messages.js';
+import { type Driver, FatalError } from './driver.js';
+import type { Holding, Holdings } from './holdings.js';
+import type { HostShare } from './intake.js';
+
+export interface AnswersOptions {
+  readonly memories: Holdings<unknown>;
+  readonly hosts: Holdings<HostShare>;
+  readonly programs: Holdings<unknown>;
+  readonly grids: Grids | undefined;
+  telemetry(): DeviceTelemetry;
+  post(message: Message): void;
+  /** A promise of the driver's ended with an error that ends the device. */
+  fatal(error: FatalError): void;
+}
+
+/** Answers what the main thread asks by message. Where the driver gives no promise, the answer is there on return. */
+export class Answers {
+  readonly #driver: Driver;
+  readonly #options: AnswersOptions;
+  /** The program of each resident grid. */
+  readonly #gridPrograms = new Map<number, Holding<unknown>>();
+  /** Calls for memory that wait for other memory to be freed. */
+  #starved: Call[] = [];
+
+  constructor(driver: Driver, options: AnswersOptions) {
+    this.#driver = driver;
+    this.#options = options;
+  }
+
+  take(call: Call): void {
+    try {
+      const answer = this.#perform(call);
+      if (answer instanceof Promise) {
+        answer.then(
+          (value) => this.#done(call, value),
+          (error) => this.#failed(call, error, (fatal) => this.#options.fatal(fatal)),
+        );
+      } else {
+        this.#done(call, answer);
+      }
+    } catch (error) {
+      this.#failed(call, error, (fatal) => {
+        throw fatal;
+      });
+    }
+  }
+
+  /** Memory has been freed. */
+  feed(): void {
+    const calls = this.#starved;
+    this.#starved = [];
+    for (const call of calls) this.take(call);
+  }
+
+  #perform(call: Call): unknown {
+    const { memories, hosts, programs, telemetry } = this.#options;
+    switch (call.kind) {
+      case 'alloc':
+        return then(this.#driver.alloc(call.ask.bytes), (memory) => {
+          memories.add(call.ask.number, memory);
+          return this.#driver.pointer?.(memory);
+        });
+      case 'adopt': {
+        const { number, pointer, bytes } = call.ask;
+        return memories.add(number, this.#driver.adopt?.(pointer, bytes));
+      }
+      case 'host':
+        return this.#host(call.ask);
+      case 'share':
+        return hosts.add(call.ask.number, { memory: call.ask.memory, locked: undefined });
+      case 'load':
+        return then(this.#driver.load(call.ask), (program) => {
+          programs.add(call.ask.number, program);
+          return this.#driver.occupancy?.(program);
+        });
+      case 'grid':
+        return this.#grid(call.ask);
+      case 'dismiss':
+        return this.#dismiss(call.ask.number);
+      case 'sensors':
+        return this.#driver.sensors?.();
+      case 'telemetry':
+        return telemetry();
+      case 'handles':
+        return this.#driver.handles?.() ?? [];
+    }
+  }
+
+  #host({ number, bytes }: Requests['host']['ask']): Requests['host']['answer'] {
+    const locked = this.#driver.lock?.(bytes);
+    const shared = locked?.bytes ?? new Uint8Array(new SharedArrayBuffer(bytes));
+    const memory = shared.buffer instanceof SharedArrayBuffer ? shared.buffer : undefined;
+    this.#options.hosts.add(number, { memory, locked });
+    if (locked && memory === undefined) return { locked: true, address: locked.address };
+    return { locked: locked !== undefined, shared };
+  }
+
+  #grid({ number, program, memory, sizes, block, buffers }: Requests['grid']['ask']): boolean {
+    const { grids, memories, programs } = this.#options;
+    if (grids === undefined) return false;
+    const shared = new ResidentMemory(memory, sizes);
+    const bound = buffers.map((buffer) => memories.get(buffer).value);
+    const held = programs.get(program);
+    const isOpen = grids.open(number, shared, { program: held.value, memory: shared, block, buffers: bound });
+    if (isOpen) {
+      held.keep();
+      this.#gridPrograms.set(number, held);
+    }
+    return isOpen;
+  }
+
+  /** The program of a grid that does not stop stays until the device is closed. */
+  #dismiss(number: number): undefined {
+    if (this.#options.grids?.dismiss(number)) this.#gridPrograms.get(number)?.letGo();
+    this.#gridPrograms.delete(number);
+  }
+
+  #done({ call }: Call, answer: unknown): void {
+    this.#options.post({ kind: 'answer', call, answer });
+  }
+
+  #failed(call: Call, error: unknown, fatal: (error: FatalError) => void): void {
+    const full = error instanceof MillraceError && error.code === 'device-memory';
+    if (error instanceof FatalError) fatal(error);
+    else if (full && this.#options.memories.leaving) this.#starved.push(call);
+    else this.#options.post({ kind: 'error', call: call.call, error: plainError(error) });
+  }
+}
+
+/** At once where it is no promise. */
+function then<T, R>(value: T | Promise<T>, use: (value: T) => R): R | Promise<R> {
+  return value instanceof Promise ? value.then(use) : use(value);
+}

@@ -1,0 +1,204 @@
+import { clockNs } from '../../clock.js';
+import type { DeviceTelemetry } from '../../device.js';
+import { Grids } from '../resident/grids.js';
+import { type Board, epochWord, LINES, tellMain, Word, wakeWorker } from '../wire/board.js';
+import { type Call, type Message, plainError } from '../wire/messages.js';
+import { ResultWriter } from '../wire/results.js';
+import { Answers } from './answers.js';
+import type { Driver, DriverHost, FatalError } from './driver.js';
+import { Holdings } from './holdings.js';
+import { type HostShare, Intake } from './intake.js';
+import { WorkerLine } from './line.js';
+import { Settler } from './settle.js';
+
+export interface LoopOptions {
+  readonly completion: DriverHost['completion'];
+  readonly calls: DriverHost['calls'];
+  post(message: Message): void;
+  /** Microseconds. */
+  now?(): number;
+}
+
+/** What waits for room is tried again after this long where nothing has ended before, then after twice as long. */
+const RETRY_MS = 0.2;
+const LONG_RETRY_MS = 2;
+
+/**
+ * What the worker of a GPU device does. A turn does everything that can be done now and says for how long there is
+ * nothing more, unless somebody wakes the worker. It waits for nothing itself. Errors that it throws end the device.
+ */
+export class Loop {
+  readonly #board: Board;
+  readonly #driver: Driver;
+  readonly #options: LoopOptions;
+  /** Lines ever opened, and where each is by its number. */
+  readonly #lines: WorkerLine[] = [];
+  readonly #byNumber: (WorkerLine | undefined)[] = new Array(LINES).fill(undefined);
+  readonly #epochs = new Int32Array(LINES);
+  readonly #memories: Holdings<unknown>;
+  readonly #hosts: Holdings<HostShare>;
+  readonly #programs: Holdings<unknown>;
+  readonly #intake: Intake;
+  readonly #settler: Settler;
+  readonly #answers: Answers;
+  readonly #results: ResultWriter;
+  readonly #grids: Grids | undefined;
+  readonly #now: () => number;
+  #fatal: FatalError | undefined;
+  #retryMs = RETRY_MS;
+  /** Something was done in the last turn: more may follow at once. */
+  active = false;
+
+  constructor(board: Board, driver: Driver, options: LoopOptions) {
+    const { post, completion, now = () => performance.now() * 1000 } = options;
+    this.#board = board;
+    this.#driver = driver;
+    this.#options = options;
+    this.#now = now;
+    const results = new ResultWriter(board);
+    const memories = new Holdings<unknown>((memory) => driver.free(memory));
+    const hosts = new Holdings<HostShare>(({ locked }) => locked && driver.unlock?.(locked));
+    const programs = new Holdings<unknown>((program) => driver.unload(program));
+    const line = (number: number): WorkerLine => this.#line(number);
+    this.#intake = new Intake(board, driver, { memories, hosts, programs, line });
+    this.#grids =
+      driver.grids &&
+      new Grids(driver.grids, {
+        now,
+        over: (number, error) => post({ kind: 'gridOver', number, error: plainError(error) }),
+        log: (line) => post({ kind: 'log', line }),
+      });
+    this.#answers = new Answers(driver, {
+      grids: this.#grids,
+      memories,
+      hosts,
+      programs,
+      telemetry: () => this.telemetry(),
+      post,
+      fatal: (error) => {
+        this.#fatal = error;
+        wakeWorker(board.words);
+      },
+    });
+    this.#settler = new Settler(
+      driver,
+      this.#lines,
+      {
+        noted: (line, mark) => results.put({ kind: 'noted', line, mark }),
+        passed: (line, mark, { startedNs, endedNs, complete, detail }) =>
+          results.put({ kind: 'passed', line, mark, startedNs, endedNs, noticedNs: clockNs(), complete, detail }),
+        trapped: (line, mark, { program, site, index, length }) =>
+          results.put({ kind: 'trapped', line, mark, program, site, index, length }),
+        failed: (line, mark, error) => post({ kind: 'failed', line, mark, error: plainError(error) }),
+      },
+      { completion, now },
+    );
+    this.#results = results;
+    this.#memories = memories;
+    this.#hosts = hosts;
+    this.#programs = programs;
+  }
+
+  /** Milliseconds to sleep at most; 0: turn again at once. */
+  turn(): number {
+    if (this.#fatal) throw this.#fatal;
+    this.active = this.#drain();
+    this.#cancel();
+    const now = this.#now();
+    if (this.#send(now)) this.active = true;
+    const waited = this.#options.completion === 'sync' && this.#settler.block();
+    if (this.#settler.look(waited ? this.#now() : now)) {
+      this.active = true;
+      this.#send(now); // what waited for room, or for another line
+    }
+    const isCrowded = this.#lines.some(({ marks }) => marks.first !== undefined);
+    if (this.#grids?.turn(this.#now(), isCrowded)) tellMain(this.#board.words);
+    this.#tidy();
+    this.#results.flush();
+    return this.#rest();
+  }
+
+  /** A message has come. The commands that were written before it are taken first. */
+  hear(call: Call): void {
+    this.#drain();
+    this.#tidy();
+    this.#answers.take(call);
+  }
+
+  /**
+   * The device is about to close. Takes the commands that are still in the rings and frees what they let go of: a runtime
+   * keeps its context, with open files, for as long as it has lent memory.
+   */
+  end(): void {
+    this.#drain();
+    this.#tidy();
+  }
+
+  telemetry(): DeviceTelemetry {
+    const { polls, blockingWaits, blockedNs, lostCallbacks } = this.#settler;
+    const launches = this.#intake.launches + (this.#grids?.launches ?? 0);
+    return { calls: this.#options.calls.table(), launches, polls, blockingWaits, blockedNs, lostCallbacks };
+  }
+
+  #drain(): boolean {
+    const { words } = this.#board;
+    const any = this.#intake.drain();
+    if (any && Atomics.exchange(words, Word.want, 0) === 1) tellMain(words);
+    return any;
+  }
+
+  #line(number: number): WorkerLine {
+    const known = this.#byNumber[number];
+    if (known) return known;
+    const { words } = this.#board;
+    const line = new WorkerLine(number, this.#driver, () => Atomics.load(words, epochWord(number)));
+    this.#epochs[number] = Atomics.load(words, epochWord(number));
+    this.#byNumber[number] = line;
+    this.#lines.push(line);
+    return line;
+  }
+
+  /** Tells the driver of streams whose epoch has moved on. */
+  #cancel(): void {
+    for (const line of this.#lines) {
+      const epoch = Atomics.load(this.#board.words, epochWord(line.number));
+      if (epoch === this.#epochs[line.number]) continue;
+      this.#epochs[line.number] = epoch;
+      line.cancel(epoch);
+    }
+  }
+
+  /** Lines may wait for each other: once more for as long as any gets on. */
+  #send(now: number): boolean {
+    let any = false;
+    for (let moved = true; moved; ) {
+      moved = false;
+      for (const line of this.#lines) if (line.stalled && line.advance(now)) moved = true;
+      any ||= moved;
+    }
+    return any;
+  }
+
+  /** Frees memory, unloads programs and closes lines that nothing uses any more. */
+  #tidy(): void {
+    if (this.#memories.leaving && this.#memories.sweep()) this.#answers.feed();
+    if (this.#hosts.leaving) this.#hosts.sweep();
+    if (this.#programs.leaving) this.#programs.sweep();
+    for (const line of this.#lines) {
+      if (!line.closing || !line.idle) continue;
+      line.close();
+      this.#results.put({ kind: 'closed', line: line.number });
+    }
+  }
+
+  #rest(): number {
+    const now = this.#now();
+    let ms = Math.min(this.#settler.rest(now), this.#grids?.rest(now) ?? Number.POSITIVE_INFINITY) / 1000;
+    if (this.#results.full || this.#lines.some((line) => line.stalled)) {
+      this.#retryMs = this.active ? RETRY_MS : Math.min(2 * this.#retryMs, LONG_RETRY_MS);
+      ms = Math.min(ms, this.#retryMs);
+    }
+    const next = this.#driver.next?.();
+    return next === undefined ? ms : Math.min(ms, Math.max(0, next));
+  }
+}

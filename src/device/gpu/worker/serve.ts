@@ -1,0 +1,132 @@
+import { inThread, type ThreadPort } from '../../pool/threads/threads.js';
+import { nextTurn } from '../../turn.js';
+import { Calls } from '../native/calls.js';
+import { boardOver, Word, wakeWorker } from '../wire/board.js';
+import { type Call, type Message, plainError, type WorkerStart } from '../wire/messages.js';
+import { type Driver, type DriverHost, FatalError } from './driver.js';
+import { Loop } from './loop.js';
+
+/**
+ * The whole life of a device's worker: opens the driver and runs it in the loop until the device is closed.
+ *
+ *   serve<CudaStart>('synchronous', (own, host) => new CudaDriver(own, host));
+ *
+ * `own` is what the device passed as `Opening.own`. Where `open` throws, opening the device fails with that.
+ * Synchronous: the thread never gets back to its event loop, and no promise of the driver's would ever be kept.
+ * Asynchronous: between turns the event loop runs, as runtimes need it that answer by promises.
+ */
+export function serve<Own>(
+  mode: 'synchronous' | 'asynchronous',
+  open: (own: Own, host: DriverHost) => Driver | Promise<Driver>,
+): void {
+  inThread<WorkerStart<Own>>((start, ready, port) => {
+    const board = boardOver(start.board);
+    const { words } = board;
+    const post = (message: Message): void => port.post(message);
+    const host: DriverHost = {
+      words,
+      completion: start.completion,
+      calls: new Calls(start.telemetry),
+      ...(start.crew && { crew: start.crew }),
+      log: (line) => post({ kind: 'log', line }),
+      wake: () => wakeWorker(words),
+    };
+    const life: Life = {
+      words,
+      port,
+      open: () => open(start.own, host),
+      started: (driver) => {
+        post({ kind: 'opened', info: driver.info });
+        ready();
+        return new Loop(board, driver, { completion: host.completion, calls: host.calls, post });
+      },
+      // Where it comes from a command, the main thread is told what it means for all others.
+      ended: (kind, error) => post({ kind, error: plainError(error instanceof FatalError ? error.error : error) }),
+    };
+    return mode === 'asynchronous' ? asynchronous(life) : synchronous(life);
+  });
+}
+
+/** A worker with nothing to do looks for work this long before it sleeps: waking one costs about as much. */
+const LINGER_MS = 0.05;
+/** A sleep that is shorter than this is none: the system's timers are not that fine. */
+const LEAST_SLEEP_MS = 0.01;
+/** The shortest sleep between turns of an event loop: Node ends a shorter wait at once. */
+const TIMER_MS = 1;
+
+interface Life {
+  readonly words: Int32Array;
+  readonly port: ThreadPort;
+  open(): Driver | Promise<Driver>;
+  started(driver: Driver): Loop;
+  ended(kind: 'refused' | 'fatal', error: unknown): void;
+}
+
+function synchronous({ words, port, open, started, ended }: Life): void {
+  let driver: Driver | undefined;
+  try {
+    const opened = open();
+    if (opened instanceof Promise) throw new TypeError('a driver that is a promise needs an asynchronous loop');
+    driver = opened;
+    const loop = started(driver);
+    for (let mail = 0; Atomics.load(words, Word.stop) === 0; ) {
+      const seen = Atomics.load(words, Word.work);
+      for (; mail !== Atomics.load(words, Word.mail); mail = (mail + 1) | 0) {
+        const taken = port.take?.();
+        if (taken) loop.hear(taken.message as Call);
+      }
+      const ms = loop.turn();
+      if (ms > 0) sleep(words, seen, ms, loop.active);
+    }
+    loop.end();
+  } catch (error) {
+    ended(driver ? 'fatal' : 'refused', error);
+  }
+  if (driver?.close() === false) process.exit(); // this thread is not to be used again
+}
+
+/** Until somebody bumps `work`, and no longer than so many milliseconds. */
+function sleep(words: Int32Array, seen: number, ms: number, linger: boolean): void {
+  if (linger) {
+    const until = performance.now() + Math.min(LINGER_MS, ms);
+    while (performance.now() < until) if (Atomics.load(words, Word.work) !== seen) return;
+    if (ms <= LINGER_MS) return;
+  }
+  if (ms < LEAST_SLEEP_MS) return;
+  Atomics.store(words, Word.sleeping, 1);
+  Atomics.wait(words, Word.work, seen, ms);
+  Atomics.store(words, Word.sleeping, 0);
+}
+
+async function asynchronous({ words, port, open, started, ended }: Life): Promise<void> {
+  const calls: Call[] = [];
+  port.listen((message) => {
+    calls.push(message as Call);
+    wakeWorker(words);
+  });
+  let driver: Driver | undefined;
+  try {
+    driver = await open();
+    const loop = started(driver);
+    while (Atomics.load(words, Word.stop) === 0) {
+      const seen = Atomics.load(words, Word.work);
+      for (let call = calls.shift(); call; call = calls.shift()) loop.hear(call);
+      await pause(words, seen, loop.turn());
+    }
+    loop.end();
+  } catch (error) {
+    ended(driver ? 'fatal' : 'refused', error);
+  }
+  await driver?.close();
+}
+
+/** As `sleep`, while the event loop turns at least once. */
+async function pause(words: Int32Array, seen: number, ms: number): Promise<void> {
+  if (ms <= 0) return new Promise((resolve) => nextTurn(resolve));
+  if (!Atomics.waitAsync) return new Promise((resolve) => setTimeout(resolve, TIMER_MS));
+  Atomics.store(words, Word.sleeping, 1);
+  const change = Atomics.waitAsync(words, Word.work, seen, Math.max(ms, TIMER_MS));
+  if (change.async) await change.value;
+  else await new Promise<void>((resolve) => nextTurn(resolve));
+  Atomics.store(words, Word.sleeping, 0);
+}

@@ -1,0 +1,65 @@
+import { absent } from '../../checks/absent.js';
+import { Out } from '../../gpu/native/api.js';
+import { type OpenClApi, openclApi } from './api.js';
+import type { OpenClErrors } from './errors.js';
+import { type ClDevice, errorsOf, listDevices } from './info.js';
+import { findOpenCl } from './library.js';
+
+/** A context on one device, with all that belongs to it. */
+export interface Context {
+  readonly api: OpenClApi;
+  readonly errors: OpenClErrors;
+  readonly device: ClDevice;
+  readonly handle: number;
+  /** Its memory is the host's: nothing need be copied between them. */
+  readonly shares: boolean;
+  /** Releases a buffer. */
+  release(memory: number): void;
+  /** How many have been released: another may come to bear the same handle. */
+  released(): number;
+  close(): void;
+}
+
+/** The loader with the devices that it knows; or why there are none. */
+export function findDevices(
+  wrap: (api: OpenClApi) => OpenClApi = (api) => api,
+):
+  | { readonly api: OpenClApi; readonly path: string; readonly devices: readonly ClDevice[] }
+  | { readonly reason: string } {
+  const found = findOpenCl();
+  if ('reason' in found) return found;
+  const api = wrap(openclApi(found.path));
+  const devices = listDevices(api);
+  return 'reason' in devices ? devices : { api, path: found.path, devices };
+}
+
+/** Opens the device `opencl:<number>`. `apart`: as if its memory were its own, whatever it is. */
+export function openContext(number: number, wrap?: (api: OpenClApi) => OpenClApi, apart = false): Context {
+  const found = findDevices(wrap);
+  if ('reason' in found) throw absent(`opencl:${number}`, found.reason);
+  const { api, devices } = found;
+  const device = devices[number];
+  if (device === undefined) throw absent(`opencl:${number}`, whatIsHere(devices.map(({ name }) => name)));
+  const errors = errorsOf(device);
+  const out = new Out();
+  // SAFETY: a list of one device, and room for the code; no callback: the driver must never call into JavaScript.
+  const handle = api.clCreateContext(0, 1, out.put(device.handle), 0, 0, out.cell(1));
+  errors.check('clCreateContext', out.int(1), 'opening the device');
+  let count = 0;
+  return {
+    api,
+    errors,
+    device,
+    handle,
+    shares: device.isCpu && !apart,
+    release: (memory) => {
+      api.clReleaseMemObject(memory);
+      count++;
+    },
+    released: () => count,
+    close: () => void api.clReleaseContext(handle),
+  };
+}
+
+export const whatIsHere = (names: readonly string[]): string =>
+  `the OpenCL devices here are ${names.map((name, i) => `opencl:${i} (${name})`).join(', ')}`;

@@ -1,0 +1,203 @@
+import type { DeviceInfo } from '../../device.js';
+import { Out } from '../../gpu/native/api.js';
+import { addressOf } from '../../native/libc.js';
+import { CL, type OpenClApi, type OpenClCall } from './api.js';
+import { OpenClErrors } from './errors.js';
+import { missingPlatforms } from './library.js';
+
+/** What a platform says about one of its devices; read, never assumed. */
+export interface ClDevice {
+  /** Among all devices that can be used, GPUs first. */
+  readonly number: number;
+  readonly handle: number;
+  readonly platform: { readonly name: string; readonly version: string };
+  readonly name: string;
+  readonly vendor: string;
+  readonly isCpu: boolean;
+  readonly version: string;
+  readonly driver: string;
+  readonly profile: string;
+  readonly extensions: ReadonlySet<string>;
+  readonly units: number;
+  readonly clockMHz: number;
+  readonly memoryBytes: number;
+  readonly bufferBytes: number;
+  readonly nearBytes: number;
+  /** Workgroup memory of its own, rather than a piece of the other. */
+  readonly hasNear: boolean;
+  readonly workgroup: number;
+  /** Bits as in `CL.FP_…`; 0 where the type is missing. */
+  readonly single: number;
+  readonly double: number;
+  readonly subgroups: boolean;
+  /** NVIDIA's compute capability: 9.0 is 90. */
+  readonly architecture: number | undefined;
+}
+
+const MOST = 64;
+
+/** All devices that kernels can run on, GPUs first, each platform in the loader's order; or why there is none. */
+export function listDevices(api: OpenClApi): readonly ClDevice[] | { readonly reason: string } {
+  const list = new BigUint64Array(MOST);
+  const out = new Out();
+  // SAFETY: here and below at most MOST handles are written into a list of as many, which outlives the call.
+  const code = api.clGetPlatformIDs(MOST, addressOf(list), out.at);
+  if (code !== 0 || out.int() === 0) return { reason: missingPlatforms() };
+  const platforms = handles(list, out.int());
+  const found: ClDevice[] = [];
+  const faults: string[] = [];
+  for (const platform of platforms) {
+    const says = new Answers(api, 'clGetPlatformInfo', platform);
+    const own = { name: says.text(CL.PLATFORM_NAME), version: says.text(CL.PLATFORM_VERSION) };
+    // A platform without a device says so by an error.
+    if (api.clGetDeviceIDs(platform, CL.DEVICE_TYPE_ALL, MOST, addressOf(list), out.at) !== 0 || out.int() === 0) {
+      faults.push(`the platform ${own.name} has no device`);
+      continue;
+    }
+    for (const handle of handles(list, out.int())) {
+      const device = readDevice(api, handle, own);
+      if (typeof device === 'string') faults.push(device);
+      else found.push(device);
+    }
+  }
+  if (found.length === 0) return { reason: faults.join('; ') };
+  const order = [...found.filter(({ isCpu }) => !isCpu), ...found.filter(({ isCpu }) => isCpu)];
+  return order.map((device, number) => ({ ...device, number }));
+}
+
+const handles = (list: BigUint64Array, count: number): number[] =>
+  Array.from(list.subarray(0, Math.min(count, MOST)), Number);
+
+/** Or why kernels cannot run on it. */
+function readDevice(api: OpenClApi, handle: number, platform: ClDevice['platform']): ClDevice | string {
+  const says = new Answers(api, 'clGetDeviceInfo', handle);
+  const name = says.text(CL.DEVICE_NAME).replaceAll(/\s+/g, ' ').trim();
+  if (says.number(CL.DEVICE_AVAILABLE) === 0) return `${name} is not available`;
+  if (says.number(CL.DEVICE_COMPILER_AVAILABLE) === 0) return `${platform.name} has no compiler for ${name}`;
+  if (says.number(CL.DEVICE_ENDIAN_LITTLE) === 0) return `${name} is big-endian`;
+  const extensions = new Set(says.text(CL.DEVICE_EXTENSIONS).split(' '));
+  const major = says.number(CL.DEVICE_COMPUTE_CAPABILITY_MAJOR_NV);
+  return {
+    number: 0,
+    handle,
+    platform,
+    name,
+    vendor: says.text(CL.DEVICE_VENDOR),
+    isCpu: (says.number(CL.DEVICE_TYPE) & CL.DEVICE_TYPE_CPU) !== 0,
+    version: says.text(CL.DEVICE_VERSION),
+    driver: says.text(CL.DRIVER_VERSION),
+    profile: says.text(CL.DEVICE_PROFILE),
+    extensions,
+    units: says.number(CL.DEVICE_MAX_COMPUTE_UNITS),
+    clockMHz: says.number(CL.DEVICE_MAX_CLOCK_FREQUENCY),
+    memoryBytes: says.number(CL.DEVICE_GLOBAL_MEM_SIZE),
+    bufferBytes: says.number(CL.DEVICE_MAX_MEM_ALLOC_SIZE),
+    nearBytes: says.number(CL.DEVICE_LOCAL_MEM_SIZE),
+    hasNear: says.number(CL.DEVICE_LOCAL_MEM_TYPE) === 1,
+    workgroup: says.number(CL.DEVICE_MAX_WORK_GROUP_SIZE),
+    single: says.number(CL.DEVICE_SINGLE_FP_CONFIG),
+    double: says.number(CL.DEVICE_DOUBLE_FP_CONFIG),
+    subgroups: extensions.has('cl_khr_subgroups') || says.number(CL.DEVICE_MAX_NUM_SUB_GROUPS) > 0,
+    architecture: major === 0 ? undefined : major * 10 + says.number(CL.DEVICE_COMPUTE_CAPABILITY_MINOR_NV),
+  };
+}
+
+/** Answers of one object. What it does not know (an older version, no such extension) is 0 or ''. */
+class Answers {
+  readonly #api: OpenClApi;
+  readonly #call: 'clGetPlatformInfo' | 'clGetDeviceInfo';
+  readonly #handle: number;
+  readonly #out = new Out();
+
+  constructor(api: OpenClApi, call: Extract<OpenClCall, 'clGetPlatformInfo' | 'clGetDeviceInfo'>, handle: number) {
+    this.#api = api;
+    this.#call = call;
+    this.#handle = handle;
+  }
+
+  /** Of 4 or 8 bytes. */
+  number(what: number): number {
+    this.#out.put(0);
+    // SAFETY: at most 8 bytes are written into a cell of 8.
+    return this.#api[this.#call](this.#handle, what, 8, this.#out.at, 0) === 0 ? this.#out.wide() : 0;
+  }
+
+  text(what: number): string {
+    if (this.#api[this.#call](this.#handle, what, 0, 0, this.#out.at) !== 0) return '';
+    const room = new Uint8Array(this.#out.wide());
+    // SAFETY: as many bytes as it has just asked for; `room` outlives the call.
+    if (room.length === 0 || this.#api[this.#call](this.#handle, what, room.length, addressOf(room), 0) !== 0)
+      return '';
+    const end = room.indexOf(0);
+    return new TextDecoder().decode(room.subarray(0, end < 0 ? room.length : end)).trim();
+  }
+}
+
+const EXACT_DOUBLE = CL.FP_DENORM | CL.FP_INF_NAN | CL.FP_ROUND_TO_NEAREST | CL.FP_FMA;
+const EXACT_SINGLE = CL.FP_DENORM | CL.FP_INF_NAN | CL.FP_ROUND_TO_NEAREST;
+
+/**
+ * What a kernel may ask for. `f32`: sums and products as IEEE 754 has them, denormals included; `f32-divide`: quotients
+ * and square roots correctly rounded too, which OpenCL leaves to the device. `exact-floats` is both. Atomics on 32-bit
+ * words are in every device since OpenCL 1.1.
+ */
+export function capabilitiesOf(device: ClDevice): readonly string[] {
+  const { profile, extensions, single, double, subgroups, architecture } = device;
+  const has = (config: number, bits: number): boolean => (config & bits) === bits;
+  const isModest = claimsTooLittle(device);
+  const sums = isModest || has(single, EXACT_SINGLE);
+  const quotients = isModest || has(single, CL.FP_CORRECTLY_ROUNDED_DIVIDE_SQRT);
+  return [
+    ...(profile === 'FULL_PROFILE' || extensions.has('cles_khr_int64') ? ['u64'] : []),
+    ...(has(double, EXACT_DOUBLE) ? ['f64'] : []),
+    ...(sums ? ['f32'] : []),
+    ...(quotients ? ['f32-divide'] : []),
+    ...(sums && quotients ? ['exact-floats'] : []),
+    'atomics',
+    ...(subgroups ? ['subgroups'] : []),
+    ...(architecture === undefined ? [] : [`sm_${architecture}`]),
+  ];
+}
+
+/**
+ * PoCL claims denormals and rounded quotients of f32 for x86 alone. Its code for AArch64 has them too: there denormals are
+ * kept, by vectors as well, until a bit is set that PoCL leaves, and one instruction each divides and takes roots. The
+ * conformance suite finds every bit in place (PoCL 3.1, Neoverse-N1).
+ */
+const claimsTooLittle = ({ isCpu, platform, version }: ClDevice): boolean =>
+  isCpu && platform.name === 'Portable Computing Language' && /\baarch64\b/.test(version);
+
+/** Texts are written for workgroups of at most so many threads. */
+const MOST_THREADS = 1024;
+
+export function describeDevice(device: ClDevice): DeviceInfo {
+  const { number, name, isCpu, platform, driver, version, units, clockMHz, nearBytes, hasNear, architecture } = device;
+  return {
+    id: `opencl:${number}`,
+    kind: 'opencl',
+    processor: isCpu ? 'cpu' : 'gpu',
+    name,
+    memoryBytes: device.memoryBytes,
+    units,
+    capabilities: capabilitiesOf(device),
+    limits: {
+      bufferBytes: device.bufferBytes,
+      lanes: Math.min(device.workgroup, MOST_THREADS),
+      nearBytes: device.nearBytes,
+    },
+    versions: { driver, opencl: version, platform: platform.version, node: process.versions.node },
+    details: {
+      platform: platform.name,
+      vendor: device.vendor,
+      'workgroup memory': `${Math.floor(nearBytes / 1024)} KiB${hasNear ? '' : ', a piece of the other'}`,
+      'largest workgroup': `${device.workgroup} threads`,
+      ...(clockMHz > 0 ? { clock: `${clockMHz} MHz` } : {}),
+      ...(architecture === undefined
+        ? {}
+        : { 'compute capability': `${Math.floor(architecture / 10)}.${architecture % 10}` }),
+    },
+  };
+}
+
+/** Errors that name the device. */
+export const errorsOf = ({ number, name }: ClDevice): OpenClErrors => new OpenClErrors(`opencl:${number} (${name})`);

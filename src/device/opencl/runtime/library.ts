@@ -1,0 +1,68 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { loadFault } from '../../native/libc.js';
+
+const VARIABLE = 'MILLRACE_LIBOPENCL';
+/** The loader: it finds the platforms that are installed and passes calls on to them. */
+const loaders =
+  process.platform === 'darwin'
+    ? ['/System/Library/Frameworks/OpenCL.framework/OpenCL']
+    : ['libOpenCL.so.1', 'libOpenCL.so'];
+
+/**
+ * Finds the loader and pins it for as long as the process lives: platforms start threads, which would be left without
+ * their code when koffi unloads.
+ */
+export function findOpenCl(
+  environment: NodeJS.ProcessEnv = process.env,
+): { readonly path: string } | { readonly reason: string } {
+  const told = environment[VARIABLE];
+  if (told !== undefined && told !== '') {
+    const fault = load(told);
+    return fault === undefined
+      ? { path: told }
+      : { reason: `${VARIABLE} names a library that cannot be loaded: ${fault}` };
+  }
+  if (process.platform === 'win32') return { reason: 'OpenCL is for Linux and macOS here' };
+  const faults: string[] = [];
+  for (const path of loaders) {
+    const fault = load(path);
+    if (fault === undefined) return { path };
+    if (!/no such file/i.test(fault)) faults.push(fault);
+  }
+  const missing = `there is no OpenCL loader: ${loaders[0]} is not there; install ocl-icd-libopencl1, or name the file in ${VARIABLE}`;
+  return { reason: faults[0] ?? missing };
+}
+
+function load(path: string): string | undefined {
+  // PoCL compiles a kernel once for any grid, when the program is built, and once more for the grid of its first launch.
+  // Ours choose their grids by themselves and gain nothing from that (block: 1.9 MH/s a core either way), while the
+  // second compilation (block: 5 s) would take place in PoCL's threads, with work waiting, and reach no cache of ours.
+  process.env.POCL_WORK_GROUP_SPECIALIZATION ??= '0';
+  return loadFault(path);
+}
+
+/** Why a loader finds no platform, from what it looks at: a folder with a file for each, naming a library. */
+export function missingPlatforms(environment: NodeJS.ProcessEnv = process.env): string {
+  const advice = 'install one: pocl-opencl-icd (CPU), nvidia-opencl-icd, intel-opencl-icd or mesa-opencl-icd';
+  const folder = vendorsFolder(environment);
+  const files = icdFiles(folder);
+  if (files.length === 0) return `the OpenCL loader finds no platform: ${folder} names none; ${advice}`;
+  const named = files.map(({ file, library }) => `${file} names ${library}`).join(', ');
+  return `the OpenCL loader finds no platform that works: in ${folder} ${named}; reinstall what they belong to, or ${advice}`;
+}
+
+export function vendorsFolder(environment: NodeJS.ProcessEnv = process.env): string {
+  return environment.OCL_ICD_VENDORS || environment.OPENCL_VENDOR_PATH || '/etc/OpenCL/vendors';
+}
+
+/** The platforms that the loader is told of, for reports. */
+export function icdFiles(folder: string): readonly { readonly file: string; readonly library: string }[] {
+  try {
+    return readdirSync(folder)
+      .filter((file) => file.endsWith('.icd'))
+      .map((file) => ({ file, library: readFileSync(join(folder, file), 'utf8').trim() }));
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,63 @@
+import { fork } from 'node:child_process';
+import { availableParallelism } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import { type Reply, type Servant, Service } from '../../gpu/build/service.js';
+import { atExit, workerBeside } from '../../pool/threads/threads.js';
+import type { Answers, Question } from './service-process.js';
+
+const service = new Service<Question, Answers>({
+  most: Math.max(1, Math.min(4, availableParallelism())), // compilers of OpenCL platforms use one core each
+  idleMs: 5000, // a platform's compiler holds some 100 MB, NVIDIA's context more
+  start: startServant,
+  failure: {
+    message: 'the process that asks the OpenCL platforms failed',
+    asked: 'what OpenCL devices there are, or a kernel for one',
+    advice: 'see whether clinfo works; if it does, please report this with the kernel',
+  },
+});
+
+/**
+ * Asks a process (`service-process.ts`) for what takes long or may crash. A process, not a thread: compiling takes PoCL
+ * up to half a minute and nothing can interrupt it, so that a process with such a thread could not end; and a compiler
+ * that crashes takes its process along.
+ */
+export const ask: typeof service.ask = service.ask.bind(service);
+
+/** A process that ends takes them with it. One that is killed cannot: they notice by themselves. */
+atExit(() => service.end());
+
+function startServant(replied: (reply: Reply) => void, gone: (reason: string) => void): Servant {
+  const child = fork(fileURLToPath(workerBeside(import.meta.url, 'service-process.js')), {
+    serialization: 'advanced',
+    execArgv: [],
+    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+  });
+  /** The end of what it said: compilers print there before they crash. */
+  let said = '';
+  const lost = (reason: string): void => {
+    const last = said.trim().split('\n').at(-1) ?? '';
+    gone(last === '' ? reason : `${reason}: ${last}`);
+  };
+  child.stderr?.on('data', (data) => {
+    said = `${said}${data}`.slice(-2000);
+  });
+  child.on('message', (reply) => replied(reply as Reply));
+  child.on('error', (error) => lost(error.message));
+  child.on('exit', (code, signal) => lost(`it ended with ${signal ?? `code ${code}`}`));
+  return {
+    ask: (question) => {
+      child.send(question as Question, (error) => {
+        if (error) lost(error.message);
+      });
+    },
+    keepAlive: (needed) => {
+      // The child, its channel and its pipe: each of them would keep this process alive.
+      const pipe = child.stderr as { ref?(): void; unref?(): void } | null;
+      for (const one of [child, child.channel, pipe]) {
+        if (needed) one?.ref?.();
+        else one?.unref?.();
+      }
+    },
+    end: () => void child.kill('SIGKILL'),
+  };
+}

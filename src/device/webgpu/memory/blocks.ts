@@ -1,0 +1,51 @@
+import { type Buffer, type Device, OFFSET_GRAIN, Usage } from '../api.js';
+import type { Submission } from '../submit/submission.js';
+
+const RING_BYTES = 2 ** 20;
+/** Larger blocks get a buffer of their own for a while. */
+const LARGE_BYTES = RING_BYTES / 4;
+
+/**
+ * Launch blocks on the device: a ring. A block is written straight to the queue; nobody reads its place any more, since
+ * it is free only when the submission that used it last has ended.
+ */
+export class Blocks {
+  readonly ring: Buffer;
+  readonly #device: Device;
+  /** Bytes taken and given back since the beginning. */
+  #taken = 0;
+  #given = 0;
+
+  constructor(device: Device) {
+    this.#device = device;
+    this.ring = device.createBuffer({ size: RING_BYTES, usage: USAGE });
+  }
+
+  /** Where the words are until `submission` has ended; undefined when there is no room now. */
+  put(words: Uint32Array, submission: Submission): { readonly buffer: Buffer; readonly offset: number } | undefined {
+    if (words.byteLength > LARGE_BYTES) return this.#alone(words, submission);
+    const bytes = OFFSET_GRAIN * Math.ceil(words.byteLength / OFFSET_GRAIN);
+    const at = this.#taken % RING_BYTES;
+    const skipped = at + bytes > RING_BYTES ? RING_BYTES - at : 0;
+    if (this.#taken + skipped + bytes - this.#given > RING_BYTES) return undefined;
+    const offset = skipped > 0 ? 0 : at;
+    this.#taken += skipped + bytes;
+    const { ring } = this;
+    this.#device.queue.writeBuffer(ring, offset, words);
+    const end = this.#taken;
+    // Submissions end in order, so this gives back everything before it too.
+    submission.after(() => {
+      this.#given = end;
+    });
+    return { buffer: ring, offset };
+  }
+
+  #alone(words: Uint32Array, submission: Submission): { readonly buffer: Buffer; readonly offset: number } {
+    const buffer = this.#device.createBuffer({ size: words.byteLength, usage: USAGE });
+    this.#device.queue.writeBuffer(buffer, 0, words);
+    submission.after(() => buffer.destroy());
+    return { buffer, offset: 0 };
+  }
+}
+
+const USAGE = Usage.uniform | Usage.storage | Usage.copyTarget | Usage.copySource;

@@ -1,0 +1,30 @@
+import { type Buffer, type Device, Usage } from '../api.js';
+
+/** Sizes of staging buffers, and how many of each there may be: 4 MiB for hits and headers, 32 MiB for batches. */
+const CLASSES = [
+  { bytes: 2 ** 16, most: 64 },
+  { bytes: 2 ** 22, most: 8 },
+] as const;
+
+/** What is read comes through buffers that the host can map: made when they are first needed, then used again. */
+export class Staging {
+  readonly #device: Device;
+  readonly #pools = CLASSES.map(({ bytes, most }) => ({ bytes, most, made: 0, free: [] as Buffer[] }));
+
+  constructor(device: Device) {
+    this.#device = device;
+  }
+
+  /** A buffer for `bytes`, or for a part of them; undefined when all are in use. */
+  take(bytes: number): Buffer | undefined {
+    const pool = this.#pools.find((one) => bytes <= one.bytes) ?? this.#pools.at(-1);
+    const free = pool?.free.pop();
+    if (free || !pool || pool.made === pool.most) return free;
+    pool.made++;
+    return this.#device.createBuffer({ size: pool.bytes, usage: Usage.mapRead | Usage.copyTarget });
+  }
+
+  give(buffer: Buffer): void {
+    this.#pools.find(({ bytes }) => bytes === buffer.size)?.free.push(buffer);
+  }
+}

@@ -1,0 +1,124 @@
+import type { HostBytes } from '../../gpu/worker/driver.js';
+import { type Buffer, type Device, Usage } from '../api.js';
+import type { WebGpuLine } from '../line.js';
+import type { Submission } from '../submit/submission.js';
+import type { Timeline } from '../submit/timeline.js';
+import type { Blocks } from './blocks.js';
+import { Staging } from './staging.js';
+import { type Words, wordsBlock } from './words.js';
+
+/** Writes go to the queue in pieces of this size; what is read in pieces at least as large starts at once. */
+const PIECE = 2 ** 20;
+/** Copies inside one buffer, which WebGPU has not, go through another of this size. */
+const DETOUR_BYTES = 2 ** 20;
+const ALL_BITS = 0xffff_ffff;
+
+/**
+ * Memory on the move. WebGPU moves words; what ends inside one is rounded up when it is read, and put together on the
+ * device when it is written. Methods give false when there is no room; `line.done` says how far they got.
+ */
+export class Transfers {
+  readonly #device: Device;
+  readonly #timeline: Timeline;
+  readonly #blocks: Blocks;
+  readonly #words: Words;
+  readonly #staging: Staging;
+  /** Dawn must not see shared memory (see `api.ts`), so writes are copied once more. */
+  readonly #scratch = new Uint8Array(PIECE);
+  #detour: Buffer | undefined;
+
+  constructor(device: Device, timeline: Timeline, blocks: Blocks, words: Words) {
+    this.#device = device;
+    this.#timeline = timeline;
+    this.#blocks = blocks;
+    this.#words = words;
+    this.#staging = new Staging(device);
+  }
+
+  write(line: WebGpuLine, to: Buffer, offset: number, from: HostBytes): boolean {
+    const view = viewOf(from);
+    for (; line.done < view.length; line.done += PIECE) {
+      if (!this.#timeline.hasRoom) return false;
+      const piece = view.subarray(line.done, line.done + PIECE);
+      const whole = piece.length & ~3;
+      const at = offset + line.done;
+      // The part of a word goes first: where there is no room for it, nothing of the piece has been done.
+      if (whole < piece.length && !this.#patch(to, at + whole, piece.subarray(whole))) return false;
+      if (whole === 0) continue;
+      this.#scratch.set(piece.subarray(0, whole));
+      this.#timeline.write(whole, () => this.#device.queue.writeBuffer(to, at, this.#scratch, 0, whole));
+    }
+    line.done = 0;
+    return true;
+  }
+
+  read(line: WebGpuLine, from: Buffer, offset: number, into: HostBytes): boolean {
+    const view = viewOf(into);
+    while (line.done < view.length) {
+      const staging = this.#timeline.hasRoom ? this.#staging.take(view.length - line.done) : undefined;
+      if (!staging) return false;
+      const piece = view.subarray(line.done, line.done + staging.size);
+      const recording = this.#recording();
+      recording.encoder.copyBufferToBuffer(from, offset + line.done, staging, 0, 4 * Math.ceil(piece.length / 4));
+      recording.map(staging, (range) => piece.set(new Uint8Array(range, 0, piece.length)));
+      recording.after(() => this.#staging.give(staging));
+      line.done += piece.length;
+      if (piece.length >= PIECE) this.#timeline.flush();
+    }
+    line.done = 0;
+    return true;
+  }
+
+  copy(from: Buffer, fromOffset: number, to: Buffer, toOffset: number, bytes: number): boolean {
+    if (!this.#timeline.hasRoom) return false;
+    const { encoder } = this.#recording();
+    if (from !== to) {
+      encoder.copyBufferToBuffer(from, fromOffset, to, toOffset, bytes);
+      return true;
+    }
+    this.#detour ??= this.#device.createBuffer({ size: DETOUR_BYTES, usage: Usage.copySource | Usage.copyTarget });
+    for (let at = 0; at < bytes; at += DETOUR_BYTES) {
+      const piece = Math.min(DETOUR_BYTES, bytes - at);
+      encoder.copyBufferToBuffer(from, fromOffset + at, this.#detour, 0, piece);
+      encoder.copyBufferToBuffer(this.#detour, 0, to, toOffset + at, piece);
+    }
+    return true;
+  }
+
+  fill(to: Buffer, offset: number, word: number, bytes: number): boolean {
+    if (!this.#timeline.hasRoom) return false;
+    if (word !== 0) return this.#set(to, offset / 4, bytes / 4, word, ALL_BITS);
+    this.#recording().encoder.clearBuffer(to, offset, bytes);
+    return true;
+  }
+
+  /** The last bytes of a write that ends inside a word; those after them stay. */
+  #patch(to: Buffer, offset: number, bytes: Uint8Array): boolean {
+    let value = 0;
+    let mask = 0;
+    bytes.forEach((byte, i) => {
+      value |= byte << (8 * i);
+      mask |= 0xff << (8 * i);
+    });
+    return this.#set(to, offset / 4, 1, value, mask);
+  }
+
+  #set(to: Buffer, first: number, count: number, value: number, mask: number): boolean {
+    const recording = this.#recording();
+    const placed = this.#blocks.put(wordsBlock({ first, count, value, mask }), recording);
+    if (!placed) return false;
+    this.#words.record(recording.encoder, to, count, placed.buffer, placed.offset);
+    return true;
+  }
+
+  #recording(): Submission {
+    const recording = this.#timeline.recording();
+    recording.isUsed = true;
+    return recording;
+  }
+}
+
+function viewOf({ view }: HostBytes): Uint8Array {
+  if (!view) throw new TypeError('WebGPU does not reach memory by its address');
+  return view;
+}

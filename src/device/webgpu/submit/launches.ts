@@ -1,0 +1,110 @@
+import { folded, type GridShape, Header } from '../../../kernel/abi/grid.js';
+import type { DriverLaunch } from '../../gpu/worker/driver.js';
+import { type Buffer, type Device, Usage } from '../api.js';
+import type { WebGpuLine } from '../line.js';
+import type { Blocks } from '../memory/blocks.js';
+import type { Memory } from '../memory/memory.js';
+import type { WebGpuProgram } from '../program.js';
+import { Run, UNKNOWN_MS } from './slice.js';
+import { Interval, type StatusSlots } from './status.js';
+import type { Timeline } from './timeline.js';
+
+/** Milliseconds of slices that one stream may have in the queue, and all of them together: what cancelling waits for. */
+const LINE_MS = 45;
+const QUEUE_MS = 60;
+const LINE_SLICES = 32;
+/** A slice that takes longer than this starts at once; shorter ones are gathered. */
+const GATHER_MS = 0.5;
+
+type Launch = DriverLaunch<Memory, WebGpuProgram>;
+
+/** Launches, cut into slices. The host looks at the stream's epoch between them: that is how cancelling works here. */
+export class Launches {
+  readonly #timeline: Timeline;
+  readonly #blocks: Blocks;
+  readonly #slots: StatusSlots;
+  /** The binding `cancel`, always 0 as is the epoch in our blocks: no dispatch sees what the host writes while it runs. */
+  readonly #never: Buffer;
+  readonly #groups: (shape: GridShape, count: number) => number;
+
+  /** `groups`: workgroups of one dispatch over so many items; each strides over the rest of its slice. */
+  constructor(
+    device: Device,
+    timeline: Timeline,
+    blocks: Blocks,
+    slots: StatusSlots,
+    groups: (shape: GridShape, count: number) => number,
+  ) {
+    this.#timeline = timeline;
+    this.#blocks = blocks;
+    this.#slots = slots;
+    this.#never = device.createBuffer({ size: 16, usage: Usage.uniform });
+    this.#groups = groups;
+  }
+
+  /** False when the rest has to wait; `line.run` says how far it got. */
+  launch(line: WebGpuLine, launch: Launch): boolean {
+    const { program, count, countFrom, epoch } = launch;
+    line.interval ??= new Interval(this.#slots);
+    line.run ??= new Run(Math.ceil(count / program.shape.itemsPerGroup), program.pace, countFrom !== undefined);
+    while (!line.run.done) {
+      if (line.epoch !== undefined && ((epoch - line.epoch) | 0) < 0) {
+        line.interval.isCut = true;
+        break;
+      }
+      if (!this.#slice(line, line.run, line.interval, launch)) return false;
+    }
+    line.run = undefined;
+    return true;
+  }
+
+  #slice(
+    line: WebGpuLine,
+    run: Run,
+    interval: Interval,
+    { program, count, countFrom, buffers, block }: Launch,
+  ): boolean {
+    const next = run.next();
+    if (!next || !this.#hasTurn(line, next.expectedMs ?? UNKNOWN_MS)) return false;
+    const { shape, pipeline } = program;
+    const first = next.first * shape.itemsPerGroup;
+    const last = Math.min(first + next.groups * shape.itemsPerGroup, count) - 1;
+    block[Header.first] = first;
+    block[Header.last] = last;
+    block[Header.epoch] = 0;
+    block[Header.isCounted] = countFrom ? 1 : 0;
+    const recording = this.#timeline.recording(2);
+    const placed = this.#blocks.put(block, recording);
+    if (!placed) return false;
+    const { buffer, offset } = placed;
+    const status = interval.slot(program, recording);
+    if (countFrom) {
+      const at = offset + Header.count * 4;
+      recording.encoder.copyBufferToBuffer(countFrom.memory.buffer, countFrom.offset, buffer, at, 4);
+    }
+    const assumedMs = next.expectedMs ?? UNKNOWN_MS;
+    line.slices++;
+    line.expectedMs += assumedMs;
+    recording.expectedMs += next.expectedMs ?? 0;
+    recording.after(() => {
+      line.slices--;
+      line.expectedMs -= assumedMs;
+    });
+    const ownLaunch = buffer !== this.#blocks.ring;
+    const bound = { launch: buffer, ownLaunch, cancel: this.#never, status: this.#slots.buffer, buffers };
+    const pass = recording.timedPass(run.submitted(next.groups));
+    pass.setPipeline(pipeline);
+    pass.setBindGroup(0, program.group(bound), [offset, status]);
+    pass.dispatchWorkgroups(...folded(this.#groups(shape, last - first + 1)));
+    pass.end();
+    if (next.expectedMs === undefined || next.expectedMs > GATHER_MS) this.#timeline.flush();
+    return true;
+  }
+
+  /** May this stream put more into the queue? Its first slice always: so streams take turns. */
+  #hasTurn(line: WebGpuLine, ms: number): boolean {
+    if (!this.#timeline.hasRoom) return false;
+    if (line.slices === 0) return true;
+    return line.slices < LINE_SLICES && line.expectedMs + ms <= LINE_MS && this.#timeline.backlogMs + ms <= QUEUE_MS;
+  }
+}

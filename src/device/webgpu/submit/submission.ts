@@ -1,0 +1,147 @@
+import { type Buffer, type Device, type Encoder, MAP_READ, type Pass } from '../api.js';
+import { type Page, STAMPS, TICKET_BYTES } from '../memory/pages.js';
+
+/** When the host saw a submission begin and end, in milliseconds of its own clock. */
+export interface HostTimes {
+  readonly startedMs: number;
+  readonly endedMs: number;
+}
+
+const STAMP_BYTES = STAMPS * 8;
+
+/** When the queue's last pass ended, on the device's clock. */
+export interface LastPass {
+  endedNs: bigint;
+}
+
+/** Commands that go to the queue together, and what is to be done when they have ended. */
+export class Submission {
+  readonly encoder: Encoder;
+  readonly page: Page;
+  readonly #last: LastPass;
+  readonly #toHost: (ns: bigint) => bigint;
+  /** What its commands should take on the device. */
+  expectedMs = 0;
+  /** Bytes of writes that the runtime holds for it. */
+  stagedBytes = 0;
+  submittedMs = 0;
+  isAsked = false;
+  isBack = false;
+  /** Has anything been recorded that must come before what is written straight to the queue? */
+  isUsed = false;
+  readonly #stamps: ((ns: bigint) => void)[] = [];
+  readonly #kept: { readonly at: number; use(words: Uint32Array): void }[] = [];
+  readonly #maps: { readonly buffer: Buffer; use(bytes: ArrayBuffer): void }[] = [];
+  readonly #after: ((times: HostTimes) => void)[] = [];
+  #ticketUsed = STAMP_BYTES;
+
+  /** `toHost`: from the device's clock, or from milliseconds of the host, to the clock of all devices. */
+  constructor(device: Device, page: Page, last: LastPass, toHost: (ns: bigint) => bigint = (ns) => ns) {
+    this.encoder = device.createCommandEncoder();
+    this.page = page;
+    this.#last = last;
+    this.#toHost = toHost;
+  }
+
+  /** Is there room for so many times and so many bytes of status words? */
+  has(stamps: number, bytes: number): boolean {
+    return this.#stamps.length + stamps <= STAMPS && this.#ticketUsed + bytes <= TICKET_BYTES;
+  }
+
+  /** The time at this point, in nanoseconds. */
+  stamp(edge: 'start' | 'end', told: (ns: bigint) => void): void {
+    const use = (ns: bigint): void => told(this.#toHost(ns));
+    const { queries } = this.page;
+    if (!queries) {
+      this.#after.push(({ startedMs, endedMs }) =>
+        use(BigInt(Math.round((edge === 'start' ? startedMs : endedMs) * 1e6))),
+      );
+      return;
+    }
+    const index = this.#query(use);
+    const at = edge === 'start' ? { beginningOfPassWriteIndex: index } : { endOfPassWriteIndex: index };
+    this.encoder.beginComputePass({ timestampWrites: { querySet: queries.set, ...at } }).end();
+  }
+
+  /**
+   * A pass, and how long it took: on the device's clock, or from the host's, which sees the whole submission. A device may
+   * note the beginning when it reads the command, while the pass before still runs: that time is not this one's.
+   */
+  timedPass(use: (ms: number) => void): Pass {
+    this.isUsed = true;
+    const { queries } = this.page;
+    if (!queries) {
+      this.#after.push(({ startedMs, endedMs }) => use(endedMs - startedMs));
+      return this.encoder.beginComputePass();
+    }
+    let began = 0n;
+    const timestampWrites = {
+      querySet: queries.set,
+      beginningOfPassWriteIndex: this.#query((ns) => {
+        began = ns;
+      }),
+      endOfPassWriteIndex: this.#query((ns) => {
+        const since = began > this.#last.endedNs ? began : this.#last.endedNs;
+        this.#last.endedNs = ns;
+        use(Math.max(0, Number(ns - since) / 1e6));
+      }),
+    };
+    return this.encoder.beginComputePass({ timestampWrites });
+  }
+
+  /** Copies some words here and hands them over at the end. */
+  keep(from: Buffer, offset: number, words: number, use: (words: Uint32Array) => void): void {
+    this.encoder.copyBufferToBuffer(from, offset, this.page.ticket, this.#ticketUsed, words * 4);
+    this.#kept.push({ at: this.#ticketUsed, use: (all) => use(all.subarray(0, words)) });
+    this.#ticketUsed += words * 4;
+  }
+
+  /** A buffer that is mapped at the end, and what to do with its bytes. */
+  map(buffer: Buffer, use: (bytes: ArrayBuffer) => void): void {
+    this.#maps.push({ buffer, use });
+  }
+
+  after(use: (times: HostTimes) => void): void {
+    this.#after.push(use);
+  }
+
+  /** The last of the recording. */
+  finish(): object {
+    const { ticket, queries, anything } = this.page;
+    if (queries && this.#stamps.length > 0) {
+      const at = queries.first * 8;
+      this.encoder.resolveQuerySet(queries.set, queries.first, this.#stamps.length, queries.resolved, at);
+      this.encoder.copyBufferToBuffer(queries.resolved, at, ticket, 0, this.#stamps.length * 8);
+    }
+    this.encoder.copyBufferToBuffer(anything, 0, ticket, TICKET_BYTES - 4, 4);
+    return this.encoder.finish();
+  }
+
+  /** Resolves when all of it has ended and can be read. Only after it was submitted: a mapped buffer cannot be used. */
+  async back(): Promise<void> {
+    await Promise.all(
+      [this.page.ticket, ...this.#maps.map(({ buffer }) => buffer)].map((one) => one.mapAsync(MAP_READ)),
+    );
+  }
+
+  /** It is back: everybody gets what is theirs. A mapped range can be taken once. */
+  collect(times: HostTimes): void {
+    const { ticket } = this.page;
+    const range = ticket.getMappedRange();
+    const stamps = new BigUint64Array(range, 0, this.#stamps.length);
+    this.#stamps.forEach((use, i) => {
+      use(stamps[i] ?? 0n);
+    });
+    for (const { at, use } of this.#kept) use(new Uint32Array(range, at));
+    ticket.unmap();
+    for (const { buffer, use } of this.#maps) {
+      use(buffer.getMappedRange());
+      buffer.unmap();
+    }
+    for (const use of this.#after) use(times);
+  }
+
+  #query(use: (ns: bigint) => void): number {
+    return (this.page.queries?.first ?? 0) + this.#stamps.push(use) - 1;
+  }
+}

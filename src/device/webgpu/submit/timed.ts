@@ -1,0 +1,26 @@
+import type { Calls } from '../../gpu/native/calls.js';
+import type { Device, Queue } from '../api.js';
+
+/** The same device, with the time of every call of it and of its queue recorded, when that is on. */
+export function timed(device: Device, calls: Calls): Device {
+  if (!calls.on) return device;
+  const queue = watched<Queue>(device.queue, 'GPUQueue', calls);
+  return watched(device, 'GPUDevice', calls, { queue });
+}
+
+/** The runtime's objects are not to be called through another: functions keep theirs, and what is set is set on it. */
+function watched<T extends object>(target: T, kind: string, calls: Calls, instead: Partial<T> = {}): T {
+  const known = new Map<string | symbol, unknown>();
+  return new Proxy(target, {
+    get: (_, name) => {
+      if (name in instead) return Reflect.get(instead, name);
+      const value = Reflect.get(target, name);
+      if (typeof value !== 'function') return value;
+      const full = `${kind}.${String(name)}`;
+      const call = known.get(name) ?? calls.wrap({ [full]: value.bind(target) })[full];
+      known.set(name, call);
+      return call;
+    },
+    set: (_, name, value) => Reflect.set(target, name, value),
+  });
+}

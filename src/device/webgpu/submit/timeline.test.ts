@@ -1,0 +1,140 @@
+import { describe, expect, it } from 'vitest';
+import type { Buffer, Device, Encoder, Pass } from '../api.js';
+import { Timeline } from './timeline.js';
+
+/** A device of which only the queue's end is real: maps come back when the test says so. */
+function rig({ spins }: { spins: boolean }) {
+  const waiting: { resolve(): void; reject(cause: Error): void }[] = [];
+  const log: string[] = [];
+  const pass: Pass = { setPipeline: () => {}, setBindGroup: () => {}, dispatchWorkgroups: () => {}, end: () => {} };
+  const encoder: Encoder = {
+    beginComputePass: () => pass,
+    copyBufferToBuffer: () => {},
+    clearBuffer: () => {},
+    resolveQuerySet: () => {},
+    finish: () => ({}),
+  };
+  const buffer = (size: number): Buffer => ({
+    size,
+    mapAsync: () =>
+      new Promise((resolve, reject) => {
+        log.push('asked');
+        waiting.push({ resolve: () => resolve(undefined), reject });
+      }),
+    getMappedRange: () => new ArrayBuffer(size),
+    unmap: () => {},
+    destroy: () => {},
+  });
+  const device = {
+    queue: { submit: () => log.push('submitted'), writeBuffer: () => log.push('written') },
+    createBuffer: ({ size }: { size: number }) => buffer(size),
+    createCommandEncoder: () => encoder,
+  } as unknown as Device;
+  const clock = { ms: 1000 };
+  const failures: unknown[] = [];
+  const timeline = new Timeline(device, {
+    timestamps: false,
+    spins,
+    now: () => clock.ms,
+    news: () => log.push('news'),
+    failed: (cause) => failures.push(cause),
+  });
+  const settle = async (): Promise<void> => {
+    for (let i = 0; i < 10; i++) await Promise.resolve();
+  };
+  return {
+    timeline,
+    clock,
+    log,
+    failures,
+    /** Something that takes so long, to be told when it has ended. */
+    submit(expectedMs: number, ended: () => void = () => {}) {
+      const recording = timeline.recording();
+      recording.expectedMs = expectedMs;
+      recording.isUsed = true;
+      recording.after(ended);
+      timeline.flush();
+    },
+    async back() {
+      waiting.shift()?.resolve();
+      await settle();
+    },
+    async lose() {
+      for (const one of waiting.splice(0)) one.reject(new Error('lost'));
+      await settle();
+    },
+  };
+}
+
+describe('asking whether submissions have ended', () => {
+  it('late and one at a time where a promise costs a core', async () => {
+    const { timeline, clock, log, submit, back } = rig({ spins: true });
+    const ends: string[] = [];
+    submit(20, () => ends.push(`first at ${clock.ms}`));
+    submit(20, () => ends.push(`second at ${clock.ms}`));
+    expect(timeline.turn()).toBe(18);
+    clock.ms += 17;
+    expect(timeline.turn()).toBe(1);
+    expect(log).not.toContain('asked');
+    clock.ms += 1;
+    expect(timeline.turn()).toBeUndefined(); // asked: news will come
+    expect(log.filter((one) => one === 'asked').length).toBe(1);
+    clock.ms += 2;
+    await back();
+    expect(log).toContain('news');
+    // The second began when the first ended.
+    expect(timeline.turn()).toBe(18);
+    clock.ms += 18;
+    timeline.turn();
+    await back();
+    expect(ends).toEqual(['first at 1020', 'second at 1038']);
+    expect(timeline.turn()).toBeUndefined();
+  });
+
+  it('at once where it costs nothing, and what comes back early waits for its turn', async () => {
+    const { log, submit, back } = rig({ spins: false });
+    const ends: number[] = [];
+    for (const number of [1, 2, 3]) submit(50, () => ends.push(number));
+    expect(log.filter((one) => one === 'asked').length).toBe(3);
+    await back();
+    expect(ends).toEqual([1]);
+    await back();
+    await back();
+    expect(ends).toEqual([1, 2, 3]);
+  });
+
+  it('short ones at once, in any case', () => {
+    const { log, submit } = rig({ spins: true });
+    submit(0.5);
+    expect(log).toEqual(['submitted', 'asked']);
+  });
+});
+
+describe('the queue', () => {
+  it('writes after what was recorded before, and counts what is held', () => {
+    const { timeline, log, submit } = rig({ spins: true });
+    timeline.recording().isUsed = true;
+    timeline.write(2 ** 26, () => log.push('write'));
+    expect(log).toEqual(['submitted', 'asked', 'write']);
+    expect(timeline.hasRoom).toBe(false);
+    submit(0);
+    expect(timeline.hasRoom).toBe(false);
+  });
+
+  it('fails once what it waits for fails; not after it was closed', async () => {
+    const open = rig({ spins: true });
+    open.submit(0);
+    await open.lose();
+    expect(open.failures).toEqual([new Error('lost')]);
+    const closed = rig({ spins: true });
+    closed.submit(0);
+    const left = closed.timeline.close(() => closed.log.push('destroyed'));
+    await closed.lose();
+    await left;
+    expect(closed.log.at(-1)).toBe('destroyed');
+    expect(closed.failures).toEqual([]);
+    // Nothing is asked for from then on.
+    closed.timeline.turn();
+    expect(closed.log.filter((one) => one === 'asked').length).toBe(1);
+  });
+});

@@ -1,0 +1,271 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import {
+  AIM_MS,
+  aimFor,
+  batched,
+  type ChunkRules,
+  chunkRules,
+  completed,
+  crowded,
+  firstChunk,
+  fitted,
+  issued,
+  WEBGPU_LONGEST_MS,
+} from './chunk-size.js';
+
+/** The stride of the seed's miner: 768 workgroups of 256 threads, 8 nonces each. */
+const STRIDE = 768 * 256 * 8;
+const miner: ChunkRules = chunkRules({ stride: STRIDE, granularity: 256, least: 256, most: 2 ** 32 }, 'interactive');
+
+describe('the first chunk (C1, C2)', () => {
+  test.each([
+    [0, 393_216],
+    [1, 393_216],
+    [2, 786_432],
+    [6, 262_144],
+  ])('%i active: %i items', (active, items) => {
+    expect(firstChunk(miner, active)).toMatchObject({ size: items, policy: 'init' });
+  });
+
+  test('is a multiple of the granularity, at least the least useful size, at most what a slot holds (C6)', () => {
+    expect(firstChunk(miner, 7).size).toBe(Math.floor(STRIDE / 7 / 256) * 256);
+    expect(firstChunk({ ...miner, least: 1_000_001 }, 6).size).toBe(1_000_192);
+    expect(firstChunk({ ...miner, most: 1000 }, 1).size).toBe(768);
+    expect(firstChunk({ ...miner, most: 100 }, 1).size).toBe(100);
+    expect(firstChunk({ ...miner, stride: 1, least: 1 }, 1).size).toBe(256);
+  });
+});
+
+describe('doubling (C3)', () => {
+  const stateAfter = (times: readonly number[], rules = miner) =>
+    times.reduce((state, ms) => completed(rules, state, state.size, ms, 1), firstChunk(rules, 1));
+
+  test('takes four completions in a row under half of the aim', () => {
+    expect(stateAfter([4, 4, 4])).toMatchObject({ size: 393_216, policy: 'hold' });
+    expect(stateAfter([4, 4, 4, 4])).toMatchObject({ size: 786_432, policy: 'double' });
+    expect(stateAfter([4, 4, 4, 5, 4, 4, 4]).size).toBe(393_216);
+    expect(stateAfter([4, 4, 4, 5, 4, 4, 4, 4]).size).toBe(786_432);
+    expect(stateAfter([4, 4, 4, 4, 4, 4, 4, 4]).size).toBe(4 * 393_216);
+  });
+
+  test('the threshold follows the aim', () => {
+    const batch = chunkRules(miner, 'batch');
+    expect(stateAfter([24, 24, 24, 24], batch).policy).toBe('double');
+    expect(stateAfter([24, 24, 24, 25], batch).policy).toBe('hold');
+  });
+
+  test('smaller chunks that were on their way are no evidence for it, long ones are against it', () => {
+    let state = stateAfter([4, 4, 4, 4]);
+    for (let late = 0; late < 6; late++) state = completed(miner, state, 393_216, 1, 1);
+    expect(state.size).toBe(786_432);
+    for (const ms of [4, 4, 4]) state = completed(miner, state, 786_432, ms, 1);
+    state = completed(miner, state, 393_216, 6, 1);
+    state = completed(miner, state, 786_432, 4, 1);
+    expect(state.size).toBe(786_432);
+  });
+
+  test('doubles up to what a slot holds', () => {
+    const fast = new Array<number>(200).fill(0.001);
+    expect(stateAfter(fast).size).toBe(2 ** 32);
+    expect(stateAfter(fast, { ...miner, most: 1_000_000 }).size).toBe(999_936);
+  });
+
+  test('a clock that stands still is a short time, not an error', () => {
+    expect(stateAfter([0, 0, 0, 0]).size).toBe(786_432);
+  });
+});
+
+/** Plays chunks on a device that does `perMs` items per millisecond, `slots` in flight, until sizes settle. */
+function settle(rules: ChunkRules, perMs: number, { slots = 6, chunks = 200, launchMs = 0.005, active = 1 } = {}) {
+  let state = firstChunk(rules, active);
+  const flight: number[] = [];
+  const sizes: number[] = [];
+  let ms = 0;
+  for (let at = 0; at < chunks; at++) {
+    while (flight.length < slots) {
+      flight.push(state.size);
+      state = issued(state);
+    }
+    const count = flight.shift() ?? 0;
+    const took = launchMs + count / perMs;
+    ms += took;
+    sizes.push(count);
+    state = completed(rules, state, count, took, active);
+  }
+  return { size: state.size, tookMs: launchMs + state.size / perMs, sizes, ms };
+}
+
+describe('the time aim', () => {
+  test.each(['interactive', 'batch'] as const)(
+    '%s: every device comes to between half of the aim and the aim',
+    (aim) => {
+      // From an interpreter to an H200 at 8 GH/s, whose first chunk takes 0.07 ms.
+      for (const [perMs, stride] of [
+        [8e6, 2_162_688],
+        [1.57e6, STRIDE],
+        [20_000, 4096],
+        [100, 256],
+        [3, 256],
+      ] as const) {
+        const { tookMs } = settle(chunkRules({ ...miner, stride, granularity: 1, least: 1 }, aim), perMs);
+        expect(tookMs).toBeLessThanOrEqual(AIM_MS[aim] + 0.01);
+        expect(tookMs).toBeGreaterThan(AIM_MS[aim] / 2 - 1.1);
+      }
+    },
+  );
+
+  test('an H200 is there within half a second of work', () => {
+    const rules = chunkRules({ ...miner, stride: 2_162_688 }, 'batch');
+    const { sizes, size } = settle(rules, 8e6);
+    const before = sizes.slice(0, sizes.indexOf(size)).reduce((sum, count) => sum + count / 8e6, 0);
+    expect(before).toBeLessThan(500);
+  });
+
+  test('WebGPU stays at 20 ms or below', () => {
+    const rules = chunkRules(miner, 'batch', WEBGPU_LONGEST_MS);
+    expect(rules.aimMs).toBe(20);
+    expect(settle(rules, 1e6).tookMs).toBeLessThanOrEqual(20.01);
+  });
+
+  test('several active jobs take turns at the interactive aim', () => {
+    const rules = chunkRules(miner, 'batch');
+    expect(aimFor(rules, 1)).toBe(50);
+    expect(aimFor(rules, 2)).toBe(10);
+    expect(settle(rules, 1e6, { active: 4 }).tookMs).toBeLessThanOrEqual(10.01);
+    // One that was alone until now comes down with its next completion.
+    const alone = { ...firstChunk(rules, 1), size: 256 * 1000 };
+    expect(completed(rules, alone, alone.size, 40, 2)).toMatchObject({ size: 256 * 250, policy: 'shrink' });
+  });
+
+  test('a device that slows tenfold shrinks at once; chunks of the old size behind it do not shrink it further', () => {
+    const rules = chunkRules({ ...miner, granularity: 1 }, 'batch');
+    let state = completed(rules, { ...firstChunk(rules, 1), size: 400_000 }, 400_000, 400, 1);
+    expect(state).toMatchObject({ size: 50_000, policy: 'shrink' });
+    for (let late = 0; late < 5; late++) state = completed(rules, state, 400_000, 400, 1);
+    expect(state.size).toBe(50_000);
+  });
+
+  test('a small piece that took long says nothing of the pace', () => {
+    const state = { ...firstChunk(miner, 1), size: 1_000_192 };
+    expect(completed(miner, state, 10, 300, 1).size).toBe(1_000_192);
+  });
+
+  test('the least useful size wins over the aim', () => {
+    const wave = { ...chunkRules(miner, 'interactive'), least: 33_792, granularity: 33_792 };
+    expect(settle(wave, 100).size).toBe(33_792);
+  });
+});
+
+describe('crowded (C5)', () => {
+  test('halves, down to the least useful size', () => {
+    const once = crowded(miner, firstChunk(miner, 1));
+    expect(once).toMatchObject({ size: 196_608, policy: 'shrink' });
+    let state = once;
+    for (let again = 0; again < 20; again++) state = crowded(miner, state);
+    expect(state.size).toBe(256);
+  });
+
+  test('four short completions are needed again before it grows', () => {
+    let state = firstChunk(miner, 1);
+    for (let at = 0; at < 3; at++) state = completed(miner, state, state.size, 1, 1);
+    state = crowded(miner, state);
+    for (let at = 0; at < 3; at++) state = completed(miner, state, state.size, 1, 1);
+    expect(state.size).toBe(196_608);
+  });
+});
+
+test('the reason of a size is told once; the chunks after it hold it', () => {
+  let state = firstChunk(miner, 1);
+  expect(issued(state).policy).toBe('init'); // all that are sent before anything is known
+  for (let at = 0; at < 4; at++) state = completed(miner, state, state.size, 1, 1);
+  expect(state.policy).toBe('double');
+  expect(issued(state).policy).toBe('hold');
+  expect(completed(miner, issued(state), state.size, 9, 1).policy).toBe('hold');
+});
+
+test('whatever the kernel times, sizes obey their rules', () => {
+  const shape = fc.record({
+    stride: fc.integer({ min: 1, max: 2 ** 24 }),
+    granularity: fc.constantFrom(1, 64, 256, 33_792),
+    least: fc.integer({ min: 1, max: 100_000 }),
+    most: fc.integer({ min: 200_000, max: 2 ** 32 }),
+  });
+  const time = fc.oneof(fc.double({ min: 0, max: 6, noNaN: true }), fc.double({ min: 0, max: 3000, noNaN: true }));
+  const event = fc.record({
+    ms: time,
+    lag: fc.nat(5),
+    isCrowded: fc.boolean(),
+    active: fc.integer({ min: 1, max: 6 }),
+  });
+  fc.assert(
+    fc.property(
+      shape,
+      fc.constantFrom('interactive', 'batch'),
+      fc.array(event, { maxLength: 60 }),
+      (of, aim, events) => {
+        const rules = chunkRules(of, aim);
+        let state = firstChunk(rules, 1);
+        const sent: number[] = [state.size];
+        const times: { ms: number; aimMs: number }[] = [];
+        for (const { ms, lag, isCrowded, active } of events) {
+          const before = state;
+          const count = sent[Math.max(0, sent.length - 1 - lag)]!;
+          state = isCrowded ? crowded(rules, state) : completed(rules, state, count, ms, active);
+          if (!isCrowded) times.push({ ms, aimMs: aimFor(rules, active) });
+          const floor = Math.ceil(of.least / of.granularity) * of.granularity;
+          expect(state.size % of.granularity).toBe(0);
+          expect(state.size).toBeGreaterThanOrEqual(Math.min(floor, before.size));
+          expect(state.size).toBeLessThanOrEqual(of.most);
+          if (state.size > before.size) {
+            expect(state.policy).toBe('double');
+            expect(state.size).toBeLessThanOrEqual(2 * before.size);
+            expect(times.length).toBeGreaterThanOrEqual(4);
+            const { aimMs } = times.at(-1)!;
+            // The threshold may have been lower while more jobs were active; it is never met by a longer time.
+            for (const last of times.slice(-4)) expect(last.ms).toBeLessThan(Math.max(last.aimMs, aimMs) / 2);
+          }
+          if (state.size < before.size) expect(state.policy).toBe('shrink');
+          sent.push(state.size);
+        }
+      },
+    ),
+    { numRuns: 500 },
+  );
+});
+
+test('sizes fit a shape', () => {
+  const shape = { stride: 1, granularity: 100, least: 250, most: 1050 };
+  expect([0, 299, 300, 399, 400, 999, 5000].map((items) => fitted(shape, items))).toEqual([
+    300, 300, 300, 300, 400, 900, 1000,
+  ]);
+});
+
+describe('batches by the queue', () => {
+  const rules = chunkRules(
+    {
+      stride: 400,
+      granularity: 100,
+      least: 100,
+      most: 400,
+      batch: (queued) => [400, 300, 200][queued] ?? 100,
+      expectedPerMs: 2,
+    },
+    'batch',
+  );
+  const sizes = (perMs: number | undefined, size = 100) =>
+    [0, 1, 2, 3].map((queued) => batched(rules, size, { perMs, queued, capacity: 4 }));
+  test('are what the queue asks for, before a speed is known and after', () => {
+    expect(sizes(undefined)).toEqual([400, 300, 200, 100]);
+    expect(sizes(1)).toEqual([400, 300, 200, 100]);
+    expect(sizes(1, 300)).toEqual([400, 300, 300, 300]);
+  });
+  test('take no longer than a chunk may; before a speed is known a quarter of that', () => {
+    expect(sizes(0.25)).toEqual([200, 200, 200, 100]);
+    const slow = { ...rules, expectedPerMs: 0.85 };
+    expect(batched(slow, 100, { perMs: undefined, queued: 0, capacity: 4 })).toBe(200);
+    expect(batched({ ...rules, expectedPerMs: undefined }, 100, { perMs: undefined, queued: 0, capacity: 4 })).toBe(
+      100,
+    );
+  });
+});

@@ -1,0 +1,193 @@
+import { MillraceError } from '../../kernel/error.js';
+import type { FlowSlot, OpenFlow } from '../flow/flow.js';
+import { isFed } from '../run/balance.js';
+import { type Audit, NO_AUDIT } from '../run/canary.js';
+import type { Run } from '../run/run.js';
+import {
+  batched,
+  type ChunkPolicy,
+  type ChunkRules,
+  type ChunkState,
+  chunkRules,
+  completed,
+  crowded,
+  firstChunk,
+  issued,
+  LONGEST_MS,
+  WEBGPU_LONGEST_MS,
+} from './chunk-size.js';
+import { attempt } from './device-health.js';
+import type { Pipeline } from './pipeline.js';
+import { measure, NO_THROUGHPUT, type Throughput } from './throughput.js';
+
+/** A job on a device: its flow there, its slots, how large its chunks are and how fast they go. */
+export class Lane {
+  readonly run: Run;
+  readonly pipeline: Pipeline;
+  /** False from when there was nothing to take until the run says that there may be something. */
+  wants = true;
+  throughput: Throughput = NO_THROUGHPUT;
+  audit: Audit = NO_AUDIT;
+  /** Items on the device. */
+  items = 0;
+  /** Since when it has wanted a slot that it has not, while the device had room; for telemetry. */
+  starvingNs: bigint | undefined;
+  readonly #free: LaneSlot[] = [];
+  #flow: OpenFlow<unknown> | undefined;
+  #rules: ChunkRules | undefined;
+  #chunk: ChunkState | undefined;
+  #used = 0;
+  /** Chunks on the device. */
+  #flying = 0;
+  #hasCompleted = false;
+  #closed = false;
+
+  constructor(run: Run, pipeline: Pipeline) {
+    this.run = run;
+    this.pipeline = pipeline;
+  }
+
+  get device(): string {
+    return this.pipeline.device.info.id;
+  }
+
+  /** Items per millisecond, once measured. */
+  get perMs(): number | undefined {
+    return this.throughput.perMs.value;
+  }
+
+  get least(): number {
+    return this.#rules?.least ?? 1;
+  }
+
+  /** Threads of a workgroup, or lanes of a gang, where the flow tells them. */
+  get lanes(): number | undefined {
+    return this.#flow?.lanes;
+  }
+
+  /** The share of the device's threads that a launch can keep there, where the flow tells it. */
+  get occupancy(): number | undefined {
+    return this.#flow?.occupancy;
+  }
+
+  get freeSlots(): number {
+    return this.#free.length;
+  }
+
+  /** True while the device has enough of this job. */
+  get isFed(): boolean {
+    const { perMs, items } = this;
+    return isFed({ perMs, items, chunks: this.#flying, hasCompleted: this.#hasCompleted, jobs: this.pipeline.jobs });
+  }
+
+  /** The next chunk's size, and why. */
+  get next(): { readonly size: number; readonly policy: ChunkPolicy } {
+    const { size, policy } = this.#chunk ?? { size: 1, policy: 'init' as const };
+    if (this.#rules?.batch === undefined) return { size, policy };
+    const [queued, capacity] = [this.#used, this.#used + this.#free.length];
+    return { size: batched(this.#rules, size, { perMs: this.perMs, queued, capacity }), policy };
+  }
+
+  /** A size that suits the kernel, not above `items` but at least one. */
+  round(items: number): number {
+    const { granularity = 1 } = this.#rules ?? {};
+    return Math.max(1, items < granularity ? Math.floor(items) : Math.floor(items / granularity) * granularity);
+  }
+
+  /** Compiles, and makes the slots of all streams: fewer where memory is short, one at least. */
+  async open(): Promise<void> {
+    const { device, streams, options } = this.pipeline;
+    const { flow: maker, aim = 'batch' } = this.run.job;
+    const { isPersistent: persistent, slotsPerStream } = options;
+    const opening = maker.open(device, { persistent, slots: streams.length * slotsPerStream });
+    // What is there already is not waited for: turns of the event loop before the first chunk are time of an idle device.
+    const flow = opening instanceof Promise ? await opening : opening;
+    this.#flow = flow;
+    if (persistent && !flow.isResident) this.pipeline.warnOfQueue(this.run.job.name);
+    const longest = device.info.kind === 'webgpu' ? WEBGPU_LONGEST_MS : LONGEST_MS;
+    this.#rules = chunkRules(flow.shape, aim, longest);
+    try {
+      for (let place = 0; place < slotsPerStream && !this.#closed; place++) {
+        for (const [stream, queue] of streams.entries()) {
+          const made = flow.slot(queue);
+          this.#free.push({ slot: made instanceof Promise ? await made : made, stream, place });
+        }
+      }
+    } catch (error) {
+      const isShort = error instanceof MillraceError && error.code === 'device-memory' && this.#free.length > 0;
+      if (!isShort) throw error;
+    } finally {
+      if (this.#closed) this.#freeAll();
+    }
+  }
+
+  /** The first chunk's size depends on how many jobs there are. */
+  begin(active: number): void {
+    if (this.#rules) this.#chunk = firstChunk(this.#rules, active);
+  }
+
+  /** On that stream, or on any. */
+  hasSlot(stream?: number): boolean {
+    return this.#free.some((slot) => stream === undefined || slot.stream === stream);
+  }
+
+  takeSlot(stream: number): LaneSlot | undefined {
+    const at = this.#free.findIndex((slot) => slot.stream === stream);
+    const [slot] = at < 0 ? [] : this.#free.splice(at, 1);
+    if (slot) this.#used++;
+    return slot;
+  }
+
+  freeSlot(slot: LaneSlot): void {
+    this.#used--;
+    this.#free.push(slot);
+    if (this.#closed) this.#freeAll();
+    else this.wants = true;
+  }
+
+  issued(count: number): void {
+    this.#flying++;
+    this.items += count;
+    if (this.#chunk) this.#chunk = issued(this.#chunk);
+  }
+
+  /** A chunk is off the device. */
+  landed(count: number): void {
+    this.#flying--;
+    this.items -= count;
+    this.wants = true;
+  }
+
+  /** It took `ms`, of which it had the device to itself for `heldMs`. */
+  completed(count: number, ms: number, heldMs: number, active: number): void {
+    this.#hasCompleted = true;
+    this.throughput = measure(this.throughput, count, heldMs);
+    if (this.#rules && this.#chunk) this.#chunk = completed(this.#rules, this.#chunk, count, ms, active);
+  }
+
+  crowd(): void {
+    if (this.#rules && this.#chunk) this.#chunk = crowded(this.#rules, this.#chunk);
+  }
+
+  /** Frees every slot that is not in use, and each of the others once it no longer is. */
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#freeAll();
+  }
+
+  #freeAll(): void {
+    for (const { slot } of this.#free) attempt(() => slot.close());
+    this.#free.length = 0;
+    if (this.#used > 0) return;
+    attempt(() => this.#flow?.close());
+    this.#flow = undefined;
+  }
+}
+
+/** A flow's slot, and where it is on the device. */
+export interface LaneSlot {
+  readonly slot: FlowSlot<unknown>;
+  readonly stream: number;
+  readonly place: number;
+}

@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest';
+import { availableShare, Machine, type ProcessorTimes } from './machine-load.js';
+
+/** A second of two processors: of 2000 ms, so many are this process's and so many are left over. */
+const second = (ownMs: number, idleMs: number, seconds = 1): [ProcessorTimes, ProcessorTimes] => [
+  { atMs: 5000, ownMs: 100, idleMs: 900, processors: 2 },
+  { atMs: 5000 + 1000 * seconds, ownMs: 100 + ownMs, idleMs: 900 + idleMs, processors: 2 },
+];
+
+test.each([
+  ['nothing else runs', 1900, 90, 0.995],
+  ['all is idle, as with a device that hangs', 0, 2000, 1],
+  ['two other programs want both processors', 1000, 0, 0.5],
+  ['one processor is taken from the virtual machine', 0, 1000, 0.5],
+  ['others have all of it', 10, 0, 1 / 16],
+  ['counters disagree', 1900, 200, 1],
+  ['counters run backwards', 0, -900, 1],
+])('%s', (_what, ownMs, idleMs, share) => {
+  expect(availableShare(...second(ownMs, idleMs))).toBeCloseTo(share, 6);
+});
+
+test('is looked at twice a second at most', () => {
+  let reads = 0;
+  const [before, after] = second(500, 0);
+  const machine = new Machine(() => (reads++ === 0 ? before : after));
+  expect([machine.share(5100), machine.share(5499)]).toEqual([1, 1]);
+  expect(reads).toBe(1);
+  expect(machine.share(6000)).toBeCloseTo(0.25, 6);
+  expect(machine.share(6100)).toBeCloseTo(0.25, 6);
+  expect(reads).toBe(2);
+});
+
+test('this machine tells what it has', () => {
+  const machine = new Machine();
+  const begun = performance.now();
+  while (performance.now() < begun + 600);
+  const share = machine.share(performance.now());
+  expect(share).toBeGreaterThan(0.05);
+  expect(share).toBeLessThanOrEqual(1);
+});
+
+test('where the system does not tell, all of it is taken to be there', () => {
+  expect(new Machine(() => undefined).share(1e9)).toBe(1);
+});

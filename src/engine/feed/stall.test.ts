@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest';
+import { Silence } from './stall.js';
+
+/** Silences, in steps of 50 ms, at which limits are exceeded. */
+function strikes(dueMs: number | undefined, untilMs: number, patience = 1): number[] {
+  const silence = new Silence(1, patience);
+  const found: number[] = [];
+  for (let ms = 50; ms <= untilMs; ms += 50) if (silence.add(0, 50, dueMs)) found.push(ms);
+  return found;
+}
+
+test('limits are at once, three and seven times what is long for the queue', () => {
+  expect(strikes(1, 20_000)).toEqual([2050, 6050, 14_050]);
+  expect(strikes(1000, 60_000)).toEqual([8050, 24_050, 56_050]);
+  expect(strikes(undefined, 100_000)).toEqual([60_050]);
+  expect(strikes(1, 1000, 0.05)).toEqual([150, 350, 750]);
+});
+
+test('a completion ends the silence of its stream, and of no other', () => {
+  const silence = new Silence(2);
+  silence.add(0, 3000, 1);
+  silence.add(1, 3000, 1);
+  silence.end(0);
+  expect([silence.isLong, silence.msOf(0), silence.msOf(1)]).toEqual([true, 0, 3000]);
+  silence.end(1);
+  expect([silence.isLong, silence.strikes]).toEqual([false, 0]);
+});

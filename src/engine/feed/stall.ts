@@ -1,0 +1,46 @@
+import { stallLimit } from '../run/balance.js';
+
+/** How long each stream of a device has been silent while chunks were queued on it. */
+export class Silence {
+  readonly #streams: { ms: number; strikes: number }[];
+  readonly #patience: number;
+
+  /** `patience` scales the shortest limit and the one for unknown speeds. */
+  constructor(streams: number, patience = 1) {
+    this.#streams = Array.from({ length: streams }, () => ({ ms: 0, strikes: 0 }));
+    this.#patience = patience;
+  }
+
+  /** True while a stream has exceeded its limit. */
+  get isLong(): boolean {
+    return this.#streams.some(({ strikes }) => strikes > 0);
+  }
+
+  /** How many limits the longest silence has exceeded. */
+  get strikes(): number {
+    return Math.max(...this.#streams.map(({ strikes }) => strikes));
+  }
+
+  msOf(stream: number): number {
+    return this.#streams[stream]?.ms ?? 0;
+  }
+
+  /** The stream has completed a chunk. */
+  end(stream: number): void {
+    this.#streams[stream] = { ms: 0, strikes: 0 };
+  }
+
+  /**
+   * Adds silence to a stream while the device has `dueMs` of work. True when the silence has just exceeded a limit: the
+   * first is `stallLimit`, and each further one is twice as far from the one before, at 3 and 7 times the first.
+   */
+  add(stream: number, ms: number, dueMs: number | undefined): boolean {
+    const silence = this.#streams[stream];
+    if (silence === undefined) return false;
+    silence.ms += ms;
+    const limit = this.#patience * stallLimit(dueMs && dueMs / this.#patience);
+    if (silence.ms <= limit * (2 ** (silence.strikes + 1) - 1)) return false;
+    silence.strikes++;
+    return true;
+  }
+}

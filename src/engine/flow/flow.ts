@@ -1,0 +1,266 @@
+import type {
+  BoundJob,
+  CompileOptions,
+  Completion,
+  Device,
+  DeviceBuffer,
+  DeviceProgram,
+  Resident,
+  ResidentRange,
+  Stream,
+  Values,
+} from '../../device/device.js';
+import type { Kernel } from '../../kernel/index.js';
+import type { ChunkShape } from '../feed/chunk-size.js';
+import { MOST_ITEMS, type Piece } from '../work/space.js';
+import { leasePrograms } from './programs.js';
+import { openSlot } from './slot.js';
+
+/**
+ * How the chunks of a job run on a device: what is compiled and allocated once, what each chunk's place has of its own,
+ * which commands a chunk is, and what is read from it afterwards. `flow()` makes one from data.
+ */
+export interface Flow<Result> {
+  readonly name: string;
+  /** At once where it is open there already. */
+  open(device: Device, options?: FlowOptions): OpenFlow<Result> | Promise<OpenFlow<Result>>;
+}
+
+export interface FlowOptions {
+  /** Use a resident grid where flow and device can. */
+  readonly persistent?: boolean;
+  /** Chunks that may be in flight at a time. */
+  readonly slots?: number;
+}
+
+/** A flow on one device: compiled, with what all slots share. */
+export interface OpenFlow<Result> {
+  readonly device: Device;
+  readonly shape: ChunkShape;
+  /** Of its first kernel: threads of a workgroup, or lanes of a gang. */
+  readonly lanes?: number | undefined;
+  /** Of its first kernel, where the device knows it: see `DeviceProgram.occupancy`. */
+  readonly occupancy?: number | undefined;
+  /** A grid stays on the device and takes chunks from there, as `persistent` asks. */
+  readonly isResident?: boolean;
+  /** One chunk's place on a stream, with buffers of its own; at once where it has been made before. */
+  slot(stream: Stream): FlowSlot<Result> | Promise<FlowSlot<Result>>;
+  close(): void;
+}
+
+export interface FlowSlot<Result> {
+  /** Queues the commands of a chunk; `values` picks other job values than the job's own (see `FlowSpec.others`). */
+  submit(piece: Piece, values?: number): Completion;
+  /** What the chunk gave, once it is complete. Views into the slot's memory are good until the next submit. */
+  reap(piece: Piece): Result | Overflow;
+  /** Bytes that the last submit moves each way, for telemetry. */
+  readonly moved?: { readonly toDevice: number; readonly toHost: number } | undefined;
+  /** Where the flow's slots share a resident grid: stops what was submitted on all of them. */
+  readonly cancel?: (() => void) | undefined;
+  close(): void;
+}
+
+/** More hits than the ring holds: nothing of the chunk counts, it is run again in smaller pieces. */
+export class Overflow {
+  readonly found: number;
+  readonly room: number;
+  constructor(found: number, room: number) {
+    this.found = found;
+    this.room = room;
+  }
+}
+
+export type JobValues<Name extends string> = Readonly<Partial<Record<Name, Values>>>;
+
+/** A flow as data. Buffers are called by their names; all of a slot's are its own, so that chunks never meet. */
+export interface FlowSpec<Result, Name extends string = string> {
+  readonly name: string;
+  /** What a chunk launches; several make a chain that stays on the device. */
+  readonly kernels: Readonly<Record<Name, Kernel>>;
+  /** How they are compiled, where that is not left to the device. */
+  readonly compile?: CompileOptions;
+  /** The kernels' job values. */
+  readonly job?: JobValues<Name>;
+  /** Further sets of job values, numbered from 1, for chunks whose results are known beforehand. */
+  readonly others?: readonly JobValues<Name>[];
+  /** Data that every chunk reads, written to each device once. */
+  readonly shared?: Readonly<Record<string, ArrayBufferView>>;
+  /** Buffers of each slot, in bytes. */
+  readonly buffers?: Readonly<Record<string, number>>;
+  /** Rings of each slot: whose hits, how many at most. They are zeroed before each chunk and read after it. */
+  readonly rings?: Readonly<Record<string, { readonly kernel: Name; readonly hits: number }>>;
+  /** Host memory of each slot, in bytes: where `read` goes to. */
+  readonly host?: Readonly<Record<string, number>>;
+  /** The commands of one chunk, in order. */
+  steps(piece: Piece, host: HostViews): readonly Step<Name>[];
+  reap(piece: Piece, slot: Reaped<Name>): Result | Overflow;
+  /** Of a flow that is one launch with one ring: the launch, for devices that keep a grid resident. */
+  resident?(piece: Piece): ResidentRange;
+  readonly granularity?: number;
+  readonly least?: number;
+  readonly most?: number;
+  /** See `ChunkShape`. */
+  readonly batch?: ((queued: number, capacity: number) => number) | undefined;
+  /** See `ChunkShape`. */
+  readonly expectedPerMs?: number | undefined;
+  /** Default: from the device's units and the first kernel's lanes. */
+  readonly stride?: (device: Device, programs: Readonly<Record<Name, DeviceProgram>>) => number;
+}
+
+/** A slot's host memory by name. */
+export type HostViews = Readonly<Record<string, Uint8Array>>;
+
+export type Step<Name extends string = string> =
+  | {
+      readonly do: 'fill';
+      readonly buffer: string;
+      readonly word: number;
+      readonly offset?: number;
+      readonly bytes?: number;
+    }
+  | { readonly do: 'write'; readonly buffer: string; readonly data: ArrayBufferView; readonly offset?: number }
+  | { readonly do: 'read'; readonly buffer: string; readonly into: ArrayBufferView; readonly offset?: number }
+  | {
+      readonly do: 'copy';
+      readonly from: string;
+      readonly to: string;
+      readonly bytes: number;
+      readonly fromOffset?: number;
+      readonly toOffset?: number;
+    }
+  | {
+      readonly do: 'launch';
+      readonly kernel: Name;
+      readonly base?: bigint;
+      /** By value, or a word that an earlier step of the chain has written. */
+      readonly count: number | { readonly buffer: string; readonly word: number; readonly max: number };
+      readonly chunk?: Values;
+      /** The kernel's bindings: under their names, which of the flow's buffers. Left out: the buffer of the same name. */
+      readonly buffers?: Readonly<Record<string, string>>;
+      readonly ring?: string;
+    };
+
+/** What `reap` looks at. */
+export interface Reaped<Name extends string = string> {
+  readonly host: HostViews;
+  /** A ring's words, as the device left them, and whose they are. */
+  ring(name: string): { readonly words: Uint32Array; readonly program: DeviceProgram; readonly hits: number };
+  readonly programs: Readonly<Record<Name, DeviceProgram>>;
+}
+
+/** A flow from its description. */
+export function flow<Result, const Name extends string = string>(spec: FlowSpec<Result, Name>): Flow<Result> {
+  return {
+    name: spec.name,
+    async open(device, options = {}) {
+      const kernels = Object.entries(spec.kernels) as [Name, Kernel][];
+      const { programs, release } = await leasePrograms(device, kernels, spec.compile);
+      try {
+        const ready = await readyFlow(spec, device, programs, options);
+        const [first] = Object.values<DeviceProgram>(programs);
+        return {
+          device,
+          shape: shapeOf(ready),
+          lanes: first?.lanes,
+          occupancy: first?.occupancy,
+          isResident: ready.resident !== undefined,
+          slot: (stream) => openSlot(ready, stream),
+          close: () => {
+            ready.resident?.close();
+            for (const buffer of Object.values(ready.shared)) buffer.free();
+            release();
+          },
+        };
+      } catch (error) {
+        release();
+        throw error;
+      }
+    },
+  };
+}
+
+/** Binds the jobs, writes what all slots share, and opens the resident grid where there can be one. */
+async function readyFlow<Result, Name extends string>(
+  spec: FlowSpec<Result, Name>,
+  device: Device,
+  programs: Readonly<Record<Name, DeviceProgram>>,
+  options: FlowOptions,
+): Promise<ReadyFlow<Result, Name>> {
+  const names = Object.keys(programs) as Name[];
+  const bind = (job?: JobValues<Name>): Bound<Name> =>
+    Object.fromEntries(
+      names.map((name) => [name, programs[name].bind(job?.[name] ?? spec.job?.[name] ?? {})]),
+    ) as Bound<Name>;
+  const jobs = [bind(), ...(spec.others ?? []).map((values) => bind(values))];
+  const shared = await writeShared(device, spec.shared ?? {});
+  const common = { device, spec, programs, jobs, shared };
+  try {
+    return { ...common, resident: await openResident(common, options) };
+  } catch (error) {
+    for (const buffer of Object.values(shared)) buffer.free();
+    throw error;
+  }
+}
+
+/** What all slots of a flow on a device have in common. */
+export interface ReadyFlow<Result, Name extends string = string> {
+  readonly device: Device;
+  readonly spec: FlowSpec<Result, Name>;
+  readonly programs: Readonly<Record<Name, DeviceProgram>>;
+  /** Number 0 is the job itself. */
+  readonly jobs: readonly Bound<Name>[];
+  readonly shared: Readonly<Record<string, DeviceBuffer>>;
+  readonly resident: Resident | undefined;
+}
+
+type Bound<Name extends string> = Readonly<Record<Name, BoundJob>>;
+
+/** Items per thread of one pass: enough that starting a thread does not count. */
+const PASS_ITEMS = { gpu: 64, cpu: 256 } as const;
+
+/** Items of one pass over the whole device. */
+export function passOf({ info }: Device, programs: Readonly<Record<string, DeviceProgram>>): number {
+  const [first] = Object.values(programs);
+  return info.units * (first?.lanes ?? 1) * PASS_ITEMS[info.processor];
+}
+
+function shapeOf<Result, Name extends string>({ device, spec, programs }: ReadyFlow<Result, Name>): ChunkShape {
+  const { granularity = 1, least = 1, most = MOST_ITEMS } = spec;
+  const stride = spec.stride?.(device, programs) ?? passOf(device, programs);
+  const { batch, expectedPerMs } = spec;
+  return { granularity, least, most, stride: Math.max(stride, granularity), batch, expectedPerMs };
+}
+
+async function openResident<Result, Name extends string>(
+  { device, spec, jobs, shared }: Omit<ReadyFlow<Result, Name>, 'resident'>,
+  { persistent = false, slots = 1 }: FlowOptions,
+): Promise<Resident | undefined> {
+  const [ring, ...others] = Object.values(spec.rings ?? {});
+  const job = ring && jobs[0]?.[ring.kernel];
+  if (!persistent || !spec.resident || !job || others.length > 0) return undefined;
+  return device.resident?.(job, { entries: slots, hits: ring.hits, buffers: shared });
+}
+
+async function writeShared(
+  device: Device,
+  data: Readonly<Record<string, ArrayBufferView>>,
+): Promise<Record<string, DeviceBuffer>> {
+  const entries = Object.entries(data);
+  if (entries.length === 0) return {};
+  const buffers: Record<string, DeviceBuffer> = {};
+  const stream = device.stream();
+  try {
+    for (const [name, view] of entries) {
+      const buffer = await device.alloc(view.byteLength);
+      buffers[name] = buffer;
+      stream.write(buffer, view);
+    }
+    await stream.mark().done;
+    return buffers;
+  } catch (error) {
+    for (const buffer of Object.values(buffers)) buffer.free();
+    throw error;
+  } finally {
+    stream.close();
+  }
+}

@@ -1,0 +1,101 @@
+import type { CompileOptions, Device, DeviceProgram } from '../../device/device.js';
+import type { Kernel } from '../../kernel/index.js';
+
+/** Programs of a device that stay loaded though no open flow uses them, for the next job with the same kernel. */
+const UNUSED = 64;
+
+interface Entry {
+  readonly program: Promise<DeviceProgram>;
+  /** Leases that have not been released. */
+  uses: number;
+  /** Given out without a lease: whoever has it may still use it. */
+  isLent: boolean;
+}
+
+/** A program that stays loaded until it is released. */
+export interface Lease {
+  readonly program: DeviceProgram;
+  release(): void;
+}
+
+/** Compiles a kernel, or finds its program. It is unloaded when it has not been asked for in a while and is garbage. */
+export function programOf(device: Device, kernel: Kernel, options: CompileOptions = {}): Promise<DeviceProgram> {
+  const entry = entryOf(device, kernel, options);
+  entry.isLent = true;
+  return entry.program;
+}
+
+/** The same for those who say when they no longer use it: it is unloaded when it has not been asked for in a while. */
+export async function leaseProgram(device: Device, kernel: Kernel, options: CompileOptions = {}): Promise<Lease> {
+  const entry = entryOf(device, kernel, options);
+  entry.uses++;
+  let isReleased = false;
+  return {
+    program: await entry.program,
+    release: () => {
+      if (isReleased) return;
+      isReleased = true;
+      entry.uses--;
+      trim(entriesOf(device));
+    },
+  };
+}
+
+/** Leases of several kernels, by name; all of them or none. */
+export async function leasePrograms<Name extends string>(
+  device: Device,
+  kernels: readonly (readonly [Name, Kernel])[],
+  options: CompileOptions = {},
+): Promise<{ readonly programs: Readonly<Record<Name, DeviceProgram>>; release(): void }> {
+  const asked = await Promise.allSettled(kernels.map(([, kernel]) => leaseProgram(device, kernel, options)));
+  const leases = asked.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+  const release = (): void => {
+    for (const lease of leases) lease.release();
+  };
+  const failed = asked.find((one) => one.status === 'rejected');
+  if (failed) {
+    release();
+    throw failed.reason;
+  }
+  const named = kernels.map(([name], i) => [name, leases[i]?.program]);
+  return { programs: Object.fromEntries(named) as Record<Name, DeviceProgram>, release };
+}
+
+/** By kernel and options, the most recently used last. */
+const devices = new WeakMap<Device, Map<string, Entry>>();
+const numbers = new WeakMap<Kernel, number>();
+let kernels = 0;
+
+function entriesOf(device: Device): Map<string, Entry> {
+  const known = devices.get(device) ?? new Map<string, Entry>();
+  devices.set(device, known);
+  return known;
+}
+
+function entryOf(device: Device, kernel: Kernel, options: CompileOptions): Entry {
+  const number = numbers.get(kernel) ?? ++kernels;
+  numbers.set(kernel, number);
+  const key = `${number} ${JSON.stringify(options)}`;
+  const entries = entriesOf(device);
+  const entry = entries.get(key) ?? { program: device.compile(kernel, options), uses: 0, isLent: false };
+  entries.delete(key);
+  entries.set(key, entry);
+  entry.program.catch(() => {
+    if (entries.get(key) === entry) entries.delete(key);
+  });
+  trim(entries);
+  return entry;
+}
+
+/** Unloads the least recently used. */
+function trim(entries: Map<string, Entry>): void {
+  const unused = [...entries].filter(([, { uses }]) => uses === 0);
+  for (const [key, { program, isLent }] of unused.slice(0, Math.max(0, unused.length - UNUSED))) {
+    entries.delete(key);
+    if (isLent) continue; // the garbage takes it along
+    program.then(
+      (loaded) => loaded.close(),
+      () => undefined, // whoever asked for it was told
+    );
+  }
+}

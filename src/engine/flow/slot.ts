@@ -1,0 +1,163 @@
+import type { Completion, DeviceBuffer, DeviceProgram, HostMemory, Stream } from '../../device/device.js';
+import { MillraceError } from '../../kernel/error.js';
+import type { Piece } from '../work/space.js';
+import type { FlowSlot, Overflow, ReadyFlow, Step } from './flow.js';
+import { submitResident } from './resident.js';
+
+/** Makes one slot of a flow: its buffers, its rings, its host memory. */
+export async function openSlot<Result, Name extends string>(
+  ready: ReadyFlow<Result, Name>,
+  stream: Stream,
+): Promise<FlowSlot<Result>> {
+  const memory = new SlotMemory();
+  try {
+    await memory.make(ready);
+  } catch (error) {
+    memory.free();
+    throw error;
+  }
+  return new DeviceSlot(ready, stream, memory);
+}
+
+class DeviceSlot<Result, Name extends string> implements FlowSlot<Result> {
+  readonly #flow: ReadyFlow<Result, Name>;
+  readonly #stream: Stream;
+  readonly #memory: SlotMemory;
+  readonly cancel: (() => void) | undefined;
+  readonly moved = { toDevice: 0, toHost: 0 };
+
+  constructor(flow: ReadyFlow<Result, Name>, stream: Stream, memory: SlotMemory) {
+    this.#flow = flow;
+    this.#stream = stream;
+    this.#memory = memory;
+    const { resident } = flow;
+    this.cancel = resident && (() => resident.cancel());
+  }
+
+  submit(piece: Piece, values = 0): Completion {
+    const { rings } = this.#memory;
+    const { resident, spec } = this.#flow;
+    this.moved.toDevice = 0;
+    this.moved.toHost = 0;
+    const [ring] = rings.values();
+    if (!resident || !spec.resident || !ring || values !== 0) return this.#launchAll(piece, values);
+    return submitResident(resident, spec.resident(piece), ring.words, () => this.#launchAll(piece, values));
+  }
+
+  #launchAll(piece: Piece, values: number): Completion {
+    const { host, rings } = this.#memory;
+    const { spec } = this.#flow;
+    for (const { buffer, headerBytes } of rings.values()) this.#stream.fill(buffer, 0, 0, headerBytes);
+    for (const step of spec.steps(piece, host)) this.#queue(step, values);
+    for (const { buffer, words } of rings.values()) {
+      this.#stream.read(buffer, words);
+      this.moved.toHost += words.byteLength;
+    }
+    return this.#stream.mark();
+  }
+
+  reap(piece: Piece): Result | Overflow {
+    const { host, rings } = this.#memory;
+    const { spec, programs } = this.#flow;
+    const ring = (name: string): Ring => rings.get(name) ?? this.#refuse('ring', name, [...rings.keys()]);
+    return spec.reap(piece, { host, programs, ring });
+  }
+
+  close(): void {
+    this.#memory.free();
+  }
+
+  #queue(step: Step<Name>, values: number): void {
+    const stream = this.#stream;
+    switch (step.do) {
+      case 'fill':
+        stream.fill(this.#buffer(step.buffer), step.word, step.offset, step.bytes);
+        break;
+      case 'write':
+        stream.write(this.#buffer(step.buffer), step.data, step.offset);
+        this.moved.toDevice += step.data.byteLength;
+        break;
+      case 'read':
+        stream.read(this.#buffer(step.buffer), step.into, step.offset);
+        this.moved.toHost += step.into.byteLength;
+        break;
+      case 'copy':
+        stream.copy(this.#buffer(step.from), this.#buffer(step.to), step.bytes, step.fromOffset, step.toOffset);
+        break;
+      case 'launch':
+        this.#launch(step, values);
+    }
+  }
+
+  #launch(step: Extract<Step<Name>, { do: 'launch' }>, values: number): void {
+    const { jobs, programs } = this.#flow;
+    const job = jobs[values]?.[step.kernel] ?? this.#refuse('kernel', step.kernel, Object.keys(programs));
+    const { base = 0n, chunk = {}, ring, buffers: named = {} } = step;
+    const buffers: Record<string, DeviceBuffer> = {};
+    for (const { name } of job.program.bindings)
+      buffers[name] = this.#buffer((Object.hasOwn(named, name) ? named[name] : undefined) ?? name);
+    const count =
+      typeof step.count === 'number' ? step.count : { ...step.count, buffer: this.#buffer(step.count.buffer) };
+    if (ring === undefined) this.#stream.launch({ job, base, chunk, count, buffers });
+    else this.#stream.launch({ job, base, chunk, count, buffers, ring: this.#buffer(ring) });
+  }
+
+  #buffer(name: string): DeviceBuffer {
+    const { buffers, rings } = this.#memory;
+    const { shared } = this.#flow;
+    const found =
+      buffers.get(name) ?? rings.get(name)?.buffer ?? (Object.hasOwn(shared, name) ? shared[name] : undefined);
+    return found ?? this.#refuse('buffer', name, [...buffers.keys(), ...rings.keys(), ...Object.keys(shared)]);
+  }
+
+  #refuse(what: string, name: string, known: readonly string[]): never {
+    throw new MillraceError({
+      code: 'launch-arguments',
+      message: `flow ${this.#flow.spec.name}: there is no ${what} called ${name}`,
+      asked: `a step with the ${what} ${name}`,
+      advice: known.length === 0 ? `the flow declares no ${what}` : `it declares ${known.join(', ')}`,
+    });
+  }
+}
+
+interface Ring {
+  readonly buffer: DeviceBuffer;
+  /** The host's copy, filled when the chunk is complete. */
+  readonly words: Uint32Array;
+  readonly program: DeviceProgram;
+  readonly hits: number;
+  readonly headerBytes: number;
+}
+
+/** What one slot has of its own. */
+class SlotMemory {
+  readonly buffers = new Map<string, DeviceBuffer>();
+  readonly rings = new Map<string, Ring>();
+  readonly host: Record<string, Uint8Array> = {};
+  readonly #held: HostMemory[] = [];
+
+  async make<Name extends string>({ device, spec, programs }: ReadyFlow<unknown, Name>): Promise<void> {
+    const lock = async (bytes: number): Promise<Uint8Array> => {
+      const memory = await device.host(bytes);
+      this.#held.push(memory);
+      return memory.bytes;
+    };
+    for (const [name, bytes] of Object.entries(spec.buffers ?? {})) this.buffers.set(name, await device.alloc(bytes));
+    for (const [name, { kernel, hits }] of Object.entries(spec.rings ?? {})) {
+      const program = programs[kernel];
+      const { headerWords, recordWords } = program.ring;
+      const bytes = (headerWords + hits * recordWords) * 4;
+      const { buffer: memory, byteOffset } = await lock(bytes);
+      const words = new Uint32Array(memory, byteOffset, bytes / 4);
+      const buffer = await device.alloc(bytes);
+      this.rings.set(name, { buffer, words, program, hits, headerBytes: headerWords * 4 });
+    }
+    for (const [name, bytes] of Object.entries(spec.host ?? {})) this.host[name] = await lock(bytes);
+  }
+
+  free(): void {
+    for (const buffer of this.buffers.values()) buffer.free();
+    for (const { buffer } of this.rings.values()) buffer.free();
+    for (const memory of this.#held) memory.free();
+  }
+}

@@ -1,0 +1,52 @@
+import { expectTypeOf, test } from 'vitest';
+import type { Device } from '../../device/device.js';
+import { items, read, rw, u32, u64, when } from '../../kernel/index.js';
+import { generate } from '../makers/generate.js';
+import { search } from '../makers/search.js';
+
+// What a kernel's signature says about the jobs that run it. Nothing here runs.
+declare const devices: Device;
+const key = items(
+  'key',
+  { job: { salt: [u32, 2], limit: u64 }, chunk: { high: u32 }, hit: { part: [u32, 4], sum: u64, isLast: 'bool' } },
+  ({ index, emit }) => when(index.lo.eq(1), () => emit({ part: [1, 2, 3, 4], sum: index, isLast: true })),
+);
+const plain = items('plain', { hit: { n: u32 } }, ({ index, emit }) => emit({ n: index.lo }));
+const bytes = items('bytes', { buffers: { x: read(u32), y: rw(u32) } }, ({ item, buffers }) => {
+  buffers.y.set(item, buffers.x.at(item));
+});
+
+test('a hit has the fields that the kernel emits, and its index', async () => {
+  const chunk = () => ({ high: 0 });
+  for await (const hit of search(key, { devices, space: 9n, job: { salt: [1, 2], limit: 3n }, chunk })) {
+    expectTypeOf(hit.index).toEqualTypeOf<bigint>();
+    expectTypeOf(hit.part).toEqualTypeOf<readonly number[]>();
+    expectTypeOf(hit.sum).toEqualTypeOf<bigint>();
+    expectTypeOf(hit.isLast).toEqualTypeOf<boolean>();
+    // @ts-expect-error no such field
+    hit.nonce;
+  }
+  const first = search(plain, { devices, space: 9n, mode: 'first', verify: ({ n }) => n > 3 }).first();
+  expectTypeOf(first).resolves.toEqualTypeOf<
+    ({ readonly index: bigint } & Omit<{ readonly n: number }, 'index'>) | undefined
+  >();
+});
+
+test('values are asked for where the kernel declares them', () => {
+  const chunk = () => ({ high: 0 });
+  // @ts-expect-error job values are missing
+  search(key, { devices, space: 9n, chunk });
+  // @ts-expect-error one of them is missing
+  search(key, { devices, space: 9n, chunk, job: { salt: [1, 2] } });
+  // @ts-expect-error chunk values are missing
+  search(key, { devices, space: 9n, job: { salt: [1, 2], limit: 3n } });
+  // @ts-expect-error of the wrong type
+  search(key, { devices, space: 9n, chunk, job: { salt: ['a', 'b'], limit: 3n } });
+  search(plain, { devices, space: 9n });
+  search(plain, { devices: 'cuda:0,cpu', streams: 4, space: { start: 2n ** 64n, length: 5n } });
+  // @ts-expect-error an engine has its devices
+  search(plain, { engine: {} as never as import('../engine.js').Engine, devices, space: 9n });
+  generate(bytes, { devices, space: 9n, rowBytes: 4, buffers: { x: new Uint32Array(9) } });
+  // @ts-expect-error the size of a row is missing
+  generate(bytes, { devices, space: 9n });
+});

@@ -1,0 +1,194 @@
+import type { Where } from '../devices.js';
+import type { Aim } from '../feed/chunk-size.js';
+import type { Flow } from '../flow/flow.js';
+import type { Credit, Finding, Job } from '../job.js';
+import type { Progress } from '../run/run.js';
+import { checkAll, type Refused, type Verifier, type Verify } from '../verify/verify.js';
+import type { ChunkSource } from '../work/source.js';
+import { type Piece, rangeOf } from '../work/space.js';
+import { deliver, gather, type Harvest, type Indexed, startHarvest } from './harvest.js';
+import { Iteration } from './job-iterator.js';
+import { Outbox } from './outbox.js';
+
+/** Consecutive rows of an output, in the device's own host memory. */
+export interface Batch extends Piece {
+  readonly bytes: Uint8Array;
+  /** Gives the memory back for the next batch. What is not released is not filled again, so the device comes to rest. */
+  release(): void;
+}
+
+/** What `generate` and `transform` have in common. */
+export type BatchOptions<Row> = Where & {
+  /** Bytes of the output for each index. */
+  readonly rowBytes: number;
+  /** Bytes of the largest batch; each slot of each device holds one. Default 8 MiB. */
+  readonly batchBytes?: number;
+  /** Checks some rows of each batch before it is given. */
+  readonly verify?: Verify<Row>;
+  /** How many rows of a batch are checked, or who says it each time; default 4. The first and the last are among them. */
+  readonly samples?: number | (() => number);
+  readonly signal?: AbortSignal;
+  readonly aim?: Aim;
+  /** Called each time that something counts. */
+  readonly onProgress?: (progress: Progress) => void;
+};
+
+/** Batches in the order of their indices, to be iterated once. */
+export interface Batches extends AsyncIterable<Batch> {
+  /** How far it is, once it has begun. */
+  readonly progress: Progress | undefined;
+}
+
+export const BATCH_BYTES = 8 * 2 ** 20;
+/** Rows of a batch that are checked. */
+export const SAMPLES = 4;
+
+export interface BatchJob<Row> {
+  readonly flow: Flow<Uint8Array>;
+  readonly options: BatchOptions<Row>;
+  /** Made when the iteration begins. */
+  source(): ChunkSource<Uint8Array>;
+  /** What the check gets for one row. */
+  row(index: bigint, bytes: Uint8Array): Row;
+}
+
+/** Runs a job whose results are bytes, and gives them in order. */
+export function batches<Row>(job: BatchJob<Row>): Batches {
+  return new OrderedBatches(job);
+}
+
+class OrderedBatches<Row> implements Batches {
+  readonly #job: BatchJob<Row>;
+  readonly #outbox = new Outbox<Batch>();
+  #harvest: Harvest<HeldBatch> = startHarvest('all');
+  readonly #iteration: Iteration<Batch, Row, Uint8Array>;
+
+  constructor(job: BatchJob<Row>) {
+    this.#job = job;
+    const { flow, options } = job;
+    this.#iteration = new Iteration({
+      name: `the output of ${flow.name}`,
+      where: options,
+      verify: options.verify,
+      signal: options.signal,
+      outbox: this.#outbox,
+      job: (verifier) => this.#engineJob(verifier),
+      complete: () => this.#tell(undefined),
+      cleanUp: () => {
+        for (const batch of [...this.#outbox.drain(), ...this.#harvest.held]) batch.release();
+      },
+    });
+  }
+
+  get progress(): Progress | undefined {
+    return this.#iteration.run?.progress;
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<Batch, void, undefined> {
+    return this.#iteration[Symbol.asyncIterator]();
+  }
+
+  #engineJob(verifier: Verifier<Row>): Job<Uint8Array> {
+    const { flow, options, source } = this.#job;
+    const { signal, aim, rowBytes } = options;
+    return {
+      name: flow.name,
+      flow,
+      source: source(),
+      keepsSlot: true,
+      ...(signal && { signal }),
+      ...(aim && { aim }),
+      verify: (piece, bytes) => this.#verify(verifier, piece, bytes),
+      part: (piece, bytes, { start, count }) => {
+        const from = Number(start - piece.start) * rowBytes;
+        return bytes.subarray(from, from + count * rowBytes);
+      },
+      credit: (credit) => this.#credit(credit),
+      returned: () => this.#makeRoom(),
+    };
+  }
+
+  #verify(verifier: Verifier<Row>, piece: Piece, bytes: Uint8Array): Finding | Promise<Finding> {
+    const { options, row } = this.#job;
+    if (verifier.isNone) return { checked: 0 };
+    const { rowBytes, samples = SAMPLES } = options;
+    const numbers = sampled(piece, typeof samples === 'number' ? samples : samples());
+    const rows = numbers.map((at) => row(piece.start + BigInt(at), bytes.subarray(at * rowBytes, (at + 1) * rowBytes)));
+    const finding = (refused: Refused<Row> | undefined): Finding => {
+      if (refused === undefined) return { checked: rows.length };
+      const index = piece.start + BigInt(numbers[rows.indexOf(refused.given)] ?? 0);
+      return { checked: rows.length, wrong: `its row ${index} is wrong, ${refused.why ?? 'the check says'}` };
+    };
+    const refused = checkAll(verifier, rows);
+    return refused instanceof Promise ? refused.then(finding) : finding(refused);
+  }
+
+  #credit({ piece, result, release }: Credit<Uint8Array>): void {
+    const batch = new HeldBatch(piece, result, release);
+    this.#harvest = gather(this.#harvest, [batch], [rangeOf(piece)]).harvest;
+    this.#tell(this.#iteration.run?.frontier);
+    this.#makeRoom();
+    const { run } = this.#iteration;
+    if (run) this.#job.options.onProgress?.(run.progress);
+  }
+
+  #tell(frontier: bigint | undefined): void {
+    const { harvest, hits } = deliver(this.#harvest, frontier);
+    this.#harvest = harvest;
+    for (const batch of hits) this.#outbox.put(batch);
+  }
+
+  /**
+   * When what comes next has to be done again (its device failed, say), batches behind it must not keep all slots from
+   * it: they move to memory of their own.
+   */
+  #makeRoom(): void {
+    if (this.#iteration.run?.isFrontierWaiting) for (const batch of this.#harvest.held) batch.move();
+  }
+}
+
+class HeldBatch implements Batch, Indexed {
+  readonly start: bigint;
+  readonly count: number;
+  #bytes: Uint8Array;
+  #release: () => void;
+
+  constructor({ start, count }: Piece, bytes: Uint8Array, release: () => void) {
+    this.start = start;
+    this.count = count;
+    this.#bytes = bytes;
+    this.#release = release;
+  }
+
+  get index(): bigint {
+    return this.start;
+  }
+
+  get bytes(): Uint8Array {
+    return this.#bytes;
+  }
+
+  move(): void {
+    const release = this.#release;
+    this.#release = () => undefined;
+    this.#bytes = this.#bytes.slice();
+    release();
+  }
+
+  release(): void {
+    const release = this.#release;
+    this.#release = () => undefined;
+    release();
+  }
+}
+
+/** Rows of a piece to check: the first, the last, and some between that depend on nothing but the piece. */
+export function sampled({ start, count }: Piece, samples: number): number[] {
+  const chosen = new Set([0, count - 1]);
+  let state = Number(BigInt.asUintN(32, start)) ^ count;
+  for (let tries = 0; chosen.size < Math.min(samples, count) && tries < 8 * samples; tries++) {
+    state = (Math.imul(state, 0x19660d) + 0x3c6ef35f) >>> 0;
+    chosen.add(Math.floor((state / 2 ** 32) * count));
+  }
+  return [...chosen].slice(0, samples);
+}

@@ -1,0 +1,53 @@
+import { MillraceError } from '../../kernel/error.js';
+import type { Kernel } from '../../kernel/index.js';
+import { MOST_ITEMS } from '../work/space.js';
+
+/** The buffer that a kernel's rows are in: the one that is named, else the only one it writes. */
+export function outputOf({ name, signature }: Kernel, asked: string | undefined): string {
+  const written = Object.entries(signature.buffers ?? {}).flatMap(([buffer, { kind }]) =>
+    kind === 'read' ? [] : buffer,
+  );
+  if (asked !== undefined && written.includes(asked)) return asked;
+  const [only, ...others] = written;
+  if (asked === undefined && only !== undefined && others.length === 0) return only;
+  throw new MillraceError({
+    code: 'launch-arguments',
+    message: `kernel ${name}: ${asked === undefined ? 'which buffer has the output is not clear' : `${asked} is no buffer that it writes`}`,
+    asked: `output ${asked ?? 'by default'}`,
+    advice: written.length === 0 ? 'declare an rw() buffer' : `it writes ${written.join(', ')}`,
+  });
+}
+
+/** The buffer that a kernel reads its rows from: the one that is named, else the only one it reads and nobody fills. */
+export function inputOf({ name, signature }: Kernel, asked: string | undefined, filled: readonly string[]): string {
+  const known = Object.keys(signature.buffers ?? {});
+  if (asked !== undefined && known.includes(asked)) return asked;
+  const read = Object.entries(signature.buffers ?? {}).flatMap(([buffer, { kind }]) =>
+    kind === 'read' && !filled.includes(buffer) ? buffer : [],
+  );
+  const [only, ...others] = read;
+  if (asked === undefined && only !== undefined && others.length === 0) return only;
+  throw new MillraceError({
+    code: 'launch-arguments',
+    message: `kernel ${name}: ${asked === undefined ? 'which buffer has the input is not clear' : `there is no buffer called ${asked}`}`,
+    asked: `input ${asked ?? 'by default'}`,
+    advice: `its buffers are ${known.join(', ') || 'none'}`,
+  });
+}
+
+/** How many rows of so many bytes fit a batch, and are of use. */
+export function rowsOf(rowBytes: number, batchBytes: number, length: bigint): number {
+  if (!Number.isInteger(rowBytes) || rowBytes < 1 || rowBytes > batchBytes) {
+    throw new MillraceError({
+      code: 'launch-arguments',
+      message: `a row of ${rowBytes} bytes does not fit a batch`,
+      asked: `rows of ${rowBytes} bytes in batches of ${batchBytes}`,
+      advice: 'give whole bytes, and batches that hold at least one row',
+    });
+  }
+  const fitting = Math.min(MOST_ITEMS, Math.floor(batchBytes / rowBytes));
+  return length < BigInt(fitting) ? Number(length) : fitting;
+}
+
+/** Bytes of a buffer for so many rows, in whole quads of words: kernels may store 16 bytes at a time. */
+export const paddedBytes = (rows: number, rowBytes: number): number => Math.ceil((rows * rowBytes) / 16) * 16;

@@ -1,0 +1,57 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { byTier, isShort } from '../../../test/tier.js';
+import type { Device } from '../../device/device.js';
+import { listDevices, openDevice } from '../../device/registry.js';
+import { items, read, rw, u32 } from '../../kernel/index.js';
+import { generate } from './generate.js';
+import { transform } from './transform.js';
+
+const { devices } = await listDevices();
+const ROWS = byTier(3000, 20_000);
+const squares = items('squares', { job: { plus: u32 }, buffers: { out: rw(u32) } }, ({ job, index, item, buffers }) => {
+  buffers.out.set(item, index.lo.mul(index.lo).add(job.plus));
+});
+const doubles = items('doubles', { buffers: { x: read(u32), y: rw(u32) } }, ({ item, buffers }) => {
+  buffers.y.set(item.mul(2), buffers.x.at(item));
+  buffers.y.set(item.mul(2).add(1), buffers.x.at(item).mul(2));
+});
+
+describe.each(devices.filter(({ processor }) => processor === 'cpu').map(({ id }) => id))('%s', (id) => {
+  let device: Device;
+  beforeAll(async () => {
+    device = await openDevice(id);
+  });
+  afterAll(() => device?.close());
+
+  test('rows in order', async () => {
+    let next = 0n;
+    const all: number[] = [];
+    const options = { devices: device, space: ROWS, rowBytes: 4, batchBytes: 4096, job: { plus: 5 } };
+    for await (const batch of generate(squares, options)) {
+      expect(batch.start).toBe(next);
+      next += BigInt(batch.count);
+      all.push(...new Uint32Array(batch.bytes.slice().buffer));
+      batch.release();
+    }
+    expect(all).toEqual(Array.from({ length: ROWS }, (_, k) => (Math.imul(k, k) + 5) >>> 0));
+  });
+
+  // What is new here is the host's part, which is the same for all: short runs compile no second kernel where that is slow.
+  test.skipIf(isShort && id.startsWith('opencl'))('rows from rows', async () => {
+    const all: number[] = [];
+    const given = [1, 1000, 37, 4000, 2].map((length, at) => Uint32Array.from({ length }, (_, k) => at * 10_000 + k));
+    const wanted = given.flatMap((view) => [...view].flatMap((x) => [x, 2 * x]));
+    for await (const batch of transform(doubles, given, {
+      devices: device,
+      inputBytes: 4,
+      rowBytes: 8,
+      batchBytes: 4096,
+    })) {
+      all.push(...new Uint32Array(batch.bytes.slice().buffer));
+      batch.release();
+    }
+    expect(all).toEqual(wanted);
+    for await (const _ of transform(doubles, [], { devices: device, inputBytes: 4, rowBytes: 8 }))
+      expect.fail('a batch');
+  });
+});

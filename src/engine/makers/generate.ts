@@ -1,0 +1,84 @@
+import type { Buffers, Fields, Kernel } from '../../kernel/index.js';
+import { type Flow, flow } from '../flow/flow.js';
+import type { Given, Needed } from '../flow/values.js';
+import { MemorySource, rangeGiven } from '../work/source.js';
+import { launchBase, type Piece, type Range } from '../work/space.js';
+import { BATCH_BYTES, type Batches, type BatchOptions, batches } from './batches.js';
+import { outputOf, paddedBytes, rowsOf } from './buffer-choice.js';
+
+/**
+ * Makes bytes from indices, so many for each:
+ *
+ *   for await (const batch of generate(kernel, { space: 10n ** 9n, rowBytes: 16, job: { … } })) {
+ *     await file.write(batch.bytes);
+ *     batch.release();
+ *   }
+ *
+ * Batches come in order and tile the space. The kernel writes item i's row at `i × rowBytes` of its output buffer.
+ */
+export function generate<J extends Fields, C extends Fields, B extends Buffers, H extends Fields>(
+  kernel: Kernel<J, C, B, H>,
+  options: GenerateOptions<J, C>,
+): Batches {
+  const range = rangeGiven(options.space);
+  return batches({
+    flow: generateFlow(kernel, options, range),
+    options,
+    source: () => new MemorySource(range),
+    row: (index, bytes) => ({ index, bytes }),
+  });
+}
+
+export type GenerateOptions<J extends Fields, C extends Fields> = BatchOptions<Row> &
+  Needed<'job', J, Given<J>> &
+  Needed<'chunk', C, (piece: Piece) => Given<C>> & {
+    /** How many indices from 0, or which: up to 2^128. */
+    readonly space: bigint | number | Range;
+    /** The buffer that rows are written to; default the only one the kernel writes. */
+    readonly output?: string;
+    /** Data for the kernel's other buffers, written to each device once. */
+    readonly buffers?: Readonly<Record<string, ArrayBufferView>>;
+    /**
+     * How many items make the rows of a piece; default one each. Where it is given the kernel finds its place in the
+     * space by its chunk values alone: `index` counts from 0 in each batch.
+     */
+    readonly items?: (piece: Piece) => number;
+    readonly granularity?: number;
+  };
+
+export interface Row {
+  readonly index: bigint;
+  readonly bytes: Uint8Array;
+}
+
+function generateFlow<J extends Fields, C extends Fields, B extends Buffers, H extends Fields>(
+  kernel: Kernel<J, C, B, H>,
+  options: GenerateOptions<J, C>,
+  { length }: Range,
+): Flow<Uint8Array> {
+  const { job, chunk, buffers, items, rowBytes, granularity, batchBytes = BATCH_BYTES } = options;
+  const output = outputOf(kernel, options.output);
+  const most = rowsOf(rowBytes, batchBytes, length);
+  const bytes = paddedBytes(most, rowBytes);
+  return flow<Uint8Array>({
+    name: kernel.name,
+    kernels: { [kernel.name]: kernel },
+    job: { [kernel.name]: (job ?? {}) as Given<Fields> },
+    buffers: { [output]: bytes },
+    host: { rows: bytes },
+    steps: (piece, { rows }) => [
+      {
+        do: 'launch',
+        kernel: kernel.name,
+        base: items ? 0n : launchBase(piece).base,
+        count: items?.(piece) ?? piece.count,
+        ...(chunk && { chunk: chunk(piece) as Given<Fields> }),
+      },
+      { do: 'read', buffer: output, into: (rows as Uint8Array).subarray(0, piece.count * rowBytes) },
+    ],
+    reap: ({ count }, { host }) => (host.rows as Uint8Array).subarray(0, count * rowBytes),
+    most,
+    ...(buffers && { shared: buffers }),
+    ...(granularity !== undefined && { granularity }),
+  });
+}

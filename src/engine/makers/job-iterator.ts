@@ -1,0 +1,105 @@
+import { MillraceError } from '../../kernel/error.js';
+import { openEngine, type Where } from '../devices.js';
+import type { Engine } from '../engine.js';
+import type { Job } from '../job.js';
+import type { Run } from '../run/run.js';
+import { openVerifier, type Verifier, type Verify } from '../verify/verify.js';
+import type { ChunkSource } from '../work/source.js';
+import type { Outbox } from './outbox.js';
+
+/** What differs between jobs whose results are iterated. */
+export interface Iterated<T, Checked, Result> {
+  /** For people: "the search x", "the batches of x". */
+  readonly name: string;
+  readonly where: Where;
+  readonly verify: Verify<Checked> | undefined;
+  readonly signal: AbortSignal | undefined;
+  /** Where the job's results are put. */
+  readonly outbox: Outbox<T>;
+  /** What the engine is to run. */
+  job(verifier: Verifier<Checked>): Job<Result>;
+  /** The run is there; nothing of it has counted yet. */
+  begin?(run: Run): void;
+  /** Everything is done: what was held back for its order is told. */
+  complete(): void;
+  /** After the run: what nobody has taken goes back. */
+  cleanUp?(): void;
+}
+
+/** A job that begins with the first result that is asked for, is iterated once, and ends when nobody asks any more. */
+export class Iteration<T, Checked, Result> implements AsyncIterable<T> {
+  readonly #job: Iterated<T, Checked, Result>;
+  #run: Run | undefined;
+  #isStarted = false;
+
+  constructor(job: Iterated<T, Checked, Result>) {
+    this.#job = job;
+  }
+
+  /** Once it has begun. */
+  get run(): Run | undefined {
+    return this.#run;
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<T, void, undefined> {
+    const { name, where, verify, signal, outbox } = this.#job;
+    if (this.#isStarted) throw usedTwice(name);
+    this.#isStarted = true;
+    signal?.throwIfAborted();
+    const { engine, close } = where.engine ? { engine: where.engine, close: undefined } : await openEngine(where);
+    let verifier: Verifier<Checked> | undefined;
+    try {
+      verifier = openVerifier(verify);
+      const job = this.#job.job(verifier);
+      let isFailed = false;
+      try {
+        const run = this.#start(engine, job);
+        try {
+          yield* outbox;
+        } finally {
+          run.stop();
+          await run.over;
+          this.#job.cleanUp?.();
+        }
+      } catch (error) {
+        isFailed = true;
+        throw error;
+      } finally {
+        await closeSource(job.source, isFailed);
+      }
+    } finally {
+      verifier?.close();
+      await close?.();
+    }
+  }
+
+  #start(engine: Engine, job: Job<Result>): Run {
+    const { outbox } = this.#job;
+    const run = engine.run(job);
+    this.#run = run;
+    this.#job.begin?.(run);
+    void run.ended.then((ending) => {
+      if (ending.kind === 'complete') this.#job.complete();
+      outbox.end(ending.kind === 'failed' ? ending : undefined);
+    });
+    return run;
+  }
+}
+
+/** An error of the job is thrown rather than one of closing its source. */
+async function closeSource(source: ChunkSource, isFailed: boolean): Promise<void> {
+  try {
+    await source.close?.();
+  } catch (error) {
+    if (!isFailed) throw error;
+  }
+}
+
+function usedTwice(name: string): MillraceError {
+  return new MillraceError({
+    code: 'usage',
+    message: `${name} has been iterated already`,
+    asked: 'its results once more',
+    advice: 'make another',
+  });
+}

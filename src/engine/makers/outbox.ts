@@ -1,0 +1,53 @@
+import { Fifo } from '../../device/gpu/wire/fifo.js';
+
+/** Values that wait for a consumer that iterates. A value is let go of as soon as it has been taken. */
+export class Outbox<T> implements AsyncIterable<T> {
+  readonly #waiting = new Fifo<T>();
+  readonly #onRoom: () => void;
+  #end: { readonly error?: unknown } | undefined;
+  #wake: () => void = () => undefined;
+
+  /** `onRoom` is called when the consumer has taken the last value. */
+  constructor(onRoom: () => void = () => undefined) {
+    this.#onRoom = onRoom;
+  }
+
+  get length(): number {
+    return this.#waiting.length;
+  }
+
+  put(value: T): void {
+    this.#waiting.push(value);
+    this.#wake();
+  }
+
+  /** No more values come. The consumer gets the error, if there is one, after the values that wait. */
+  end(failure?: { readonly error: unknown }): void {
+    this.#end ??= failure ?? {};
+    this.#wake();
+  }
+
+  /** Takes out all values that wait. */
+  drain(): T[] {
+    const left = [...this.#waiting];
+    this.#waiting.clear();
+    return left;
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<T, void, undefined> {
+    for (;;) {
+      while (this.#waiting.length > 0) {
+        const value = this.#waiting.shift() as T;
+        if (this.#waiting.length === 0) this.#onRoom();
+        yield value;
+      }
+      if (this.#end) {
+        if ('error' in this.#end) throw this.#end.error;
+        return;
+      }
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+  }
+}

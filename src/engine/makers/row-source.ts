@@ -1,0 +1,187 @@
+import { Fifo } from '../../device/gpu/wire/fifo.js';
+import { MillraceError } from '../../kernel/error.js';
+import { partitionPoint } from '../work/bisect.js';
+import { Intervals } from '../work/intervals.js';
+import type { ChunkSource } from '../work/source.js';
+import { between, type Piece, type Range, rangeOf } from '../work/space.js';
+
+/** Rows as they come: arrays of any size that hold whole rows. */
+export type RowsGiven = Iterable<ArrayBufferView> | AsyncIterable<ArrayBufferView>;
+
+interface Arrived {
+  readonly start: bigint;
+  readonly end: bigint;
+  readonly bytes: Uint8Array;
+}
+
+/**
+ * The source of a `transform`. Rows are numbered as they arrive and kept until they are done, because a device that fails
+ * leaves them to another. Reads ahead, but no further than `max` rows beyond what is done.
+ */
+export class InputSource implements ChunkSource<Uint8Array> {
+  readonly completed = Intervals.none;
+  readonly #given: RowsGiven;
+  readonly #rowBytes: number;
+  readonly #max: bigint;
+  readonly #release: (rows: ArrayBufferView) => void;
+  /** Ascending, without holes. */
+  readonly #arrived = new Fifo<Arrived>();
+  #iterator: RowIterator | undefined;
+  #done = Intervals.none;
+  #end = 0n;
+  #taken = 0n;
+  #isEnded = false;
+  #reading: Promise<void> | undefined;
+  #failure: { readonly error: unknown } | undefined;
+  #wake: () => void = () => undefined;
+
+  /** `release` is called with the rows of an array when they are no longer needed. */
+  constructor(
+    given: RowsGiven,
+    rowBytes: number,
+    max: number,
+    release: (rows: ArrayBufferView) => void = () => undefined,
+  ) {
+    this.#given = given;
+    this.#rowBytes = rowBytes;
+    this.#max = BigInt(max);
+    this.#release = release;
+  }
+
+  get isExhausted(): boolean {
+    return this.#isEnded && this.#taken === this.#end && this.#failure === undefined;
+  }
+
+  watch(wake: () => void): void {
+    this.#wake = wake;
+    this.#read();
+  }
+
+  take(): Range | undefined {
+    if (this.#failure) throw this.#failure.error;
+    const range = between(this.#taken, this.#end);
+    this.#taken = this.#end;
+    return range.length === 0n ? undefined : range;
+  }
+
+  done(piece: Piece): void {
+    this.#done = this.#done.add(rangeOf(piece));
+    const done = this.#done.firstMissing(0n);
+    for (let { first } = this.#arrived; first && first.end <= done; { first } = this.#arrived) {
+      this.#arrived.shift();
+      this.#release(first.bytes);
+    }
+    this.#read();
+  }
+
+  giveBack(): void {}
+
+  lower(): void {}
+
+  /**
+   * Ends the input by its iterator's `return`, and waits for it. A generator that is in the middle of a read takes `return`
+   * only after that read, which may never end: then it is not waited for.
+   */
+  async close(): Promise<void> {
+    this.#isEnded = true;
+    await this.#endIterator(this.#iterator);
+    for (let rows = this.#arrived.shift(); rows; rows = this.#arrived.shift()) this.#release(rows.bytes);
+  }
+
+  /** A piece's rows, in one array or several. */
+  *rows({ start, count }: Piece): Generator<Uint8Array> {
+    const end = start + BigInt(count);
+    for (let place = this.#placeOf(start); ; place++) {
+      const arrived = this.#arrived.at(place);
+      if (arrived === undefined || arrived.start >= end) return;
+      const from = start > arrived.start ? start : arrived.start;
+      const rows = Number((end < arrived.end ? end : arrived.end) - from);
+      const offset = Number(from - arrived.start) * this.#rowBytes;
+      yield arrived.bytes.subarray(offset, offset + rows * this.#rowBytes);
+    }
+  }
+
+  row(index: bigint): Uint8Array {
+    const [row = new Uint8Array(0)] = this.rows({ start: index, count: 1 });
+    return row;
+  }
+
+  /** The first array that ends behind `start`. */
+  #placeOf(start: bigint): number {
+    return partitionPoint(this.#arrived.length, (at) => (this.#arrived.at(at)?.end ?? start) <= start);
+  }
+
+  async #endIterator(iterator: RowIterator | undefined): Promise<void> {
+    const ended = Promise.resolve(iterator?.return?.());
+    if (this.#reading === undefined) {
+      await ended;
+      return;
+    }
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const late = new Promise((resolve) => {
+      timer = setTimeout(resolve, CLOSE_MS);
+    });
+    await Promise.race([Promise.all([ended, this.#reading]), late]).finally(() => clearTimeout(timer));
+  }
+
+  #read(): void {
+    if (this.#reading || this.#isEnded) return;
+    this.#reading = this.#readAhead()
+      .catch((error) => {
+        this.#failure = { error };
+        this.#isEnded = true;
+      })
+      .then(() => {
+        this.#reading = undefined;
+        this.#wake();
+      });
+  }
+
+  async #readAhead(): Promise<void> {
+    while (!this.#isEnded && this.#end - this.#done.firstMissing(0n) < this.#max) {
+      const next = await this.#next();
+      if (!next.done && !this.#isEnded) this.#add(next.value);
+      else if (next.done) this.#isEnded = true;
+      else this.#release(next.value);
+      this.#wake();
+    }
+  }
+
+  async #next(): Promise<IteratorResult<ArrayBufferView>> {
+    this.#iterator ??= iteratorOf(this.#given);
+    let isOpen = false;
+    try {
+      const next = await this.#iterator.next();
+      isOpen = !next.done;
+      return next;
+    } finally {
+      // An iterator that is done, or has failed, needs no `return`.
+      if (!isOpen) this.#iterator = undefined;
+    }
+  }
+
+  #add(view: ArrayBufferView): void {
+    const rows = view.byteLength / this.#rowBytes;
+    if (!Number.isInteger(rows)) {
+      throw new MillraceError({
+        code: 'input-format',
+        message: `${view.byteLength} bytes are not a whole number of rows`,
+        asked: `rows of ${this.#rowBytes} bytes`,
+        advice: 'cut the input between rows',
+      });
+    }
+    if (rows === 0) return;
+    const bytes = new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
+    const start = this.#end;
+    this.#end += BigInt(rows);
+    this.#arrived.push({ start, end: this.#end, bytes });
+  }
+}
+
+/** How long a read that is under way is waited for when the input is closed. */
+const CLOSE_MS = 500;
+
+type RowIterator = Iterator<ArrayBufferView> | AsyncIterator<ArrayBufferView>;
+
+const iteratorOf = (given: RowsGiven): RowIterator =>
+  Symbol.asyncIterator in given ? given[Symbol.asyncIterator]() : given[Symbol.iterator]();

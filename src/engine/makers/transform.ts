@@ -1,0 +1,108 @@
+import type { Buffers, Fields, Kernel } from '../../kernel/index.js';
+import { type Flow, flow, type Step } from '../flow/flow.js';
+import type { Given, Needed } from '../flow/values.js';
+import { MOST_INDICES, type Piece } from '../work/space.js';
+import { BATCH_BYTES, type Batches, type BatchOptions, batches } from './batches.js';
+import { inputOf, outputOf, paddedBytes, rowsOf } from './buffer-choice.js';
+import { InputSource, type RowsGiven } from './row-source.js';
+
+/**
+ * Makes rows from rows: batches of any size go in, batches come out in the same order, cut to the devices' measure.
+ *
+ *   for await (const batch of transform(kernel, source, { inputBytes: 8, rowBytes: 16 })) …
+ *
+ * The kernel reads item i's row at `i × inputBytes` of its input buffer and writes at `i × rowBytes` of its output
+ * buffer. What goes in must not change until its rows have come out. However the loop is left, the input is ended by its
+ * iterator's `return`, so that a generator closes its file.
+ */
+export function transform<J extends Fields, C extends Fields, B extends Buffers, H extends Fields>(
+  kernel: Kernel<J, C, B, H>,
+  source: RowsGiven,
+  options: TransformOptions<J, C>,
+): Batches {
+  const { inputBytes, rowBytes, batchBytes = BATCH_BYTES } = options;
+  const most = rowsOf(Math.max(inputBytes, rowBytes), batchBytes, MOST_INDICES);
+  const input = new InputSource(source, inputBytes, AHEAD_BATCHES * most);
+  return batches({
+    flow: transformFlow(kernel, options, input, most),
+    options,
+    source: () => input,
+    row: (index, bytes) => ({ index, bytes, input: input.row(index) }),
+  });
+}
+
+export type TransformOptions<J extends Fields, C extends Fields> = BatchOptions<TransformedRow> &
+  Needed<'job', J, Given<J>> &
+  Needed<'chunk', C, (piece: Piece) => Given<C>> & {
+    /** Bytes of the input for each row. */
+    readonly inputBytes: number;
+    /** The buffers that rows are read from and written to; by default the only ones there are. */
+    readonly input?: string;
+    readonly output?: string;
+    /** Data for the kernel's other buffers, written to each device once. */
+    readonly buffers?: Readonly<Record<string, ArrayBufferView>>;
+    /** How many items, or tiles, make the rows of a piece; default one each. */
+    readonly items?: (piece: Piece) => number;
+    readonly granularity?: number;
+  };
+
+export interface TransformedRow {
+  readonly index: bigint;
+  readonly input: Uint8Array;
+  readonly bytes: Uint8Array;
+}
+
+/** Largest batches of input that are read before they are needed: for all slots of some devices. */
+const AHEAD_BATCHES = 16;
+
+function transformFlow<J extends Fields, C extends Fields, B extends Buffers, H extends Fields>(
+  kernel: Kernel<J, C, B, H>,
+  options: TransformOptions<J, C>,
+  source: InputSource,
+  most: number,
+): Flow<Uint8Array> {
+  const { job, chunk, buffers = {}, items, rowBytes, inputBytes, granularity } = options;
+  const output = outputOf(kernel, options.output);
+  const input = inputOf(kernel, options.input, Object.keys(buffers));
+  const outBytes = paddedBytes(most, rowBytes);
+  const inBytes = paddedBytes(most, inputBytes);
+  return flow<Uint8Array>({
+    name: kernel.name,
+    kernels: { [kernel.name]: kernel },
+    job: { [kernel.name]: (job ?? {}) as Given<Fields> },
+    buffers: { [input]: inBytes, [output]: outBytes },
+    // Rows that are no whole words cannot be written one array after the other: they are joined first.
+    host: { rows: outBytes, ...(inputBytes % 4 !== 0 && { joined: inBytes }) },
+    shared: buffers,
+    steps: (piece, { rows, joined }) => [
+      ...writes(source, piece, input, inputBytes, joined),
+      {
+        do: 'launch',
+        kernel: kernel.name,
+        count: items?.(piece) ?? piece.count,
+        ...(chunk && { chunk: chunk(piece) as Given<Fields> }),
+      },
+      { do: 'read', buffer: output, into: (rows as Uint8Array).subarray(0, piece.count * rowBytes) },
+    ],
+    reap: ({ count }, { host }) => (host.rows as Uint8Array).subarray(0, count * rowBytes),
+    most,
+    ...(granularity !== undefined && { granularity }),
+  });
+}
+
+function writes(
+  source: InputSource,
+  piece: Piece,
+  buffer: string,
+  inputBytes: number,
+  joined: Uint8Array | undefined,
+): Step[] {
+  let offset = 0;
+  const steps: Step[] = [];
+  for (const data of source.rows(piece)) {
+    if (joined) joined.set(data, offset);
+    else steps.push({ do: 'write', buffer, data, offset });
+    offset += data.byteLength;
+  }
+  return joined ? [{ do: 'write', buffer, data: joined.subarray(0, piece.count * inputBytes) }] : steps;
+}

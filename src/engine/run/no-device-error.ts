@@ -1,0 +1,28 @@
+import { firstLine, MillraceError } from '../../kernel/error.js';
+
+/** A device that a job cannot use. */
+export interface Unusable {
+  readonly device: string;
+  readonly error: unknown;
+}
+
+/** The error of a job that nobody is left to do: the only device's own, or all of theirs in one. */
+export function noDeviceLeft(job: string, unusable: readonly Unusable[]): unknown {
+  const [only, ...others] = unusable;
+  if (only && others.length === 0) return only.error;
+  if (only === undefined) {
+    return new MillraceError({
+      code: 'device-absent',
+      message: `${job} has no device to run on`,
+      asked: `job ${job}`,
+      advice: 'give at least one device',
+    });
+  }
+  return new MillraceError({
+    code: 'device-failed',
+    message: `no device is left for ${job}: ${unusable.map(({ device, error }) => `${device}: ${firstLine(error)}`).join('; ')}`,
+    asked: `job ${job} on ${unusable.map(({ device }) => device).join(', ')}`,
+    advice: 'run `millrace selftest` on each of them',
+    cause: unusable.at(-1)?.error,
+  });
+}

@@ -1,0 +1,62 @@
+import type { Average } from '../feed/throughput.js';
+import type { Intervals } from '../work/intervals.js';
+import { between, MOST_INDICES, type Range } from '../work/space.js';
+import { equalShares, LEAST_SAMPLES, proportionalShares } from './balance.js';
+
+/**
+ * How the indices of a job are shared between its devices. `pull`: each takes its next chunk when it has room, which needs
+ * no plan and suits almost everything. `equal`: each has a contiguous part of its own from the beginning, all of them
+ * equal. `measured`: each pulls until three chunks of every device were measured; then what is left is cut into contiguous
+ * parts in proportion to speed.
+ */
+export type Share = 'pull' | 'equal' | 'measured';
+
+/** A partition that a job asks for. */
+export interface Partition {
+  readonly by: Exclude<Share, 'pull'>;
+  /** Whether a device that is done with its part helps the others. What a lost or stalled one had is done in any case. */
+  readonly steal: boolean;
+}
+
+/** A device that works on the job. */
+export interface Sharer {
+  readonly throughput: { readonly perMs: Average };
+}
+
+/** Each device's part of what is to do; undefined while too little is known of their speeds. */
+export function partsOf<T extends Sharer>(
+  by: Partition['by'],
+  sharers: readonly T[],
+  todo: Intervals,
+): ReadonlyMap<T, Range> | undefined {
+  const speeds = sharers.map(({ throughput }) => throughput.perMs);
+  if (by === 'measured' && speeds.some(({ samples }) => samples < LEAST_SAMPLES)) return undefined;
+  const shares = by === 'equal' ? equalShares(todo.total, sharers.length) : proportionalShares(todo.total, speeds);
+  const parts = cut(todo, shares);
+  return new Map(sharers.map((sharer, at) => [sharer, parts[at] ?? between(MOST_INDICES, MOST_INDICES)]));
+}
+
+/**
+ * Cuts the whole line of indices so that each part has its share of what is to do. What is done already, or on a device
+ * and may come back, lies in some part too.
+ */
+export function cut(todo: Intervals, shares: readonly bigint[]): Range[] {
+  const waiting = [...todo];
+  let start = 0n;
+  return shares.map((share, at) => {
+    if (at === shares.length - 1) return between(start, MOST_INDICES);
+    let end = start;
+    for (let left = share; left > 0n; ) {
+      const [next] = waiting;
+      if (next === undefined) break;
+      const taken = next.length < left ? next.length : left;
+      left -= taken;
+      end = next.start + taken;
+      if (taken === next.length) waiting.shift();
+      else waiting[0] = between(end, next.start + next.length);
+    }
+    const part = between(start, end);
+    start = end;
+    return part;
+  });
+}

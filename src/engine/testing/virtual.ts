@@ -1,0 +1,295 @@
+import { clockNs } from '../../device/clock.js';
+import type {
+  Completion,
+  Device,
+  DeviceBuffer,
+  DeviceInfo,
+  DeviceProgram,
+  HostMemory,
+  Launch,
+  Report,
+  Stream,
+} from '../../device/device.js';
+import { MillraceError } from '../../kernel/error.js';
+
+/**
+ * Several devices made of one, each with a speed and faults of its own, so that what happens between devices can be
+ * seen where there is only one. Work is really done, by the device behind; times and faults are played.
+ */
+export function virtualDevices(behind: Device, natures: readonly Nature[]): VirtualDevice[] {
+  return natures.map((nature, at) => new VirtualDevice(behind, `virtual:${at}`, nature));
+}
+
+/** What a virtual device is like. Moments are counted in launches, so that they do not depend on the clock. */
+export interface Nature {
+  readonly name?: string;
+  /** Items per second at most; default as fast as the device behind. A function gets the number of launches so far. */
+  readonly speed?: number | ((launches: number) => number);
+  /** From this launch on, completions fail and everything else is refused, as when a card falls off its bus. */
+  readonly disappearsAt?: number;
+  /** From this launch on, nothing completes. */
+  readonly hangsAt?: number;
+  /** From this launch on, each ring has a hit in it that is none. */
+  readonly liesAt?: number;
+  /** From this launch on, hits are lost. */
+  readonly missesAt?: number;
+  /** From this launch on, a byte of what is read is wrong (rings excepted). */
+  readonly garblesAt?: number;
+  /** Compiling fails. */
+  readonly broken?: boolean;
+}
+
+export class VirtualDevice implements Device {
+  readonly info: DeviceInfo;
+  readonly nature: Nature;
+  launches = 0;
+  /** Buffers and streams that are in use: none once everything has been closed. */
+  readonly open = { buffers: 0, streams: 0, host: 0 };
+  readonly #behind: Device;
+  /** When the simulated hardware is free again, in milliseconds. */
+  #busyUntil = 0;
+  #closed = false;
+
+  constructor(behind: Device, id: string, nature: Nature = {}) {
+    this.#behind = behind;
+    this.nature = nature;
+    this.info = { ...behind.info, id, name: nature.name ?? `${id} on ${behind.info.name}` };
+  }
+
+  async compile(...args: Parameters<Device['compile']>): Promise<DeviceProgram> {
+    this.check();
+    if (this.nature.broken) {
+      throw new MillraceError({ code: 'device-compile', message: `${this.info.id} compiles nothing` });
+    }
+    return this.#behind.compile(...args);
+  }
+
+  async alloc(bytes: number): Promise<DeviceBuffer> {
+    this.check();
+    const buffer = await this.#behind.alloc(bytes);
+    this.open.buffers++;
+    const free = buffer.free.bind(buffer);
+    let held = true;
+    // The buffer itself, not a stand-in: the device behind knows its own by their identity.
+    buffer.free = () => {
+      if (held) this.open.buffers--;
+      held = false;
+      free();
+    };
+    return buffer;
+  }
+
+  async host(bytes: number): Promise<HostMemory> {
+    this.check();
+    const memory = await this.#behind.host(bytes);
+    this.open.host++;
+    let held = true;
+    return {
+      ...memory,
+      free: () => {
+        if (held) this.open.host--;
+        held = false;
+        memory.free();
+      },
+    };
+  }
+
+  stream(): Stream {
+    this.check();
+    const stream = this.#behind.stream();
+    this.open.streams++;
+    return new VirtualStream(this, stream);
+  }
+
+  /** The device behind stays open: it belongs to whoever opened it. */
+  async close(): Promise<void> {
+    this.#closed = true;
+  }
+
+  /** Throws what a device that is no longer there would. */
+  check(): void {
+    if (this.#closed) throw gone(this.info.id, 'device-closed', 'has been closed');
+    if (this.has('disappearsAt')) throw gone(this.info.id, 'device-failed', 'has disappeared');
+  }
+
+  /** Whether a fault has set in. */
+  has(fault: 'disappearsAt' | 'hangsAt' | 'liesAt' | 'missesAt' | 'garblesAt'): boolean {
+    return this.launches > (this.nature[fault] ?? Number.POSITIVE_INFINITY);
+  }
+
+  /** Takes the simulated hardware for so many items: from when to when, in milliseconds. */
+  occupy(items: number): { readonly from: number; readonly to: number } | undefined {
+    const { speed } = this.nature;
+    if (speed === undefined) return undefined;
+    const perSecond = typeof speed === 'number' ? speed : speed(this.launches);
+    const from = Math.max(nowMs(), this.#busyUntil);
+    const to = from + (1000 * items) / perSecond;
+    this.#busyUntil = to;
+    return { from, to };
+  }
+
+  /** What was taken and not used is free again. */
+  vacate(): void {
+    this.#busyUntil = 0;
+  }
+}
+
+/** A read of this mark, to be spoilt. */
+interface Seen {
+  readonly words: Uint32Array;
+  readonly ring: DeviceProgram | undefined;
+}
+
+class VirtualStream implements Stream {
+  readonly #device: VirtualDevice;
+  readonly #stream: Stream;
+  readonly #rings = new Map<DeviceBuffer, DeviceProgram>();
+  #seen: Seen[] = [];
+  #items = 0;
+  #cancels = new Set<() => void>();
+  #closed = false;
+
+  constructor(device: VirtualDevice, stream: Stream) {
+    this.#device = device;
+    this.#stream = stream;
+  }
+
+  write(...args: Parameters<Stream['write']>): void {
+    this.#device.check();
+    this.#stream.write(...args);
+  }
+
+  read(buffer: DeviceBuffer, into: ArrayBufferView, offset?: number): void {
+    this.#device.check();
+    this.#stream.read(buffer, into, offset);
+    const words = new Uint32Array(into.buffer, into.byteOffset, into.byteLength >> 2);
+    this.#seen.push({ words, ring: this.#rings.get(buffer) });
+  }
+
+  copy(...args: Parameters<Stream['copy']>): void {
+    this.#device.check();
+    this.#stream.copy(...args);
+  }
+
+  fill(...args: Parameters<Stream['fill']>): void {
+    this.#device.check();
+    this.#stream.fill(...args);
+  }
+
+  launch(launch: Launch): void {
+    this.#device.check();
+    this.#stream.launch(launch);
+    this.#device.launches++;
+    this.#items += typeof launch.count === 'number' ? launch.count : launch.count.max;
+    if (launch.ring) this.#rings.set(launch.ring, launch.job.program);
+  }
+
+  wait(completion: Completion): void {
+    this.#device.check();
+    this.#stream.wait(completion instanceof VirtualCompletion ? completion.behind : completion);
+  }
+
+  mark(): Completion {
+    this.#device.check();
+    const behind = this.#stream.mark();
+    const items = this.#items;
+    const seen = this.#seen;
+    this.#items = 0;
+    this.#seen = [];
+    return new VirtualCompletion(behind, this.#play(behind, items, seen));
+  }
+
+  cancel(): void {
+    this.#device.check();
+    this.#stream.cancel();
+    for (const cancel of this.#cancels) cancel();
+  }
+
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#device.open.streams--;
+    this.#stream.close();
+  }
+
+  async #play(behind: Completion, items: number, seen: readonly Seen[]): Promise<Report> {
+    const device = this.#device;
+    const { id } = device.info;
+    const fault = {
+      gone: device.has('disappearsAt'),
+      hangs: device.has('hangsAt'),
+      lies: device.has('liesAt'),
+      misses: device.has('missesAt'),
+      garbles: device.has('garblesAt'),
+    };
+    let cancelled = false;
+    const cancel = (): void => {
+      cancelled = true;
+    };
+    this.#cancels.add(cancel);
+    const time = device.occupy(items);
+    try {
+      const report = await behind.done;
+      if (fault.hangs) return await new Promise<never>(() => undefined);
+      if (fault.gone || device.has('disappearsAt')) throw gone(id, 'device-failed', 'has disappeared');
+      if (time) await this.#until(time.to);
+      if (device.has('disappearsAt')) throw gone(id, 'device-failed', 'has disappeared');
+      if (cancelled && time) {
+        device.vacate();
+        return { ...report, complete: false };
+      }
+      for (const { words, ring } of seen) {
+        if (ring && fault.lies) lie(words, ring, items);
+        if (ring && fault.misses) words[0] = 0;
+        if (!ring && fault.garbles && words.length > 0) words[0] = (words[0] ?? 0) ^ 0x100;
+      }
+      if (!time) return report;
+      return { ...report, startedNs: nanoseconds(time.from), endedNs: nanoseconds(time.to) };
+    } finally {
+      this.#cancels.delete(cancel);
+    }
+  }
+
+  /** Sleeps until a moment, or until the stream is cancelled. */
+  #until(moment: number): Promise<void> {
+    return new Promise((resolve) => {
+      const end = (): void => {
+        clearTimeout(timer);
+        this.#cancels.delete(end);
+        resolve();
+      };
+      const timer = setTimeout(end, Math.max(0, moment - nowMs()));
+      this.#cancels.add(end);
+    });
+  }
+}
+
+class VirtualCompletion implements Completion {
+  readonly behind: Completion;
+  readonly done: Promise<Report>;
+
+  constructor(behind: Completion, done: Promise<Report>) {
+    this.behind = behind;
+    this.done = done;
+    this.done.catch(() => undefined); // nobody has to look at a completion
+  }
+}
+
+/** One more hit, at the last item, with words that mean nothing. */
+function lie(words: Uint32Array, { ring }: DeviceProgram, items: number): void {
+  const count = words[0] ?? 0;
+  const at = ring.headerWords + count * ring.recordWords;
+  if (at + ring.recordWords > words.length) return;
+  words[0] = count + 1;
+  words[at] = items - 1;
+  for (let word = 1; word < ring.recordWords; word++) words[at + word] = 0x5eed + word;
+}
+
+/** Milliseconds on the clock of all devices, from when this module was loaded. */
+const nowMs = (): number => Number(clockNs() - ZERO_NS) / 1e6;
+const nanoseconds = (ms: number): bigint => ZERO_NS + BigInt(Math.ceil(ms * 1e6));
+const ZERO_NS = clockNs();
+
+function gone(id: string, code: 'device-closed' | 'device-failed', what: string): MillraceError {
+  return new MillraceError({ code, message: `${id} ${what}`, asked: `work on ${id}`, advice: 'use another device' });
+}

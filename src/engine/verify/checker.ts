@@ -1,0 +1,20 @@
+import { inThread } from '../../device/pool/threads/threads.js';
+import type { Answer, CheckerStart, Question } from './verify.js';
+
+/** The thread that checks results by a module of the workload's. */
+inThread<CheckerStart>(async ({ module, name, data }, ready, port) => {
+  const exports = (await import(module)) as Record<string, unknown>;
+  const check = exports[name];
+  if (typeof check !== 'function') throw new TypeError(`${module} exports no function called ${name}`);
+  const answer = async ({ id, given }: Question): Promise<Answer> => {
+    try {
+      const opinion = await check(given, data);
+      return { id, opinion: typeof opinion === 'string' ? opinion : Boolean(opinion) };
+    } catch (cause) {
+      return { id, failed: cause instanceof Error ? (cause.stack ?? cause.message) : String(cause) };
+    }
+  };
+  port.listen((question) => void answer(question as Question).then((told) => port.post(told)));
+  ready();
+  await new Promise<never>(() => undefined); // until it is ended from outside
+});

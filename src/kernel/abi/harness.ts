@@ -1,0 +1,148 @@
+import {
+  type Block,
+  type BufferDecl,
+  type Detail,
+  type Field,
+  innerBlocks,
+  type Node,
+  type Op,
+  type Program,
+  Stage,
+  type Statement,
+} from '../ir/program.js';
+import type { Origin } from '../language/origin.js';
+import { type Scalar, wordsOf } from '../language/types.js';
+import { rewriteStatement } from '../passes/rewrite.js';
+
+/**
+ * The `range` harness: what is launched around a kernel. A launch works off items [0, count), keeps hits in a ring, and
+ * looks every so often whether it was cancelled. (The other one is in `queue.ts`: a resident grid that is fed with ranges.)
+ */
+
+/**
+ * Fields that every launch has: the index of item 0 as two words, the ring's capacity in records, and 1 (see `pipes`). No
+ * field of a kernel's own can have such a name, which begins with a dot.
+ */
+export const implicitChunk = [
+  { name: '.base', type: 'u32', length: 2, array: true },
+  { name: '.ringCapacity', type: 'u32', length: 1, array: false },
+  { name: '.one', type: 'u32', length: 1, array: false },
+] as const satisfies readonly Field[];
+
+export const RING_CAPACITY_FIELD = 1;
+export const ONE_FIELD = 2;
+
+/** Values of those fields for a launch. */
+export function implicitValues(
+  base: bigint,
+  capacity: number,
+): Readonly<Record<(typeof implicitChunk)[number]['name'], number | readonly number[]>> {
+  return { '.base': [Number(base & 0xffff_ffffn), Number(base >> 32n)], '.ringCapacity': capacity, '.one': 1 };
+}
+
+/** Word 0 counts hits; three are spare, so that records start on 16 bytes. */
+export const RING_HEADER_WORDS = 4;
+
+/** Items between two looks at the cancel word, per thread. */
+export const CANCEL_EVERY = 1024;
+
+export interface RingLayout {
+  readonly headerWords: number;
+  readonly recordWords: number;
+}
+
+/** A record is the item's number, then the hit's fields, each as `toWords` gives them. */
+export function ringLayout(program: Pick<Program, 'hit'>): RingLayout {
+  const recordWords = program.hit.reduce((words, field) => words + field.length * wordsOf(field.type), 1);
+  return { headerWords: RING_HEADER_WORDS, recordWords };
+}
+
+/** How many records fit a ring of that many bytes. */
+export function ringCapacity(program: Pick<Program, 'hit'>, bytes: number): number {
+  const { headerWords, recordWords } = ringLayout(program);
+  return Math.max(0, Math.min(0xffff_ffff, Math.floor((bytes / 4 - headerWords) / recordWords)));
+}
+
+/**
+ * Replaces `emit` by what it means: take the next slot of the ring, count it, and if the ring has room write the record.
+ * The ring is the last binding of every program, whether it emits or not.
+ */
+export function withRing(program: Program): Program {
+  const ring: BufferDecl = { name: 'ring', kind: 'atomic', type: 'u32', slot: program.buffers.length };
+  const { recordWords } = ringLayout(program);
+  let next = 1 << 27; // beyond every id that tracing gives
+  const make = (
+    op: Op,
+    type: Scalar,
+    args: readonly Node[],
+    detail: Detail,
+    origin: Origin,
+    stage: Stage = Stage.varying,
+  ): Node => ({ id: next++, op, type, args, stage, detail, origin });
+
+  const lower = (emit: Extract<Statement, { kind: 'emit' }>): Statement[] => {
+    const { origin } = emit;
+    const number = (value: number) => make('const', 'u32', [], { value }, origin, Stage.constant);
+    const capacity = make('chunk', 'u32', [], { field: RING_CAPACITY_FIELD, element: 0 }, origin, Stage.chunk);
+    const item = make('item', 'u32', [], {}, origin);
+    const slot = make('local', 'u32', [], {}, origin);
+    const inside = make('lt', 'bool', [slot, capacity], {}, origin);
+    const lets: Statement[] = [];
+    const define = (node: Node): Node => {
+      lets.push({ kind: 'let', node, origin });
+      return node;
+    };
+    const start = define(
+      make(
+        'add',
+        'u32',
+        [define(make('mul', 'u32', [slot, number(recordWords)], {}, origin)), number(RING_HEADER_WORDS)],
+        {},
+        origin,
+      ),
+    );
+    const words = [
+      item,
+      ...emit.values.flatMap((value) =>
+        wordsOfNode(value, (op, type, arg) => define(make(op, type, [arg], {}, origin))),
+      ),
+    ];
+    const stores = words.map((value, k): Statement => {
+      const index = define(make('add', 'u32', [start, number(k)], {}, origin));
+      return { kind: 'atomic', op: 'store', place: { buffer: ring, index }, value, origin };
+    });
+    return [
+      { kind: 'atomic', op: 'add', place: { buffer: ring, index: number(0) }, value: number(1), result: slot, origin },
+      { kind: 'let', node: inside, origin },
+      { kind: 'when', condition: inside, body: [...lets, ...stores], otherwise: [], origin },
+    ];
+  };
+  const same = (node: Node) => node;
+  const block = (old: Block): Block =>
+    old.flatMap((statement) => {
+      if (statement.kind === 'emit') return lower(statement);
+      return innerBlocks(statement).length === 0
+        ? statement
+        : rewriteStatement(statement, { read: same, define: same, block });
+    });
+  return { ...program, buffers: [...program.buffers, ring], body: block(program.body) };
+}
+
+/** A hit's value as words, low first. */
+function wordsOfNode(value: Node, make: (op: Op, type: Scalar, arg: Node) => Node): Node[] {
+  switch (value.type) {
+    case 'u32':
+      return [value];
+    case 'bool':
+      return [make('cast', 'u32', value)];
+    case 'i32':
+    case 'f32':
+      return [make('bits', 'u32', value)];
+    case 'u64':
+      return [make('cast', 'u32', value), make('hi', 'u32', value)];
+    case 'f64': {
+      const bits = make('bits', 'u64', value);
+      return [make('cast', 'u32', bits), make('hi', 'u32', bits)];
+    }
+  }
+}

@@ -1,0 +1,210 @@
+import { MillraceError } from '../error.js';
+import type { Hoisted, Node, Statement } from '../ir/program.js';
+import type { Kernel } from '../language/signature.js';
+import type { Scalar } from '../language/types.js';
+import { type Factor, type PipeShares, pipes } from '../passes/arithmetic/pipes.js';
+import { wide } from '../passes/arithmetic/wide.js';
+import { floatingOf } from '../passes/floating.js';
+import { inOrder, rootsOf } from '../passes/graph.js';
+import { place } from '../passes/shape/place.js';
+import { pipesFor } from '../passes/shape/shares.js';
+import { cudaLanguage, cudaOptions } from '../render/gpu/cuda.js';
+import { QUEUE_NEAR_BYTES, renderCudaQueue } from '../render/gpu/cuda-queue.js';
+import { renderGpu } from '../render/gpu/gpu.js';
+import type { GpuLanguage } from '../render/gpu/language.js';
+import { everyStatement, type GpuTarget, layoutOf } from '../render/gpu/layout.js';
+import { openclLanguage, openclOptions } from '../render/gpu/opencl.js';
+import { wgslLanguage } from '../render/gpu/wgsl.js';
+import type { GridShape } from './grid.js';
+import type { Lowered } from './lower.js';
+import { QUEUE_ENTRY } from './resident-abi.js';
+
+export type { GpuTarget } from '../render/gpu/layout.js';
+
+export interface GpuOptions {
+  readonly target: GpuTarget;
+  /** Threads of a workgroup: a power of two up to 1024. */
+  readonly workgroup?: number;
+  /** Bytes of workgroup memory that the device has. */
+  readonly nearLimit?: number;
+  readonly hoist?: boolean;
+  readonly checked?: boolean;
+  readonly nativeBodies?: boolean;
+  /** What goes to the multiply-add pipe: a share of everything, 0 to 1; a share of each kind; or what should pay on NVIDIA. */
+  readonly pipes?: number | PipeShares | 'nvidia';
+  /** What stands around the kernel: `range`, or on CUDA `queue`. */
+  readonly harness?: 'range' | 'queue';
+}
+
+export interface LoweredGpu extends Lowered {
+  readonly shape: GridShape;
+}
+
+interface Target {
+  readonly nearLimit: number;
+  /** Statements that compilers in its way take: PoCL's and SwiftShader's time grows with the square. */
+  readonly statements: number;
+  readonly natives: readonly string[];
+  readonly factor: Factor;
+  readonly compilerOptions: readonly string[];
+  language(program: Hoisted, checked: boolean, workgroup: number): GpuLanguage;
+}
+
+/** What each target gives where the device says nothing: least limits that every device of its kind has. */
+const targets: Readonly<Record<GpuTarget, Target>> = {
+  cuda: {
+    nearLimit: 48 * 1024,
+    statements: Number.POSITIVE_INFINITY,
+    natives: ['cuda'],
+    factor: 'computed',
+    compilerOptions: cudaOptions,
+    language: cudaLanguage,
+  },
+  opencl: {
+    nearLimit: 32 * 1024,
+    statements: 5000,
+    natives: [],
+    factor: 'computed',
+    compilerOptions: openclOptions,
+    language: (program, _, workgroup) => openclLanguage(holds(program, 'f64'), workgroup),
+  },
+  wgsl: {
+    nearLimit: 16 * 1024,
+    statements: 5000,
+    natives: [],
+    factor: 'loaded',
+    compilerOptions: [],
+    language: wgslLanguage,
+  },
+};
+
+export const DEFAULT_WORKGROUP = 256;
+const defaults = {
+  workgroup: DEFAULT_WORKGROUP,
+  hoist: true,
+  checked: false,
+  nativeBodies: true,
+  pipes: 0,
+  harness: 'range',
+} as const;
+const MOST_THREADS = 1024;
+
+/** From a kernel to text for a GPU: trace, passes, layout, print. */
+export function lowerGpu(kernel: Kernel, options: GpuOptions): LoweredGpu {
+  const ready = ahead.get(kernel);
+  return ready && ready.asked === nameOf(options) ? ready.lowered : lowered(kernel, options);
+}
+
+/**
+ * Does it ahead, for whoever asks for the same later: a device that is being opened leaves this thread idle. How much
+ * workgroup memory that device has is not known then, so that only kernels are kept that need none of it.
+ */
+export function lowerAhead(kernel: Kernel, options: GpuOptions): void {
+  const asked = nameOf(options);
+  if (ahead.get(kernel)?.asked === asked) return;
+  const made = lowered(kernel, options);
+  if (made.shape.nearBytes === 0 && made.program.tables.length === 0) ahead.set(kernel, { asked, lowered: made });
+}
+
+const ahead = new WeakMap<Kernel, { readonly asked: string; readonly lowered: LoweredGpu }>();
+
+/** All that the text depends on, but for the limit of workgroup memory. */
+function nameOf({ nearLimit: _, ...options }: GpuOptions): string {
+  const { target, workgroup, hoist, checked, nativeBodies, pipes: shares, harness } = { ...defaults, ...options };
+  return JSON.stringify([target, workgroup, hoist, checked, nativeBodies, shares, harness]);
+}
+
+function lowered(kernel: Kernel, options: GpuOptions): LoweredGpu {
+  const { workgroup, hoist, checked, nativeBodies, pipes: shares, harness } = { ...defaults, ...options };
+  const target = targets[options.target];
+  checkWorkgroup(kernel.name, workgroup);
+  const isQueue = harness === 'queue';
+  if (isQueue && (options.target !== 'cuda' || checked)) throw noQueue(kernel.name, options);
+  const { program: hoisted } = floatingOf(kernel, new Set(nativeBodies ? target.natives : []), hoist);
+  if (options.target === 'wgsl' && holds(hoisted, 'f64')) throw noDoubles(kernel.name);
+  // Parameters are the host's, which has 64 bits: what `wide` changes is the body alone.
+  const program = pipes(hoisted, shares === 'nvidia' ? pipesFor(hoisted) : shares, target.factor);
+  const placed = place(options.target === 'wgsl' ? wide(program, checked) : program);
+  const language = target.language(placed, checked, workgroup);
+  const layout = layoutOf(placed, {
+    target: options.target,
+    workgroup,
+    nearLimit: (options.nearLimit ?? target.nearLimit) - (isQueue ? QUEUE_NEAR_BYTES : 0),
+    checked,
+    compilerOptions: target.compilerOptions,
+    spreadTypes: spreadTypes(placed, language),
+  });
+  const text = isQueue ? renderCudaQueue(layout, language) : renderGpu(layout, language);
+  if (text.statements > target.statements)
+    throw tooLong(kernel.name, options.target, text.statements, target.statements);
+  const shape = isQueue ? { ...layout.shape, entry: QUEUE_ENTRY } : layout.shape;
+  return { program, lanes: workgroup, shape, ...text };
+}
+
+/** Types of what one thread reads for all, between regions. */
+function spreadTypes({ kind, body }: Hoisted, language: GpuLanguage): Scalar[] {
+  const types = new Set<Scalar>();
+  const walk = (block: readonly Statement[]): void => {
+    for (const statement of block) {
+      if (statement.kind === 'load' && language.memory.spreads(statement.place.buffer))
+        types.add(statement.place.buffer.type);
+      if (statement.kind === 'atomic' && statement.op === 'load') types.add('u32');
+      if (statement.kind === 'when') [statement.body, statement.otherwise].forEach(walk);
+      if (statement.kind === 'loop') walk(statement.body);
+      if (statement.kind === 'while') [statement.test, statement.body].forEach(walk);
+    }
+  };
+  if (kind === 'tiles') walk(body);
+  return [...types];
+}
+
+/** Does the program compute with values of this type? */
+function holds({ body, buffers, near }: Hoisted, type: Scalar): boolean {
+  let found = [...buffers, ...near].some((decl) => decl.type === type);
+  const look = (nodes: readonly Node[]) => {
+    found ||= nodes.some((node) => node.type === type);
+  };
+  look(inOrder(rootsOf(body)));
+  everyStatement(body, (statement) => {
+    if (statement.kind === 'cell') found ||= statement.cell.type === type;
+    if (statement.kind === 'native') look(statement.results);
+  });
+  return found;
+}
+
+function checkWorkgroup(kernel: string, threads: number): void {
+  if (threads >= 1 && threads <= MOST_THREADS && Number.isInteger(Math.log2(threads))) return;
+  throw new MillraceError({
+    code: 'kernel-budget',
+    message: `kernel ${kernel}: ${threads} threads are no workgroup`,
+    asked: `workgroup ${threads}`,
+    advice: `give a power of two from 1 to ${MOST_THREADS}`,
+  });
+}
+
+function noQueue(kernel: string, { target, checked }: GpuOptions): MillraceError {
+  return new MillraceError({
+    code: 'device-capability',
+    message: `kernel ${kernel}: there is no queue harness for ${checked ? 'checked builds' : target}`,
+    asked: `kernel ${kernel} as ${target}, harness queue`,
+    advice: 'use the range harness',
+  });
+}
+
+function noDoubles(kernel: string): MillraceError {
+  return new MillraceError({
+    code: 'device-capability',
+    message: `kernel ${kernel} uses f64, which WGSL has not`,
+    asked: `kernel ${kernel} as wgsl`,
+    advice: 'use its f32 variant, or another device',
+  });
+}
+
+function tooLong(kernel: string, target: GpuTarget, statements: number, limit: number): MillraceError {
+  return new MillraceError({
+    code: 'kernel-budget',
+    message: `kernel ${kernel} has ${statements} statements as ${target}, the limit is ${limit}`,
+    asked: `kernel ${kernel} as ${target}`,
+    advice: 'trace it with a rolled variant: loop() instead of for, chosen by a spec value of the kernel',
+  });
+}

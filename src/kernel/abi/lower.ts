@@ -1,0 +1,95 @@
+import { MillraceError } from '../error.js';
+import type { Hoisted } from '../ir/program.js';
+import type { Origin } from '../language/origin.js';
+import type { Kernel } from '../language/signature.js';
+import { type PipeShares, pipes } from '../passes/arithmetic/pipes.js';
+import { wide } from '../passes/arithmetic/wide.js';
+import { floatingOf } from '../passes/floating.js';
+import { gang } from '../passes/shape/gang.js';
+import { place } from '../passes/shape/place.js';
+import { ternary } from '../passes/shape/ternary.js';
+import { renderC } from '../render/c/c.js';
+import { renderIr } from '../render/ir.js';
+import { renderWat } from '../render/wat/wat.js';
+import { bestLanes, type CpuFeatures, nativeKeys, plainCpu, vectorLanes, WASM_LANES } from './cpu.js';
+import { type GpuTarget, lowerGpu } from './lower-gpu.js';
+
+export interface LowerOptions {
+  readonly target: 'c' | 'wat';
+  readonly lanes: number | 'auto';
+  readonly hoist: boolean;
+  readonly checked: boolean;
+  readonly cpu: CpuFeatures;
+  readonly nativeBodies: boolean;
+  /** Forces the 32-bit forms of u64, as targets without it get them: for tests. */
+  readonly wide?: boolean;
+  /** The share of additions written as multiply-adds, 0 to 1. */
+  readonly pipes?: number | PipeShares;
+}
+
+export interface Lowered {
+  readonly program: Hoisted;
+  readonly text: string;
+  readonly lanes: number;
+  readonly statements: number;
+  /** Checked builds: where each trap was written. */
+  readonly sites: readonly Origin[];
+  /** Per line of text, where it comes from. */
+  readonly lineOrigins: readonly (Origin | undefined)[];
+  /** WAT: bytes of constants that the module writes where it is told to, and bytes that each thread needs. */
+  readonly constantBytes?: number;
+  readonly threadBytes?: number;
+}
+
+/** From a kernel to text for one target: trace, passes, print. */
+export function lower(kernel: Kernel, options: LowerOptions): Lowered {
+  const { target, cpu, checked } = options;
+  const natives = options.nativeBodies ? nativeKeys(cpu, target) : new Set<string>();
+  const { traced, program: floating } = floatingOf(kernel, natives, options.hoist);
+  const widest = target === 'wat' ? WASM_LANES : vectorLanes(cpu);
+  const best = kernel.signature.lanes ?? bestLanes(traced.body, widest);
+  const asked = options.lanes === 'auto' ? best : options.lanes;
+  const lanes = target === 'wat' && asked === 2 ? WASM_LANES : asked; // half a register is no gang
+  checkLanes(kernel, lanes);
+  const ternaryLogic = target === 'c' && cpu.features.has('avx512f') && lanes === 16;
+  // Parameters are the host's, which has 64 bits: what `wide` changes is the body alone.
+  const program = pipes(floating, options.pipes ?? 0);
+  const narrow = options.wide ? wide(program, checked) : program;
+  const ganged = gang(place(ternaryLogic ? ternary(narrow) : narrow), lanes);
+  const text = target === 'wat' ? renderWat(ganged, { checked }) : renderC(ganged, { checked, ternaryLogic });
+  return { program, lanes, ...text };
+}
+
+export interface TextOptions {
+  readonly target: 'c' | 'wat' | 'ir' | GpuTarget;
+  readonly lanes?: number | 'auto';
+  readonly hoist?: boolean;
+  readonly cpu?: CpuFeatures;
+}
+
+/** The text that a target gets to see. */
+export function kernelText(
+  kernel: Kernel,
+  { target, lanes = 'auto', hoist: compute = true, cpu = plainCpu }: TextOptions,
+): string {
+  if (target === 'ir') return renderIr(place(floatingOf(kernel, new Set(), compute).program));
+  if (target !== 'c' && target !== 'wat') return lowerGpu(kernel, { target, hoist: compute }).text;
+  return lower(kernel, {
+    target,
+    lanes,
+    hoist: compute,
+    checked: false,
+    cpu,
+    nativeBodies: true,
+  }).text;
+}
+
+function checkLanes(kernel: Kernel, lanes: number): void {
+  if (Number.isInteger(lanes) && lanes >= 1 && lanes <= 64 && (lanes & (lanes - 1)) === 0) return;
+  throw new MillraceError({
+    code: 'device-capability',
+    message: `kernel ${kernel.name}: a gang cannot have ${lanes} lanes`,
+    asked: `lanes: ${lanes}`,
+    advice: "give a power of two from 1 to 64, or 'auto'",
+  });
+}

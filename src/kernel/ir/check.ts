@@ -1,0 +1,130 @@
+import { MillraceError } from '../error.js';
+import type { Scalar } from '../language/types.js';
+import { operandType, resultType, rowOf, typeSets } from './ops.js';
+import {
+  type Block,
+  type BufferDecl,
+  defines,
+  indexOf,
+  innerBlocks,
+  type Node,
+  type Program,
+  readAtEnd,
+  reads,
+  type Statement,
+} from './program.js';
+
+/**
+ * The rules a valid program obeys: every value is computed before it is used, in an enclosing block; operand and result
+ * types fit the operation; stores do not go to read-only buffers. Runs after tracing and, in tests, after each pass.
+ */
+export function checkProgram(program: Program): void {
+  const defined = new Set<Node>();
+  const cells = new Set<unknown>();
+
+  const fail = (statement: Statement, message: string): never => {
+    throw new MillraceError({
+      code: 'kernel-invalid',
+      message: `kernel ${program.name}: ${message}`,
+      asked: `${statement.kind} at ${statement.origin.line}`,
+      advice: 'this is a defect of the language, not of the kernel: please report it',
+    });
+  };
+
+  const mustBeKnown = (statement: Statement, node: Node): void => {
+    const free = node.args.length === 0 && node.op !== 'local';
+    if (!free && !defined.has(node)) fail(statement, `${node.op} (node ${node.id}) is used before it is computed`);
+  };
+
+  const walk = (block: Block, inLoop: boolean, atEnd?: () => void): void => {
+    const here: Node[] = [];
+    for (const statement of block) {
+      for (const node of reads(statement)) mustBeKnown(statement, node);
+      if (statement.kind === 'let') {
+        // Nearly all statements are these: nothing below concerns them.
+        const wrong = nodeProblem(statement.node);
+        if (wrong) fail(statement, wrong);
+        defined.add(statement.node);
+        here.push(statement.node);
+        continue;
+      }
+      const problem = typeProblem(statement);
+      if (problem) fail(statement, problem);
+      if (statement.kind === 'cell') cells.add(statement.cell);
+      if ((statement.kind === 'get' || statement.kind === 'set') && !cells.has(statement.cell)) {
+        fail(statement, 'a cell is used before it is made');
+      }
+      if (statement.kind === 'break' && !inLoop) fail(statement, 'a break stands outside a loop');
+      const index = indexOf(statement);
+      if (index) defined.add(index);
+      const last = readAtEnd(statement);
+      for (const inner of innerBlocks(statement)) {
+        const breaks = statement.kind === 'when' ? inLoop : statement.kind === 'loop' || inner !== last?.block;
+        walk(inner, breaks, () => last?.block === inner && mustBeKnown(statement, last.node));
+      }
+      if (index) defined.delete(index);
+      for (const node of defines(statement)) {
+        defined.add(node);
+        here.push(node);
+      }
+    }
+    atEnd?.();
+    for (const node of here) defined.delete(node);
+  };
+
+  walk(program.body, false);
+}
+
+function typeProblem(statement: Statement): string | undefined {
+  switch (statement.kind) {
+    case 'cell':
+    case 'set':
+      return statement.value.type === statement.cell.type
+        ? undefined
+        : `a ${statement.value.type} is put into a cell of ${statement.cell.type}`;
+    case 'store':
+      if (statement.place.buffer.kind !== 'rw' && statement.place.buffer.kind !== 'near')
+        return `a store to the ${statement.place.buffer.kind} buffer ${statement.place.buffer.name}`;
+      return statement.values.every((node) => node.type === statement.place.buffer.type)
+        ? undefined
+        : 'a stored value has another type than its buffer';
+    case 'atomic':
+      return statement.place.buffer.kind === 'atomic' || isNearWords(statement.place.buffer)
+        ? undefined
+        : `atomic access to the ${statement.place.buffer.kind} buffer ${statement.place.buffer.name}`;
+    case 'load':
+      return statement.place.buffer.kind === 'atomic'
+        ? `plain access to the atomic buffer ${statement.place.buffer.name}`
+        : undefined;
+    case 'when':
+    case 'break':
+    case 'while':
+      return statement.condition.type === 'bool' ? undefined : 'a condition is not a bool';
+    case 'loop':
+    case 'each':
+      return statement.count.type === 'u32' ? undefined : 'a loop count is not a u32';
+    case 'sum':
+      return statement.value.type === statement.result.type ? undefined : 'a sum has another type than its terms';
+    case 'scan':
+      return isNearWords(statement.near) ? undefined : 'a scan of something else than near words';
+    default:
+      return undefined;
+  }
+}
+
+const isNearWords = (buffer: BufferDecl) => buffer.kind === 'near' && buffer.type === 'u32';
+
+function nodeProblem(node: Node): string | undefined {
+  const { op, args, type } = node;
+  for (const arg of args)
+    if (op !== 'any' && arg.stage > node.stage) return `${op} is said to be known before its operands`;
+  const row = rowOf(op);
+  if (!row) return undefined;
+  const T = operandType(node);
+  const fits =
+    args.length === row.args.length &&
+    args.every((arg, i) => arg.type === (row.args[i] === 'T' ? T : row.args[i])) &&
+    type === resultType(node) &&
+    (typeSets[row.on] as readonly Scalar[]).includes(T);
+  return fits ? undefined : `${op}(${args.map((arg) => arg.type).join(', ')}) -> ${type} is not an operation`;
+}

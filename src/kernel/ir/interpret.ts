@@ -1,0 +1,296 @@
+import { implicitValues, RING_HEADER_WORDS, ringCapacity, ringLayout } from '../abi/harness.js';
+import { type Values, valuesOf } from '../language/params.js';
+import { bytesOf, fromWords, type Scalar, toWords, type Value } from '../language/types.js';
+import { evaluate, evaluateNodes, outOfBounds } from './evaluate.js';
+import {
+  type Block,
+  type BufferDecl,
+  type Cell,
+  type Hoisted,
+  type Node,
+  type Place,
+  type Program,
+  type Statement,
+  SUM_PARTIALS,
+} from './program.js';
+
+export interface Run {
+  readonly job: Values;
+  readonly chunk?: Values;
+  readonly base?: bigint;
+  /** Items [first, first + count) of the launch. */
+  readonly first?: number;
+  readonly count: number;
+  readonly buffers?: Readonly<Record<string, Uint8Array>>;
+  readonly ring?: Uint8Array;
+  /** Asked before each item. */
+  readonly cancelled?: () => boolean;
+}
+
+/**
+ * Runs a program item by item, statement by statement: slow and obviously right. It runs a fresh trace as well as what
+ * the passes make of it (before gangs), so that each pass can be held against the trace.
+ */
+export function interpret(program: Program | Hoisted, run: Run): { complete: boolean } {
+  const first = run.first ?? 0;
+  const machine = new Machine(program, run);
+  for (let item = first; item < first + run.count; item++) {
+    if (run.cancelled?.()) return { complete: false };
+    machine.item(item);
+  }
+  return { complete: true };
+}
+
+class Machine {
+  readonly #program: Program;
+  readonly #values = new Map<Node, Value>();
+  readonly #cells = new Map<Cell, Value>();
+  readonly #memory = new Map<BufferDecl, Memory>();
+  readonly #ring: Uint32Array | undefined;
+  readonly #leaves: (node: Node) => Value;
+  #item = 0;
+  #leaving = false;
+
+  constructor(program: Program, run: Run) {
+    this.#program = program;
+    this.#ring = run.ring && new Uint32Array(run.ring.buffer, run.ring.byteOffset, run.ring.byteLength >> 2);
+    const implicit = implicitValues(run.base ?? 0n, ringCapacity(program, run.ring?.byteLength ?? 0));
+    const job = valuesOf(program.name, 'job', program.job, run.job);
+    const chunk = valuesOf(program.name, 'chunk', program.chunk, { ...run.chunk, ...implicit });
+    this.#leaves = (node) => {
+      const { field = 0, element = 0 } = node.detail;
+      if (node.op === 'item') return this.#item;
+      if (node.op === 'active') return true;
+      const value = (node.op === 'job' ? job : chunk)[field]?.[element];
+      if (value === undefined) throw new TypeError(`no value for ${node.op} field ${field}`);
+      return value;
+    };
+    for (const decl of program.buffers) {
+      const bytes = decl.name === 'ring' ? run.ring : run.buffers?.[decl.name]; // after the harness the ring is a buffer
+      if (bytes) this.#memory.set(decl, memoryOf(decl.type, bytes));
+    }
+    if ('params' in program) this.#bindParams(program as Hoisted);
+  }
+
+  /** After `hoist`, parameters are nodes of the host's lists; the body refers to them by word. */
+  #bindParams(program: Hoisted): void {
+    const known = new Map<Node, Value>();
+    evaluateNodes(program.host, this.#leaves, known);
+    this.#params = new Uint32Array(program.jobWords + program.chunkWords);
+    for (const { node, word } of program.params) {
+      const value = known.get(node) ?? (node.detail.value as Value);
+      this.#params.set(toWords(node.type, value), word);
+    }
+    for (const [node, value] of known) this.#values.set(node, value);
+  }
+  #params = new Uint32Array();
+
+  item(item: number): void {
+    this.#item = item;
+    // A tile finds its arrays as the last one left them: undefined, so something that is easily noticed.
+    for (const decl of this.#program.near)
+      this.#memory.set(decl, memoryOf(decl.type, new Uint8Array((decl.length ?? 0) * bytesOf[decl.type]).fill(0xa5)));
+    this.#leaving = false;
+    this.#block(this.#program.body);
+  }
+
+  #value(node: Node): Value {
+    if (node.op === 'const') return node.detail.value as Value;
+    if (node.op === 'param') return fromWords(node.type, this.#params, node.detail.word);
+    if (node.args.length === 0 && node.op !== 'local') return this.#leaves(node);
+    const value = this.#values.get(node);
+    if (value === undefined) throw new TypeError(`node ${node.id} (${node.op}) has no value yet`);
+    return value;
+  }
+
+  #number(node: Node): number {
+    return this.#value(node) as number;
+  }
+
+  #block(block: Block): void {
+    for (const statement of block) {
+      this.#statement(statement);
+      if (this.#leaving) return;
+    }
+  }
+
+  #statement(statement: Statement): void {
+    switch (statement.kind) {
+      case 'let':
+        this.#values.set(statement.node, this.#pure(statement.node));
+        return;
+      case 'cell':
+      case 'set':
+        this.#cells.set(statement.cell, this.#value(statement.value));
+        return;
+      case 'get':
+        this.#values.set(statement.result, this.#cells.get(statement.cell) as Value);
+        return;
+      case 'load': {
+        const { memory, at } = this.#find(statement, statement.place, statement.results.length);
+        for (const [i, node] of statement.results.entries()) this.#values.set(node, memory[at + i] as Value);
+        return;
+      }
+      case 'store': {
+        const values = statement.values.map((node) => this.#value(node));
+        const { memory, at } = this.#find(statement, statement.place, values.length);
+        values.forEach((value, i) => {
+          memory[at + i] = value as never;
+        });
+        return;
+      }
+      case 'prefetch':
+        return;
+      case 'atomic':
+        this.#atomic(statement);
+        return;
+      case 'when':
+        this.#block(this.#value(statement.condition) ? statement.body : statement.otherwise);
+        return;
+      case 'loop': {
+        const count = this.#number(statement.count);
+        for (let i = 0; i < count && !this.#leaving; i++) {
+          this.#values.set(statement.index, i);
+          this.#block(statement.body);
+        }
+        this.#leaving = false;
+        return;
+      }
+      case 'while':
+        for (;;) {
+          this.#block(statement.test);
+          if (!this.#value(statement.condition)) break;
+          this.#block(statement.body);
+          if (this.#leaving) break;
+        }
+        this.#leaving = false;
+        return;
+      case 'break':
+        this.#leaving = this.#value(statement.condition) as boolean;
+        return;
+      case 'emit':
+        this.#emit(statement.values);
+        return;
+      case 'each': {
+        const count = this.#number(statement.count);
+        for (let i = 0; i < count; i++) {
+          this.#values.set(statement.index, i);
+          this.#block(statement.body);
+        }
+        return;
+      }
+      case 'sum':
+        this.#sum(statement);
+        return;
+      case 'scan': {
+        const memory = this.#memory.get(statement.near) as Uint32Array;
+        let total = 0;
+        for (let i = 0; i < statement.length; i++) {
+          const count = memory[i] as number;
+          memory[i] = total;
+          total = (total + count) >>> 0;
+        }
+        this.#values.set(statement.result, total);
+        return;
+      }
+      case 'once':
+        this.#block(statement.body);
+        return;
+      case 'native':
+        throw new TypeError('native bodies are for compiled targets; trace without them to interpret');
+    }
+  }
+
+  /** In the order that the language fixes: partials by index, then halves. */
+  #sum(statement: Extract<Statement, { kind: 'sum' }>): void {
+    const { type } = statement.result;
+    const add = { op: 'add', type, args: [statement.result, statement.result], detail: {} } as unknown as Node;
+    const zero: Value = type === 'u64' ? 0n : 0;
+    const partials = Array<Value>(SUM_PARTIALS).fill(zero);
+    const count = this.#number(statement.count);
+    for (let i = 0; i < count; i++) {
+      this.#values.set(statement.index, i);
+      this.#block(statement.body);
+      const at = i % SUM_PARTIALS;
+      partials[at] = evaluate(add, [partials[at] as Value, this.#value(statement.value)]);
+    }
+    for (let half = SUM_PARTIALS / 2; half >= 1; half /= 2) {
+      for (let i = 0; i < half; i++) partials[i] = evaluate(add, [partials[i] as Value, partials[i + half] as Value]);
+    }
+    this.#values.set(statement.result, partials[0] as Value);
+  }
+
+  /** After `wide` a job value of 64 bits stands twice in its table: for its low word, then for its high one. */
+  #entry(lookup: Node, index: number): Value {
+    const entry = tableEntry(lookup, index);
+    const value = this.#value(entry);
+    return entry.type === lookup.type ? value : (toWords(entry.type, value)[index % 2] as Value);
+  }
+
+  #pure(node: Node): Value {
+    const args = node.args.map((arg) => this.#value(arg));
+    return node.op === 'lookup' ? this.#entry(node, args[0] as number) : evaluate(node, args);
+  }
+
+  #find(statement: Statement, place: Place, width: number): { memory: Memory; at: number } {
+    const memory = this.#memory.get(place.buffer);
+    if (!memory) throw new TypeError(`no memory for buffer ${place.buffer.name}`);
+    const base = place.base ? BigInt(this.#value(place.base)) * 4n : 0n; // one word after `wide`
+    const at = base + BigInt(this.#number(place.index)) * BigInt(width);
+    if (at + BigInt(width) > BigInt(memory.length)) {
+      throw outOfBounds(statement, `buffer ${place.buffer.name} of ${memory.length} elements`, at);
+    }
+    return { memory, at: Number(at) };
+  }
+
+  #atomic(statement: Extract<Statement, { kind: 'atomic' }>): void {
+    const value = statement.value ? this.#number(statement.value) : 0;
+    const { memory, at } = this.#find(statement, statement.place, 1);
+    const before = memory[at] as number;
+    if (statement.result) this.#values.set(statement.result, before);
+    if (statement.op !== 'load') memory[at] = updated(statement.op, before, value) as never;
+  }
+
+  #emit(values: readonly Node[]): void {
+    const ring = this.#ring;
+    if (!ring) throw new TypeError('a kernel that emits needs a ring');
+    const { recordWords } = ringLayout(this.#program);
+    const slot = ring[0] as number;
+    ring[0] = slot + 1;
+    if (slot >= ringCapacity(this.#program, ring.byteLength)) return;
+    const words = [this.#item, ...values.flatMap((node) => toWords(node.type, this.#value(node)))];
+    ring.set(words, RING_HEADER_WORDS + slot * recordWords);
+  }
+}
+
+function updated(op: 'add' | 'or' | 'min' | 'max' | 'exchange' | 'store', before: number, value: number): number {
+  switch (op) {
+    case 'add':
+      return (before + value) >>> 0;
+    case 'or':
+      return (before | value) >>> 0;
+    case 'min':
+      return Math.min(before, value);
+    case 'max':
+      return Math.max(before, value);
+    case 'exchange':
+    case 'store':
+      return value;
+  }
+}
+
+type Memory = Uint32Array | Int32Array | BigUint64Array | Float32Array | Float64Array;
+
+function memoryOf(type: Exclude<Scalar, 'bool'>, bytes: Uint8Array): Memory {
+  const arrays = { u32: Uint32Array, i32: Int32Array, u64: BigUint64Array, f32: Float32Array, f64: Float64Array };
+  const Kind = arrays[type];
+  return new Kind(bytes.buffer as ArrayBuffer, bytes.byteOffset, Math.floor(bytes.byteLength / Kind.BYTES_PER_ELEMENT));
+}
+
+/** The value that a look-up finds. */
+function tableEntry(lookup: Node, index: number): Node {
+  const values = lookup.detail.table?.values ?? [];
+  const entry = values[index];
+  if (!entry) throw outOfBounds(lookup, `a table of ${values.length} entries`, index);
+  return entry;
+}

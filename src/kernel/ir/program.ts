@@ -1,0 +1,317 @@
+import type { Origin } from '../language/origin.js';
+import type { Scalar, Value } from '../language/types.js';
+import type { PureOp } from './ops.js';
+
+/**
+ * The typed IR. A program is a tree of blocks; a block is a list of statements; a pure value is a `Node`, and the
+ * statement `let` says where it is computed. A fresh trace holds a `let` for each node in the order the kernel made
+ * them, so it can be run as it stands (`interpret.ts`); passes rewrite one such program into another.
+ */
+
+/** When a value becomes known. Order matters: the stage of an operation is the latest of its operands'. */
+export const Stage = { constant: 0, job: 1, chunk: 2, varying: 3 } as const;
+export type Stage = (typeof Stage)[keyof typeof Stage];
+
+/** Values that come from outside the expression. */
+export type LeafOp =
+  | 'const' // detail.value
+  | 'job' // detail.field, detail.element: a value of the job
+  | 'chunk' // likewise, of one launch
+  | 'param' // after `hoist`: detail.word, the first parameter word
+  | 'item' // u32: which item of the launch, from 0
+  | 'active' // bool: is this lane an item at all (the tail of a gang)
+  | 'local'; // the result of a statement: a load, a cell's snapshot, an atomic, a loop index, a native body
+
+/** Leaves, and the rows of `ir/ops.ts`. */
+export type Op = LeafOp | PureOp;
+
+export interface Detail {
+  readonly value?: Value;
+  readonly field?: number;
+  readonly element?: number;
+  readonly word?: number;
+  /** Of a parameter: what the text calls it. */
+  readonly name?: string;
+  readonly table?: Table;
+  /** logic3: bit (a<<2 | b<<1 | c) of this byte is the result. */
+  readonly truth?: number;
+}
+
+export interface Node {
+  readonly id: number;
+  readonly op: Op;
+  readonly type: Scalar;
+  readonly args: readonly Node[];
+  readonly stage: Stage;
+  readonly detail: Detail;
+  /** Where the kernel's author wrote it. */
+  readonly origin: Origin;
+}
+
+/** A read-only array of constants or job values, looked up by a varying index. */
+export interface Table {
+  readonly id: number;
+  readonly type: Scalar;
+  readonly values: readonly Node[];
+  /** The latest stage of its values: constant tables are part of the text, job tables travel with the job. */
+  readonly stage: Stage;
+  /** After `hoist`, for job tables: the first parameter word. */
+  readonly word?: number;
+}
+
+export type BufferKind = 'read' | 'rw' | 'atomic' | 'near';
+
+export interface BufferDecl {
+  readonly name: string;
+  readonly kind: BufferKind;
+  readonly type: Exclude<Scalar, 'bool'>;
+  /** Position among the program's bindings; of a near array, among those. */
+  readonly slot: number;
+  /** Elements of a near array, which belongs to a tile. */
+  readonly length?: number;
+}
+
+export interface Cell {
+  readonly id: number;
+  readonly type: Scalar;
+}
+
+/** An element of a buffer. `base` is a slice's first quad (four elements); a quad access counts in quads. */
+export interface Place {
+  readonly buffer: BufferDecl;
+  readonly base?: Node;
+  readonly index: Node;
+}
+
+export type AtomicOp = 'add' | 'or' | 'min' | 'max' | 'exchange' | 'load' | 'store';
+
+/** Text for a target that replaces a std function's generic body. Names of arguments and results are given. */
+export interface NativeShape {
+  readonly lanes: number;
+  readonly args: readonly string[];
+  readonly results: readonly string[];
+  /**
+   * Are names those of rows (`NativeBody.quads`)? Four words of a gang are then four rows: row j has, for each four lanes
+   * and in their order, the words of the j-th.
+   */
+  readonly rows?: boolean;
+}
+export interface NativeBody {
+  readonly name: string;
+  /** Text that must stand once before the function, keyed so that it stands once. */
+  readonly prelude?: string;
+  /** The size of gang it is best in; 4 unless told. */
+  readonly lanes?: number | 'widest';
+  /** It works on 16 bytes of one lane at a time: arguments and results, all u32, come by fours, and as rows if it can be. */
+  readonly quads?: boolean;
+  text(shape: NativeShape): string;
+}
+
+interface StatementBase {
+  readonly origin: Origin;
+  /** Gangs: the lanes this statement is for; absent where all are. */
+  readonly mask?: Node;
+}
+export type Statement = StatementBase &
+  (
+    | { readonly kind: 'let'; readonly node: Node }
+    | { readonly kind: 'cell'; readonly cell: Cell; readonly value: Node }
+    | { readonly kind: 'get'; readonly cell: Cell; readonly result: Node }
+    | { readonly kind: 'set'; readonly cell: Cell; readonly value: Node }
+    /** One result is an element, four are a quad. */
+    | { readonly kind: 'load'; readonly place: Place; readonly results: readonly Node[] }
+    | { readonly kind: 'store'; readonly place: Place; readonly values: readonly Node[] }
+    | { readonly kind: 'prefetch'; readonly place: Place }
+    | {
+        readonly kind: 'atomic';
+        readonly op: AtomicOp;
+        readonly place: Place;
+        readonly value?: Node;
+        readonly result?: Node;
+      }
+    | { readonly kind: 'when'; readonly condition: Node; readonly body: Block; readonly otherwise: Block }
+    | { readonly kind: 'loop'; readonly count: Node; readonly index: Node; readonly body: Block }
+    /**
+     * `test` runs before each round; the round happens while `condition` holds. A long loop checks before each round if
+     * its launch was cancelled, and then leaves the item.
+     */
+    | {
+        readonly kind: 'while';
+        readonly test: Block;
+        readonly condition: Node;
+        readonly body: Block;
+        readonly isLong?: boolean;
+      }
+    /** Leaves the nearest loop. */
+    | { readonly kind: 'break'; readonly condition: Node }
+    | { readonly kind: 'emit'; readonly values: readonly Node[] }
+    /** Tiles: `body` for all indices below `count`, in parallel. Everybody sees its stores afterwards. */
+    | { readonly kind: 'each'; readonly count: Node; readonly index: Node; readonly body: Block }
+    /** Tiles: the sum of `value` over all indices, in the order that `SUM_PARTIALS` says. */
+    | {
+        readonly kind: 'sum';
+        readonly count: Node;
+        readonly index: Node;
+        readonly body: Block;
+        readonly value: Node;
+        readonly result: Node;
+      }
+    /** Tiles: the first `length` words of a near array become the sums before them; `result` is the total. */
+    | { readonly kind: 'scan'; readonly near: BufferDecl; readonly length: number; readonly result: Node }
+    /** Tiles: `body` once, whoever does it. */
+    | { readonly kind: 'once'; readonly body: Block }
+    | {
+        readonly kind: 'native';
+        readonly body: NativeBody;
+        readonly args: readonly Node[];
+        readonly results: readonly Node[];
+      }
+  );
+
+export type Block = readonly Statement[];
+
+/**
+ * A sum over a tile has one order on every device: element i goes to partial i mod 256, each partial starts at zero and
+ * adds its elements as i grows; then the upper half of the partials is added to the lower half until one is left.
+ */
+export const SUM_PARTIALS = 256;
+
+/** A named value, or `length` of them, in a signature. */
+export interface Field {
+  readonly name: string;
+  readonly type: Scalar;
+  readonly length: number;
+  /** Written as `[type, n]`: an array even where n is 1. */
+  readonly array: boolean;
+}
+
+export interface Program {
+  readonly name: string;
+  /** `items`: each index by itself. `tiles`: each index is a workgroup's, and `item` is the tile's number. */
+  readonly kind: 'items' | 'tiles';
+  readonly job: readonly Field[];
+  /** The implicit fields of every launch come first: see `harness.ts`. */
+  readonly chunk: readonly Field[];
+  readonly hit: readonly Field[];
+  readonly buffers: readonly BufferDecl[];
+  readonly tables: readonly Table[];
+  /** Arrays that belong to a tile. */
+  readonly near: readonly BufferDecl[];
+  readonly body: Block;
+}
+
+/** A value that the host computes and the body reads as parameter words from `word` on. */
+export interface Param {
+  readonly node: Node;
+  readonly word: number;
+  /** For the generated text. */
+  readonly name: string;
+}
+
+/** What `hoist` adds: how parameter words are made on the host. Words of the job come first, then its tables', then the chunk's. */
+export interface Hoisted extends Program {
+  /** Nodes that the host evaluates, operands before users; those of the job before those of the chunk. */
+  readonly host: readonly Node[];
+  readonly params: readonly Param[];
+  readonly jobWords: number;
+  readonly chunkWords: number;
+}
+
+/** Blocks directly inside a statement. */
+export function innerBlocks(statement: Statement): readonly Block[] {
+  switch (statement.kind) {
+    case 'when':
+      return [statement.body, statement.otherwise];
+    case 'loop':
+    case 'each':
+    case 'sum':
+    case 'once':
+      return [statement.body];
+    case 'while':
+      return [statement.test, statement.body];
+    default:
+      return [];
+  }
+}
+
+/** Values that a statement itself reads (not its inner blocks; of a `let`, its node's operands). */
+export function reads(statement: Statement): readonly Node[] {
+  const own = ownReads(statement);
+  return statement.mask ? [...own, statement.mask] : own;
+}
+
+function ownReads(statement: Statement): readonly Node[] {
+  const of = (place: Place): Node[] => (place.base ? [place.index, place.base] : [place.index]);
+  switch (statement.kind) {
+    case 'let':
+      return statement.node.args;
+    case 'cell':
+    case 'set':
+      return [statement.value];
+    case 'get':
+      return [];
+    case 'load':
+    case 'prefetch':
+      return of(statement.place);
+    case 'store':
+      return [...of(statement.place), ...statement.values];
+    case 'atomic':
+      return statement.value ? [...of(statement.place), statement.value] : of(statement.place);
+    case 'when':
+    case 'break':
+      return [statement.condition];
+    case 'loop':
+    case 'each':
+    case 'sum':
+      return [statement.count]; // a sum's value is read at the end of its body
+    case 'scan':
+    case 'once':
+      return [];
+    case 'while':
+      return []; // its condition is read at the end of `test`
+    case 'emit':
+      return statement.values;
+    case 'native':
+      return statement.args;
+  }
+}
+
+/** Locals that a statement defines in its own block (a loop's index belongs to its body). */
+export function defines(statement: Statement): readonly Node[] {
+  switch (statement.kind) {
+    case 'let':
+      return [statement.node];
+    case 'get':
+      return [statement.result];
+    case 'load':
+    case 'native':
+      return statement.results;
+    case 'atomic':
+      return statement.result ? [statement.result] : [];
+    case 'sum':
+    case 'scan':
+      return [statement.result];
+    default:
+      return [];
+  }
+}
+
+/** What is read at the end of an inner block: a loop's condition, a sum's value. */
+export function readAtEnd(statement: Statement): { readonly block: Block; readonly node: Node } | undefined {
+  if (statement.kind === 'while') return { block: statement.test, node: statement.condition };
+  return statement.kind === 'sum' ? { block: statement.body, node: statement.value } : undefined;
+}
+
+/** A loop's or region's index, which belongs to its body. */
+export function indexOf(statement: Statement): Node | undefined {
+  return statement.kind === 'loop' || statement.kind === 'each' || statement.kind === 'sum'
+    ? statement.index
+    : undefined;
+}
+
+/** Does its body run more than once? */
+export function repeats(statement: Statement): boolean {
+  return (
+    statement.kind === 'loop' || statement.kind === 'while' || statement.kind === 'each' || statement.kind === 'sum'
+  );
+}

@@ -1,0 +1,163 @@
+import type { Cell as CellNode, Node, Table as TableNode } from '../ir/program.js';
+import { Expr, type In, make, operand } from './expr.js';
+import { currentTrace } from './trace.js';
+import type { Scalar } from './types.js';
+
+/** A mutable variable. Using it takes a snapshot: the value does not change when the cell is set afterwards. */
+export class Cell<T extends Scalar> extends Expr<T> {
+  readonly #cell: CellNode;
+
+  constructor(type: T, cell: CellNode) {
+    super(type, undefined);
+    this.#cell = cell;
+  }
+
+  override get node(): Node {
+    const trace = currentTrace();
+    trace.useCell(this.#cell);
+    const result = trace.local(this.type);
+    trace.add({ kind: 'get', cell: this.#cell, result });
+    return result;
+  }
+
+  /** The value now, as a plain value. */
+  get(): Expr<T> {
+    return new Expr(this.type, this.node);
+  }
+
+  set(value: In<T>): void {
+    const trace = currentTrace();
+    const node = operand(this.type, value).node;
+    trace.useCell(this.#cell, 'set');
+    trace.use(node);
+    trace.add({ kind: 'set', cell: this.#cell, value: node });
+  }
+}
+
+export function cell<T extends Scalar>(type: T, value: In<T>): Cell<T> {
+  const trace = currentTrace();
+  const node = operand(type, value).node;
+  trace.use(node);
+  return new Cell(type, trace.cell(type, node));
+}
+
+export function cells<T extends Scalar>(type: T, values: readonly In<T>[]): Cell<T>[] {
+  return values.map((value) => cell(type, value));
+}
+
+export interface Otherwise {
+  otherwise(body: () => void): void;
+}
+
+/** Runs `body` where the condition holds. What only the body uses is computed only there. */
+export function when(condition: Expr<'bool'>, body: () => void): Otherwise {
+  const trace = currentTrace();
+  const node = operand('bool', condition).node;
+  trace.use(node);
+  const traced = trace.block('when', body);
+  const statement = { kind: 'when' as const, condition: node, body: traced, otherwise: [] as typeof traced };
+  trace.add(statement);
+  const added = trace.last();
+  return {
+    otherwise(other) {
+      if (trace.last() !== added || currentTrace() !== trace) {
+        throw trace.fail(
+          'kernel-control',
+          'otherwise() does not follow its when()',
+          'chain it directly: when(…).otherwise(…)',
+        );
+      }
+      // Taken back first: what the branch knows early is added to the outermost block, which may be this one.
+      trace.takeLast();
+      trace.add({ ...statement, otherwise: trace.block('when', other) });
+    },
+  };
+}
+
+/** Runs the case that `which` names; the last one also for every larger number. Each case is traced once. */
+export function choose(which: Expr<'u32'>, cases: readonly (() => void)[]): void {
+  const chosen = new Expr('u32', operand('u32', which).node);
+  const from = (first: number): void => {
+    const body = cases[first];
+    if (!body) return;
+    if (first === cases.length - 1) body();
+    else when(chosen.eq(first), body).otherwise(() => from(first + 1));
+  };
+  from(0);
+}
+
+/** A loop at run time, `i` from 0 to count − 1. (A TypeScript `for` unrolls while tracing.) */
+export function loop(count: In<'u32'>, body: (i: Expr<'u32'>) => void): void {
+  const trace = currentTrace();
+  const node = operand('u32', count).node;
+  trace.use(node);
+  let index: Node | undefined;
+  const block = trace.block('loop', () => {
+    index = trace.local('u32');
+    body(new Expr('u32', index));
+  });
+  trace.add({ kind: 'loop', count: node, index: index as unknown as Node, body: block });
+}
+
+/**
+ * Repeats `body` while the condition, evaluated before each round, holds. A launch checks for cancellation when an item
+ * begins. With `isLong` it also checks before each round, for items that take milliseconds, and then leaves the item:
+ * nothing after the loop runs. Loops of a tile do so on CPUs only, since threads of a GPU must stay together.
+ */
+export function whileTrue(
+  condition: () => Expr<'bool'>,
+  body: () => void,
+  { isLong = false }: { readonly isLong?: boolean } = {},
+): void {
+  const trace = currentTrace();
+  let result: Node | undefined;
+  const test = trace.block('test', () => {
+    result = operand('bool', condition()).node;
+    trace.use(result);
+  });
+  const holds = result as unknown as Node;
+  trace.add({ kind: 'while', test, condition: holds, body: trace.block('loop', body), ...(isLong && { isLong }) });
+}
+
+/** Leaves the nearest loop where the condition holds. */
+export function breakWhen(condition: Expr<'bool'>): void {
+  const trace = currentTrace();
+  if (!trace.inLoop)
+    throw trace.fail('kernel-control', 'breakWhen() stands outside a loop', 'use it inside loop() or whileTrue()');
+  const node = operand('bool', condition).node;
+  trace.use(node);
+  trace.add({ kind: 'break', condition: node });
+}
+
+/** A read-only table of constants or job values for look-up by a varying index. The target decides where it lives. */
+export class Table<T extends Scalar> {
+  readonly type: T;
+  readonly length: number;
+  readonly #table: TableNode;
+
+  constructor(type: T, table: TableNode) {
+    this.type = type;
+    this.length = table.values.length;
+    this.#table = table;
+  }
+
+  at(index: In<'u32'>): Expr<T> {
+    const at = operand('u32', index);
+    if (typeof index === 'number' && index >= this.length) {
+      throw currentTrace().fail(
+        'kernel-bounds',
+        `index ${index} is outside a table of ${this.length} entries`,
+        'count from 0',
+      );
+    }
+    return make(this.type, 'lookup', [at], { table: this.#table });
+  }
+}
+
+export function table<T extends Exclude<Scalar, 'bool'>>(type: T, values: readonly In<T>[]): Table<T> {
+  const trace = currentTrace();
+  const nodes = values.map((value) => operand(type, value).node);
+  for (const node of nodes) trace.use(node);
+  if (nodes.length === 0) throw trace.fail('kernel-value', 'a table needs at least one value', 'leave it out');
+  return new Table(type, trace.table(type, nodes));
+}

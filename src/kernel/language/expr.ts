@@ -1,0 +1,134 @@
+import type { MillraceError } from '../error.js';
+import { type MethodRows, methods, type Operation, ops, type PureOp, type TypeSets, typeSets } from '../ir/ops.js';
+import type { Detail, Node, Op } from '../ir/program.js';
+import { currentTrace } from './trace.js';
+import { literal, type Numeric, type Scalar } from './types.js';
+
+/** Anything that can stand where a value of type T is wanted: a traced value or a literal. */
+export type In<T extends Scalar> = Expr<T> | number | bigint | (T extends 'bool' ? boolean : never);
+
+/** The type of a method of `Expr`. After `this` it takes nothing, an operand of the same type, or a count, as its row says. */
+type Method<Row extends Operation> = Row['args'] extends readonly ['T']
+  ? <T extends TypeSets[Row['on']]>(this: Expr<T>) => Expr<ResultOf<Row, T>>
+  : Row['args'] extends readonly ['T', 'T']
+    ? <T extends TypeSets[Row['on']]>(this: Expr<T>, other: In<NoInfer<T>>) => Expr<ResultOf<Row, T>>
+    : <T extends TypeSets[Row['on']]>(this: Expr<T>, count: In<'u32'>) => Expr<ResultOf<Row, T>>;
+type ResultOf<Row extends Operation, T> = Row['result'] extends Scalar ? Row['result'] : T & Scalar;
+
+/** A method for each row of `ir/ops.ts` that has `method`. */
+export type Methods = { readonly [Op in keyof MethodRows]: Method<MethodRows[Op]> };
+
+class WithMethods {}
+for (const op of methods) {
+  const method = function (this: Expr<Scalar>, ...others: In<Scalar>[]): Expr<Scalar> {
+    return apply(op, this, ...others);
+  };
+  Object.defineProperty(WithMethods.prototype, op, { value: method });
+}
+
+/**
+ * An immutable traced value. A method adds one operation to the kernel being traced and gives its result; which methods
+ * a type has is said by their `this` parameter, so that TypeScript refuses the rest.
+ */
+export class Expr<T extends Scalar> extends (WithMethods as new () => Methods) {
+  readonly type: T;
+  readonly #node: Node | undefined;
+
+  constructor(type: T, node: Node | undefined) {
+    super();
+    this.type = type;
+    this.#node = node;
+  }
+
+  /** The IR node behind this value. */
+  get node(): Node {
+    if (!this.#node) throw new TypeError('a value without a node');
+    return this.#node;
+  }
+
+  gt<N extends Numeric>(this: Expr<N>, other: In<NoInfer<N>>): Expr<'bool'> {
+    return apply('lt', operand(this.type, other), this);
+  }
+  ge<N extends Numeric>(this: Expr<N>, other: In<NoInfer<N>>): Expr<'bool'> {
+    return apply('le', operand(this.type, other), this);
+  }
+
+  /** Conversion by value: integers wrap, floats to integers saturate (NaN gives 0), bool gives 0 or 1, x to bool is x ≠ 0. */
+  to<U extends Scalar>(type: U): Expr<U> {
+    if ((this.type as Scalar) === type) return this as unknown as Expr<U>;
+    return make(type, 'cast', [this]);
+  }
+  /** The same bits as another type of the same width. */
+  bits<U extends Numeric>(this: Expr<Numeric>, type: U): Expr<U> {
+    if ((this.type as Scalar) === type) return this as unknown as Expr<U>;
+    const wide = (t: Scalar) => t === 'u64' || t === 'f64';
+    if (wide(this.type) !== wide(type)) {
+      throw typeError(`bits() needs types of one width, not ${this.type} and ${type}`, 'use to() to convert by value');
+    }
+    return make(type, 'bits', [this]);
+  }
+  /** The low word of a u64. */
+  get lo(): Expr<'u32'> {
+    return wideHalf(this, 'cast');
+  }
+  /** The high word of a u64. */
+  get hi(): Expr<'u32'> {
+    return wideHalf(this, 'hi');
+  }
+  /** Byte n, counted from the least significant. */
+  byte(this: Expr<'u32'>, n: 0 | 1 | 2 | 3): Expr<'u32'> {
+    return this.shr(8 * n).and(0xff);
+  }
+}
+
+/** Adds one operation to the kernel being traced. Types of arguments have been checked by the caller. */
+export function make<T extends Scalar>(type: T, op: Op, args: readonly Expr<Scalar>[], detail: Detail = {}): Expr<T> {
+  return new Expr(
+    type,
+    currentTrace().pure(
+      op,
+      type,
+      args.map((arg) => arg.node),
+      detail,
+    ),
+  );
+}
+
+export function lit<T extends Scalar>(type: T, value: number | bigint | boolean): Expr<T> {
+  return new Expr(type, currentTrace().constant(type, literal(type, value)));
+}
+
+/** `value` as a traced value of `type`; an error where it is of another. */
+export function operand<T extends Scalar>(type: T, value: In<T>): Expr<T> {
+  if (!(value instanceof Expr)) return lit(type, value as number | bigint | boolean);
+  if ((value.type as Scalar) !== type) {
+    throw typeError(`a ${type} is wanted here, not a ${value.type}`, `convert it with .to(${type}) or .bits(${type})`);
+  }
+  return value;
+}
+
+export function typeError(message: string, advice: string): MillraceError {
+  return currentTrace().fail('kernel-type', message, advice);
+}
+
+/**
+ * Adds an operation as its row has it: T is the type of the first traced operand that may have any. The caller's types
+ * have refused what the row does not take; the checks here are for casts.
+ */
+export function apply<Result extends Scalar>(op: PureOp, ...given: readonly In<Scalar>[]): Expr<Result> {
+  const { args, result, on } = ops[op];
+  const typed = given.find((value, i): value is Expr<Scalar> => args[i] === 'T' && value instanceof Expr);
+  if (!typed && args.includes('T'))
+    throw typeError(`${op} of two literals has no type`, 'write one of them as lit(type, value)');
+  const T = typed?.type ?? 'u32';
+  if (typed && !(typeSets[on] as readonly Scalar[]).includes(T))
+    throw typeError(`there is no ${op} for ${T}`, 'convert the value first');
+  const operands = given.map((value, i) => operand(args[i] === 'T' ? T : (args[i] as Scalar), value));
+  return make((result === 'T' ? T : result) as Result, op, operands);
+}
+
+function wideHalf(value: Expr<Scalar>, op: 'cast' | 'hi'): Expr<'u32'> {
+  if (value.type !== 'u64')
+    throw typeError(`there is no ${op === 'hi' ? 'hi' : 'lo'} for ${value.type}`, 'convert the value first');
+  return make('u32', op, [value]);
+}

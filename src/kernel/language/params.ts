@@ -1,0 +1,103 @@
+import { implicitValues } from '../abi/harness.js';
+import { MillraceError } from '../error.js';
+import { evaluateNodes } from '../ir/evaluate.js';
+import { type Field, type Hoisted, type Node, type Param, Stage } from '../ir/program.js';
+import { literal, toWords, type Value } from './types.js';
+
+/** Values of a signature's fields by name; arrays for fields declared `[type, n]`. */
+export type Values = Readonly<Record<string, Value | ArrayLike<number> | ArrayLike<bigint> | readonly Value[]>>;
+
+/**
+ * The parameter words of one job. Everything that depends on the job alone is evaluated once, here; each launch adds
+ * its own few words (some microseconds).
+ */
+export class JobParameters {
+  readonly #program: Hoisted;
+  readonly #jobValues = new Map<Node, Value>();
+  readonly #jobWords: Uint32Array;
+  readonly #chunkNodes: readonly Node[];
+  readonly #chunkParams: readonly Param[];
+
+  constructor(program: Hoisted, job: Values) {
+    this.#program = program;
+    const values = valuesOf(program.name, 'job', program.job, job);
+    const isJob = (node: Node) => node.stage <= Stage.job;
+    evaluateNodes(program.host.filter(isJob), (node) => field(values, node), this.#jobValues);
+    this.#chunkNodes = program.host.filter((node) => !isJob(node));
+    this.#chunkParams = program.params.filter((param) => !isJob(param.node));
+    this.#jobWords = new Uint32Array(program.jobWords);
+    for (const param of program.params) {
+      if (isJob(param.node)) this.#jobWords.set(this.#wordsOf(param.node, this.#jobValues), param.word);
+    }
+    for (const table of program.tables) {
+      if (table.word === undefined) continue;
+      this.#jobWords.set(
+        table.values.flatMap((node) => this.#wordsOf(node, this.#jobValues)),
+        table.word,
+      );
+    }
+  }
+
+  /** All parameter words of one launch, in a fresh array. */
+  words(base: bigint, ringCapacity: number, chunk: Values = {}): Uint32Array {
+    // Spreading both would take 6 µs instead of 0.5, of each launch.
+    const given = Object.assign({}, chunk, implicitValues(base, ringCapacity));
+    const values = valuesOf(this.#program.name, 'chunk', this.#program.chunk, given);
+    const known = new Map<Node, Value>();
+    evaluateNodes(this.#chunkNodes, (node) => field(values, node), known, this.#jobValues);
+    const words = new Uint32Array(this.#program.jobWords + this.#program.chunkWords);
+    words.set(this.#jobWords);
+    for (const param of this.#chunkParams) words.set(this.#wordsOf(param.node, known), param.word);
+    return words;
+  }
+
+  #wordsOf(node: Node, known: ReadonlyMap<Node, Value>): number[] {
+    return toWords(node.type, node.op === 'const' ? (node.detail.value as Value) : (known.get(node) as Value));
+  }
+}
+
+/** Checks given values against their fields: one list of values per field. */
+export function valuesOf(kernel: string, what: 'job' | 'chunk', fields: readonly Field[], given: Values): Value[][] {
+  const refuse = (message: string, advice: string): MillraceError =>
+    new MillraceError({
+      code: 'launch-arguments',
+      message: `kernel ${kernel}: ${message}`,
+      asked: `${what} values { ${Object.keys(given)
+        .filter((name) => !name.startsWith('.'))
+        .join(', ')} }`,
+      advice,
+    });
+  const names = new Set(fields.map((field) => field.name));
+  const own = [...names].filter((name) => !name.startsWith('.')); // the others are the harness'
+  for (const name of Object.keys(given)) {
+    if (!names.has(name))
+      throw refuse(`there is no ${what} value called ${name}`, `its ${what} values are ${own.join(', ') || 'none'}`);
+  }
+  return fields.map((field) => {
+    const value = Object.hasOwn(given, field.name) ? given[field.name] : undefined;
+    if (value === undefined)
+      throw refuse(
+        `the ${what} value ${field.name} is missing`,
+        `give ${field.array ? `${field.length} values` : 'a value'} of type ${field.type}`,
+      );
+    const list = typeof value === 'object' ? Array.from(value as ArrayLike<Value>) : [value];
+    if ((typeof value === 'object') !== field.array || list.length !== field.length) {
+      throw refuse(
+        `${field.name} has ${list.length} value(s)`,
+        `give ${field.array ? `an array of ${field.length}` : 'one value'}`,
+      );
+    }
+    try {
+      return list.map((entry) => literal(field.type, entry));
+    } catch (cause) {
+      if (!(cause instanceof MillraceError)) throw cause;
+      throw refuse(`${field.name}: ${cause.summary}`, cause.advice ?? '');
+    }
+  });
+}
+
+function field(values: readonly Value[][], node: Node): Value {
+  const value = values[node.detail.field ?? -1]?.[node.detail.element ?? -1];
+  if (value === undefined) throw new TypeError(`no value for ${node.op} field ${node.detail.field}`);
+  return value;
+}

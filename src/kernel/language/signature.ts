@@ -1,0 +1,226 @@
+import { implicitChunk } from '../abi/harness.js';
+import { MillraceError } from '../error.js';
+import { checkProgram } from '../ir/check.js';
+import type { BufferDecl, Field, Node, Program } from '../ir/program.js';
+import { AtomicBuffer, type BufferOf, type BufferSpec, ByteBuffer, ReadBuffer, RwBuffer } from './buffers.js';
+import { Expr, type In, operand } from './expr.js';
+import { u64Of } from './operations.js';
+import { BODY_MARK } from './origin.js';
+import { Trace, withTrace } from './trace.js';
+import type { Scalar } from './types.js';
+
+/** Named values: a type, or `[type, n]` for n of them. */
+export type Fields = Readonly<Record<string, Scalar | readonly [Scalar, number]>>;
+export type Buffers = Readonly<Record<string, BufferSpec>>;
+
+/** A tuple of N where N is a small literal, else an array. */
+type Times<T, N extends number, Had extends readonly T[] = []> = number extends N
+  ? readonly T[]
+  : Had['length'] extends N
+    ? Had
+    : Had['length'] extends 64
+      ? readonly T[]
+      : Times<T, N, readonly [...Had, T]>;
+
+/** Traced values of declared fields. */
+export type Traced<F extends Fields> = {
+  readonly [K in keyof F]: F[K] extends readonly [infer T extends Scalar, infer N extends number]
+    ? Times<Expr<T>, N>
+    : F[K] extends Scalar
+      ? Expr<F[K]>
+      : never;
+};
+/** What `emit` takes for declared fields. */
+export type Emitted<F extends Fields> = {
+  readonly [K in keyof F]: F[K] extends readonly [infer T extends Scalar, number]
+    ? readonly In<T>[]
+    : F[K] extends Scalar
+      ? In<F[K]>
+      : never;
+};
+
+export interface Signature<J extends Fields, C extends Fields, B extends Buffers, H extends Fields> {
+  /** Known when the job starts; what depends only on these is computed once, on the host. */
+  readonly job?: J;
+  /** Known when a launch is made. */
+  readonly chunk?: C;
+  readonly buffers?: B;
+  /** What a hit carries. */
+  readonly hit?: H;
+  /**
+   * Items that a CPU core best works on at once, where that is known better than from the operations: 1 for a kernel that
+   * mostly moves quads, which a gang would only take apart and put together again.
+   */
+  readonly lanes?: number;
+}
+
+/** What the body of every kernel is given. */
+export interface Context<J extends Fields, C extends Fields, B extends Buffers, H extends Fields> {
+  readonly job: Traced<J>;
+  readonly chunk: Traced<C>;
+  readonly buffers: { readonly [K in keyof B]: BufferOf<B[K]> };
+  /** Which index of the whole space: the launch's base plus the item. Its high word is the same for a whole launch. */
+  readonly index: Expr<'u64'>;
+  /** Reports a hit. */
+  emit(hit: Emitted<H>): void;
+}
+
+/** A kernel: a function that is called with symbolic values and leaves a program behind. Its type says what it declares. */
+export interface Kernel<
+  J extends Fields = Fields,
+  C extends Fields = Fields,
+  B extends Buffers = Buffers,
+  H extends Fields = Fields,
+> {
+  readonly name: string;
+  readonly kind: Program['kind'];
+  readonly signature: Signature<J, C, B, H>;
+  /** Runs the body; the same options give the same program. */
+  trace(options?: TraceOptions): Program;
+}
+
+export interface TraceOptions {
+  /** Keys of the native bodies that the target has. */
+  readonly natives?: ReadonlySet<string>;
+}
+
+/** Defines a kernel of either kind; `body` gets the context and which item or tile of the launch it is. */
+export function defineKernel<J extends Fields, C extends Fields, B extends Buffers, H extends Fields>(
+  kind: Program['kind'],
+  name: string,
+  signature: Signature<J, C, B, H>,
+  body: (context: Context<J, C, B, H>, item: Expr<'u32'>, trace: Trace) => void,
+): Kernel<J, C, B, H> {
+  checkName('kernel', name);
+  const job = fieldsOf(signature.job ?? {});
+  const chunk = [...implicitChunk, ...fieldsOf(signature.chunk ?? {})];
+  const hit = hitFields(signature.hit ?? {});
+  const buffers = declare(signature.buffers ?? {});
+  return {
+    name,
+    kind,
+    signature,
+    trace({ natives = new Set<string>() } = {}) {
+      const trace = new Trace(name, kind, natives);
+      const block = withTrace(trace, () =>
+        trace.block('kernel', () => {
+          const chunkValues = tracedFields(trace, 'chunk', chunk);
+          const item = new Expr('u32', trace.leaf('item', 'u32', {}));
+          const [baseLow, baseHigh] = chunkValues[implicitChunk[0].name] as [Expr<'u32'>, Expr<'u32'>];
+          const context = {
+            job: tracedFields(trace, 'job', job),
+            chunk: chunkValues,
+            buffers: Object.fromEntries(
+              buffers.map((decl, i) => [decl.name, view(decl, Object.values(signature.buffers ?? {})[i])]),
+            ),
+            index: u64Of(baseLow.add(item), baseHigh),
+            emit: (values: Record<string, unknown>) => emit(trace, hit, values),
+          };
+          bodyCaller[BODY_MARK](() => body(context as unknown as Context<J, C, B, H>, item, trace));
+        }),
+      );
+      const { tables, near } = trace;
+      const program: Program = { name, kind, job, chunk, hit, buffers, tables, near, body: block };
+      checkProgram(program);
+      return program;
+    },
+  };
+}
+
+/** Marks in the stack where the kernel's own frames begin. */
+const bodyCaller = { [BODY_MARK]: (body: () => void) => body() };
+
+function fieldsOf(fields: Fields): Field[] {
+  return Object.entries(fields).map(([name, spec]) => {
+    checkName('field', name);
+    const [type, length] = typeof spec === 'string' ? [spec, 1] : spec;
+    if (!Number.isInteger(length) || length < 1) {
+      throw new MillraceError({
+        code: 'kernel-value',
+        message: `field ${name} has length ${length}`,
+        advice: 'declare [type, n] with n of at least 1',
+      });
+    }
+    return { name, type, length, array: typeof spec !== 'string' };
+  });
+}
+
+function hitFields(fields: Fields): Field[] {
+  if (Object.hasOwn(fields, 'index'))
+    throw new MillraceError({
+      code: 'kernel-value',
+      message: 'a field of a hit cannot be called index',
+      advice: 'choose another name: every hit has its index of the space under this one',
+    });
+  return fieldsOf(fields);
+}
+
+function declare(buffers: Buffers): BufferDecl[] {
+  return Object.entries(buffers).map(([name, spec], slot) => {
+    checkName('buffer', name);
+    if (name === 'ring')
+      throw new MillraceError({
+        code: 'kernel-value',
+        message: 'a buffer cannot be called ring',
+        advice: 'the ring of hits has that name',
+      });
+    return { name, kind: spec.kind, type: spec.type === 'u8' ? 'u32' : spec.type, slot };
+  });
+}
+
+function view(decl: BufferDecl, spec: BufferSpec | undefined): unknown {
+  if (decl.kind === 'atomic') return new AtomicBuffer(decl);
+  if (decl.kind === 'rw') return new RwBuffer(decl);
+  return spec?.type === 'u8' ? new ByteBuffer(decl) : new ReadBuffer(decl);
+}
+
+function tracedFields(
+  trace: Trace,
+  op: 'job' | 'chunk',
+  fields: readonly Field[],
+): Record<string, Expr<Scalar> | Expr<Scalar>[]> {
+  return Object.fromEntries(
+    fields.map((field, index) => {
+      const values = Array.from(
+        { length: field.length },
+        (_, element) => new Expr(field.type, trace.leaf(op, field.type, { field: index, element })),
+      );
+      return [field.name, field.array ? values : (values[0] as Expr<Scalar>)];
+    }),
+  );
+}
+
+function emit(trace: Trace, fields: readonly Field[], values: Record<string, unknown>): void {
+  const nodes: Node[] = [];
+  for (const field of fields) {
+    const given = Object.hasOwn(values, field.name) ? values[field.name] : undefined;
+    const list = (field.array ? given : [given]) as readonly In<Scalar>[];
+    if (!Array.isArray(list) || list.length !== field.length || list.includes(undefined as never)) {
+      throw trace.fail(
+        'kernel-type',
+        `emit() needs ${field.length} value(s) for ${field.name}`,
+        "give every field that the signature's `hit` names",
+      );
+    }
+    for (const value of list) {
+      const node = operand(field.type, value).node;
+      trace.use(node);
+      nodes.push(node);
+    }
+  }
+  if (fields.length === 0)
+    throw trace.fail('kernel-type', 'emit() in a kernel without hits', 'declare `hit` in the signature');
+  trace.effect('emit()');
+  trace.add({ kind: 'emit', values: nodes });
+}
+
+/** Names appear in generated text. */
+function checkName(what: string, name: string): void {
+  if (!/^[a-zA-Z][a-zA-Z0-9-]*$/.test(name)) {
+    throw new MillraceError({
+      code: 'kernel-value',
+      message: `${JSON.stringify(name)} is no name for a ${what}`,
+      advice: 'use letters, digits and dashes, a letter first',
+    });
+  }
+}

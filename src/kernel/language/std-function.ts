@@ -1,0 +1,49 @@
+import type { NativeShape } from '../ir/program.js';
+import { Stage } from '../ir/program.js';
+import { Expr } from './expr.js';
+import { currentTrace } from './trace.js';
+import type { Scalar } from './types.js';
+
+/** A native body's key names the target's text and the instructions it needs: `c-shani`, `c-neon-sha`. */
+export interface NativeText {
+  /** Declarations that must stand once before the kernel's function. */
+  readonly prelude?: string;
+  /** The size of gang it is best in; 4 unless told. */
+  readonly lanes?: number | 'widest';
+  /** As of `NativeBody`. */
+  readonly quads?: boolean;
+  text(shape: NativeShape): string;
+}
+
+export interface StdFunction {
+  readonly name: string;
+  /** Types of the results for given arguments. */
+  results(args: readonly Expr<Scalar>[]): readonly Scalar[];
+  /** The definition. */
+  generic(...args: Expr<Scalar>[]): Expr<Scalar>[];
+  /** Text per target; in a gang it is given the names of all lanes' values and interleaves as it likes. */
+  readonly native?: Readonly<Record<string, NativeText>>;
+}
+
+/**
+ * A std function stays one statement where the target has a native body for it; elsewhere, and where the arguments are
+ * known before the launch, its generic body is traced in place.
+ */
+export function std(definition: StdFunction): (...args: Expr<Scalar>[]) => Expr<Scalar>[] {
+  return (...args) => {
+    const trace = currentTrace();
+    const key = Object.keys(definition.native ?? {}).find((name) => trace.natives.has(name));
+    const native = key === undefined ? undefined : definition.native?.[key];
+    const nodes = args.map((arg) => arg.node);
+    if (!native || nodes.every((node) => node.stage < Stage.varying))
+      return trace.attributed(() => definition.generic(...args));
+    const body = {
+      name: `${definition.name} (${key})`,
+      text: (shape: NativeShape) => native.text(shape),
+      ...(native.prelude === undefined ? {} : { prelude: native.prelude }),
+      ...(native.lanes === undefined ? {} : { lanes: native.lanes }),
+      ...(native.quads === undefined ? {} : { quads: native.quads }),
+    };
+    return trace.native(body, nodes, definition.results(args)).map((node) => new Expr(node.type, node));
+  };
+}

@@ -1,0 +1,141 @@
+import type { BufferDecl, Node } from '../ir/program.js';
+import { View } from './buffers.js';
+import { Expr, type In, operand } from './expr.js';
+import { type Buffers, type Context, defineKernel, type Fields, type Kernel, type Signature } from './signature.js';
+import { currentTrace, type Trace } from './trace.js';
+import type { Numeric } from './types.js';
+
+/**
+ * What a tile can do. Between regions there is only code that is the same for the whole tile; threads exist inside
+ * `each`, `sum` and `once`, and how many there are cannot be seen. Values leave a region through near arrays, buffers
+ * or its result.
+ */
+export interface TileContext<J extends Fields, C extends Fields, B extends Buffers, H extends Fields>
+  extends Context<J, C, B, H> {
+  /** Which tile of this launch, from 0. */
+  readonly tile: Expr<'u32'>;
+  /** An array that belongs to the tile. Its contents are undefined at first. */
+  near<T extends Numeric>(type: T, length: number): Near<T>;
+  /** All i below `count` in parallel; afterwards everybody sees the stores. */
+  each(count: In<'u32'>, body: (i: Expr<'u32'>) => void): void;
+  /** The sum over all i below `count`, in an order that no device changes. */
+  sum<T extends Numeric>(type: T, count: In<'u32'>, value: (i: Expr<'u32'>) => In<T>): Expr<T>;
+  /** Turns the first `length` counts into the sums before them; gives the total. */
+  scan(length: number, counts: Near<'u32'>): Expr<'u32'>;
+  /** Once per tile. */
+  once(body: () => void): void;
+}
+
+/** A kernel in which a workgroup shares the work on one index, and memory. */
+export function tiles<
+  const J extends Fields = Record<never, never>,
+  const C extends Fields = Record<never, never>,
+  const B extends Buffers = Record<never, never>,
+  const H extends Fields = Record<never, never>,
+>(
+  name: string,
+  signature: Signature<J, C, B, H>,
+  body: (context: TileContext<J, C, B, H>) => void,
+): Kernel<J, C, B, H> {
+  return defineKernel('tiles', name, signature, (context, tile, trace) =>
+    body({ ...context, tile, ...regions(trace) }),
+  );
+}
+
+/** A tile's array: like a buffer, and `or` and `add` where several threads may meet on a word. */
+export class Near<T extends Numeric> extends View {
+  get type(): T {
+    return this.decl.type as T;
+  }
+  get length(): number {
+    return this.decl.length ?? 0;
+  }
+
+  at(index: In<'u32'>): Expr<T> {
+    const trace = currentTrace();
+    const place = this.place(index);
+    const result = trace.local(this.type);
+    trace.add({ kind: 'load', place, results: [result] });
+    return new Expr(this.type, result);
+  }
+
+  set(index: In<'u32'>, value: In<T>): void {
+    const trace = currentTrace();
+    const node = operand(this.type, value).node;
+    trace.use(node);
+    trace.effect('a store');
+    trace.add({ kind: 'store', place: this.place(index), values: [node] });
+  }
+
+  or(this: Near<'u32'>, index: In<'u32'>, value: In<'u32'>): void {
+    this.update('or', index, value);
+  }
+  add(this: Near<'u32'>, index: In<'u32'>, value: In<'u32'>): Expr<'u32'> {
+    return this.update('add', index, value);
+  }
+}
+
+function regions(trace: Trace) {
+  const known = (value: In<'u32'>): Node => {
+    const { node } = operand('u32', value);
+    trace.use(node);
+    return node;
+  };
+  return {
+    near<T extends Numeric>(type: T, length: number): Near<T> {
+      if (!Number.isInteger(length) || length < 1) {
+        throw trace.fail(
+          'kernel-value',
+          `a near array of ${length} elements`,
+          'give a whole number of at least 1, known while tracing',
+        );
+      }
+      return new Near(trace.nearArray(type, length) as BufferDecl);
+    },
+    each(count: In<'u32'>, body: (i: Expr<'u32'>) => void): void {
+      const node = known(count);
+      let index: Node | undefined;
+      const block = trace.region('each', () => {
+        index = trace.local('u32');
+        body(new Expr('u32', index));
+      });
+      trace.add({ kind: 'each', count: node, index: index as unknown as Node, body: block });
+    },
+    sum<T extends Numeric>(type: T, count: In<'u32'>, value: (i: Expr<'u32'>) => In<T>): Expr<T> {
+      const node = known(count);
+      let index: Node | undefined;
+      let term: Node | undefined;
+      const block = trace.region('sum', () => {
+        index = trace.local('u32');
+        term = operand(type, value(new Expr('u32', index))).node;
+        trace.use(term);
+      });
+      const result = trace.local(type);
+      trace.add({
+        kind: 'sum',
+        count: node,
+        index: index as unknown as Node,
+        body: block,
+        value: term as unknown as Node,
+        result,
+      });
+      return new Expr(type, result);
+    },
+    scan(length: number, counts: Near<'u32'>): Expr<'u32'> {
+      if (!Number.isInteger(length) || length < 1 || length > counts.length) {
+        throw trace.fail(
+          'kernel-value',
+          `scan() of ${length} out of ${counts.length} counts`,
+          'give a whole number of at least 1, at most the length of the array',
+        );
+      }
+      trace.region('once', () => undefined); // stands where a region can stand
+      const result = trace.local('u32');
+      trace.add({ kind: 'scan', near: counts.decl, length, result });
+      return new Expr('u32', result);
+    },
+    once(body: () => void): void {
+      trace.add({ kind: 'once', body: trace.region('once', body) });
+    },
+  };
+}

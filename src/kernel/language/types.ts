@@ -1,0 +1,102 @@
+import { MillraceError } from '../error.js';
+
+/** The scalar types of the language. The constants below are schema values and, through `typeof`, the types. */
+export type Scalar = 'u32' | 'i32' | 'u64' | 'f32' | 'f64' | 'bool';
+export type Integer = 'u32' | 'i32' | 'u64';
+export type Unsigned = 'u32' | 'u64';
+export type Float = 'f32' | 'f64';
+export type Numeric = Integer | Float;
+
+export const u32 = 'u32';
+export const i32 = 'i32';
+export const u64 = 'u64';
+export const f32 = 'f32';
+export const f64 = 'f64';
+export const bool = 'bool';
+/** Not a scalar: `read(u8)` is a view of words for reading bytes. */
+export const u8 = 'u8';
+
+/** How a value of each type is held on the host: u32 and i32 as exact numbers in range, f32 already rounded. */
+export type Value = number | bigint | boolean;
+
+export const bytesOf: Readonly<Record<Scalar, number>> = { u32: 4, i32: 4, u64: 8, f32: 4, f64: 8, bool: 4 };
+export const wordsOf = (type: Scalar): number => bytesOf[type] / 4;
+export const bitsOf = (type: Integer): number => bytesOf[type] * 8;
+
+export const isFloat = (type: Scalar): type is Float => type === 'f32' || type === 'f64';
+export const isInteger = (type: Scalar): type is Integer => type === 'u32' || type === 'i32' || type === 'u64';
+
+/** Wraps an integer into its type, as every integer operation does. */
+export function wrap(type: Integer, value: bigint): number | bigint {
+  if (type === 'u64') return BigInt.asUintN(64, value);
+  return Number(type === 'u32' ? BigInt.asUintN(32, value) : BigInt.asIntN(32, value));
+}
+
+/**
+ * A literal as a value of `type`. Integers may be written signed or unsigned (`-1` and `0xffffffff` are the same u32,
+ * since TypeScript's own bit operators give signed numbers); what does not fit in that width is refused.
+ */
+export function literal(type: Scalar, written: Value): Value {
+  const refuse = (why: string): never => {
+    throw new MillraceError({
+      code: 'kernel-value',
+      message: `${String(written)} is no ${type}: ${why}`,
+      asked: `a ${type} literal`,
+      advice: `write a value that a ${type} holds, or convert with .to()`,
+    });
+  };
+  if (type === 'bool') return typeof written === 'boolean' ? written : refuse('a bool is true or false');
+  if (typeof written === 'boolean') return refuse('a bool needs select() to become a number');
+  if (typeof written !== 'number' && typeof written !== 'bigint') return refuse('it is no number');
+  if (isFloat(type)) return type === 'f32' ? Math.fround(Number(written)) : Number(written);
+  if (typeof written === 'number' && !Number.isSafeInteger(written)) {
+    return refuse(Number.isInteger(written) ? 'past 2^53 it is not exact, write a bigint' : 'it is not an integer');
+  }
+  const big = BigInt(written);
+  const bits = BigInt(bitsOf(type));
+  if (big < -(1n << (bits - 1n)) || big >= 1n << bits) return refuse(`it does not fit ${bits} bits`);
+  return wrap(type, big);
+}
+
+/** The 32-bit words of a value, low word first: how parameters and hits travel. */
+export function toWords(type: Scalar, value: Value): number[] {
+  if (type === 'bool') return [value ? 1 : 0];
+  if (type === 'u32' || type === 'i32') return [Number(value) >>> 0];
+  if (type === 'u64') {
+    const big = BigInt(value as bigint);
+    return [Number(big & 0xffffffffn), Number((big >> 32n) & 0xffffffffn)];
+  }
+  // A NaN keeps the sign that the processor gave it (x86's is negative), or loses it, as the engine likes.
+  if (Number.isNaN(value)) return type === 'f32' ? [0x7fc0_0000] : [0, 0x7ff8_0000];
+  const bytes = new DataView(new ArrayBuffer(8));
+  if (type === 'f32') {
+    bytes.setFloat32(0, Number(value), true);
+    return [bytes.getUint32(0, true)];
+  }
+  bytes.setFloat64(0, Number(value), true);
+  return [bytes.getUint32(0, true), bytes.getUint32(4, true)];
+}
+
+/** The inverse of `toWords`; reads `wordsOf(type)` words from `at`. */
+export function fromWords(type: Scalar, words: ArrayLike<number>, at = 0): Value {
+  const low = (words[at] ?? 0) >>> 0;
+  const high = () => (words[at + 1] ?? 0) >>> 0;
+  switch (type) {
+    case 'bool':
+      return low !== 0;
+    case 'u32':
+      return low;
+    case 'i32':
+      return low | 0;
+    case 'u64':
+      return (BigInt(high()) << 32n) | BigInt(low);
+    case 'f32':
+    case 'f64': {
+      const bytes = new DataView(new ArrayBuffer(8));
+      bytes.setUint32(0, low, true);
+      if (type === 'f32') return bytes.getFloat32(0, true);
+      bytes.setUint32(4, high(), true);
+      return bytes.getFloat64(0, true);
+    }
+  }
+}

@@ -1,0 +1,263 @@
+import {
+  type Block,
+  type Cell,
+  innerBlocks,
+  type Node,
+  type Program,
+  type Statement,
+  type Table,
+} from '../../ir/program.js';
+import { Graph, inOrder, isAnchored } from '../graph.js';
+import { rewriteStatement } from '../rewrite.js';
+import { Simplifier } from './simplify.js';
+import { regroupSums } from './sums.js';
+
+/**
+ * Constants, identities, common subexpressions, cells that are only names for values, sums regrouped so that what is
+ * known early is added first, and statements nobody needs. The result *floats*: pure nodes have no `let` any more, only
+ * `place` gives them one; look-ups keep theirs, because elsewhere their index may be out of bounds.
+ */
+export function fold(program: Program): Program {
+  const simplified = rebuild(program);
+  const regrouped = rebuild(regroupSums(simplified));
+  return withoutUnused(regrouped);
+}
+
+/** One walk in program order: every operation is made anew through the simplifier. */
+function rebuild(program: Program): Program {
+  const graph = new Graph();
+  const simplifier = new Simplifier(graph);
+  const made = new Map<Node, Node>();
+  const tables = new Map<Table, Table>();
+  const setIn = cellsSet(program.body);
+
+  const tableOf = (old: Table): Table => {
+    let table = tables.get(old);
+    if (!table) {
+      table = { ...old, values: old.values.map(of) };
+      tables.set(old, table);
+    }
+    return table;
+  };
+
+  const of = (wanted: Node): Node => {
+    const known = made.get(wanted);
+    if (known) return known;
+    // In a fresh trace the operands have been met before; after regrouping some are new.
+    if (wanted.args.every((arg) => made.has(arg))) made.set(wanted, again(wanted));
+    else for (const node of inOrder([wanted], (n) => made.has(n))) made.set(node, again(node));
+    return made.get(wanted) as Node;
+  };
+
+  const again = (node: Node): Node => {
+    if (node.op === 'const') return graph.constant(node.type, node.detail.value as never, node.origin);
+    if (node.args.length === 0) return graph.leaf(node);
+    const detail = node.detail.table ? { ...node.detail, table: tableOf(node.detail.table) } : node.detail;
+    return simplifier.make(
+      node.op,
+      node.type,
+      node.args.map((arg) => made.get(arg) as Node),
+      detail,
+      node.origin,
+    );
+  };
+
+  /** Values that cells are known to hold, along the path being walked. */
+  type Known = Map<Cell, Node>;
+
+  const walk = (block: Block, known: Known): Block => {
+    const out: Statement[] = [];
+    for (const statement of block) {
+      switch (statement.kind) {
+        case 'let': {
+          const node = of(statement.node);
+          // Another operation may have become the look-up that one of its operands is: that has its place already.
+          if (isAnchored(statement.node) && isAnchored(node)) out.push({ ...statement, node });
+          break;
+        }
+        case 'cell':
+        case 'set': {
+          const value = of(statement.value);
+          known.set(statement.cell, value);
+          out.push({ ...statement, value });
+          break;
+        }
+        case 'get': {
+          const value = known.get(statement.cell);
+          if (value) made.set(statement.result, value);
+          else {
+            const result = of(statement.result);
+            known.set(statement.cell, result);
+            out.push({ ...statement, result });
+          }
+          break;
+        }
+        case 'when': {
+          const condition = of(statement.condition);
+          if (condition.op === 'const') {
+            out.push(...walk(condition.detail.value ? statement.body : statement.otherwise, known));
+            break;
+          }
+          const yes = new Map(known);
+          const no = new Map(known);
+          const body = walk(statement.body, yes);
+          const otherwise = walk(statement.otherwise, no);
+          for (const cell of new Set([...known.keys(), ...yes.keys(), ...no.keys()])) {
+            const value = yes.get(cell);
+            if (value && value === no.get(cell)) known.set(cell, value);
+            else known.delete(cell);
+          }
+          if (body.length > 0 || otherwise.length > 0) out.push({ ...statement, condition, body, otherwise });
+          break;
+        }
+        case 'loop':
+        case 'while':
+        case 'each':
+        case 'sum':
+        case 'once': {
+          const changed = innerBlocks(statement).flatMap((inner) => [...(setIn.get(inner) ?? [])]);
+          for (const cell of changed) known.delete(cell);
+          out.push(
+            rewriteStatement(statement, { read: of, define: of, block: (inner) => walk(inner, new Map(known)) }),
+          );
+          break;
+        }
+        default:
+          out.push(rewriteStatement(statement, { read: of, define: of, block: (inner) => inner }));
+      }
+    }
+    return out;
+  };
+
+  const body = walk(program.body, new Map());
+  return { ...program, body, tables: [...tables.values()] };
+}
+
+/** For each block, the cells that it or a block inside it sets. */
+function cellsSet(body: Block): Map<Block, Set<Cell>> {
+  const sets = new Map<Block, Set<Cell>>();
+  const walk = (block: Block): Set<Cell> => {
+    const cells = new Set<Cell>();
+    for (const statement of block) {
+      if (statement.kind === 'set' || statement.kind === 'cell') cells.add(statement.cell);
+      for (const inner of innerBlocks(statement)) for (const cell of walk(inner)) cells.add(cell);
+    }
+    sets.set(block, cells);
+    return cells;
+  };
+  walk(body);
+  return sets;
+}
+
+/** Drops what has no effect: cells never read, loads, look-ups and native bodies whose results nobody uses. */
+export function withoutUnused<P extends Program>(program: P): P {
+  const used = new Set<Node>();
+  const readCells = new Set<Cell>();
+  const need = (...nodes: readonly Node[]) => {
+    const stack = [...nodes];
+    for (let node = stack.pop(); node; node = stack.pop()) {
+      if (used.has(node)) continue;
+      used.add(node);
+      stack.push(...node.args);
+    }
+  };
+
+  /** Backwards, so that a use is seen before its definition. Loops may need a second round: cells flow around. */
+  const sweep = (block: Block): Statement[] => {
+    const kept: Statement[] = [];
+    for (let i = block.length - 1; i >= 0; i--) {
+      const statement = sweepOne(block[i] as Statement);
+      if (statement) kept.push(statement);
+    }
+    return kept.reverse();
+  };
+
+  const sweepOne = (statement: Statement): Statement | undefined => {
+    switch (statement.kind) {
+      case 'let':
+        if (!used.has(statement.node)) return undefined;
+        need(...statement.node.args);
+        return statement;
+      case 'get':
+        if (!used.has(statement.result)) return undefined;
+        readCells.add(statement.cell);
+        return statement;
+      case 'cell':
+      case 'set':
+        if (!readCells.has(statement.cell)) return undefined;
+        need(statement.value);
+        return statement;
+      case 'load':
+      case 'native':
+        if (!statement.results.some((node) => used.has(node))) return undefined;
+        need(...(statement.kind === 'load' ? placeNodes(statement.place) : statement.args));
+        return statement;
+      case 'when': {
+        const body = sweep(statement.body);
+        const otherwise = sweep(statement.otherwise);
+        if (body.length + otherwise.length === 0) return undefined;
+        need(statement.condition);
+        return { ...statement, body, otherwise };
+      }
+      case 'loop':
+      case 'each': {
+        const body = sweep(statement.body);
+        if (body.length === 0) return undefined;
+        need(statement.count);
+        return { ...statement, body };
+      }
+      case 'sum': {
+        if (!used.has(statement.result)) return undefined;
+        need(statement.count, statement.value);
+        return { ...statement, body: sweep(statement.body) };
+      }
+      case 'scan':
+        return statement; // its effect is on the array
+      case 'once': {
+        const body = sweep(statement.body);
+        return body.length === 0 ? undefined : { ...statement, body };
+      }
+      case 'while': {
+        need(statement.condition);
+        const body = sweep(statement.body);
+        return { ...statement, body, test: sweep(statement.test) };
+      }
+      case 'break':
+        need(statement.condition);
+        return statement;
+      case 'store':
+        need(...placeNodes(statement.place), ...statement.values);
+        return statement;
+      case 'prefetch':
+        need(...placeNodes(statement.place));
+        return statement;
+      case 'atomic':
+        need(...placeNodes(statement.place), ...(statement.value ? [statement.value] : []));
+        if (!statement.result || used.has(statement.result)) return statement;
+        return statement.op === 'load' ? undefined : withoutResult(statement);
+      case 'emit':
+        need(...statement.values);
+        return statement;
+    }
+  };
+
+  // A cell read early in a loop keeps its set later in the loop alive: repeat until nothing new is needed.
+  for (let before = -1; before !== used.size + readCells.size; ) {
+    before = used.size + readCells.size;
+    sweep(program.body);
+  }
+  const body = sweep(program.body);
+  return {
+    ...program,
+    body,
+    tables: program.tables.filter((table) => [...used].some((node) => node.detail.table === table)),
+  };
+}
+
+function placeNodes(place: { readonly index: Node; readonly base?: Node }): Node[] {
+  return place.base ? [place.index, place.base] : [place.index];
+}
+
+function withoutResult({ result, ...rest }: Extract<Statement, { kind: 'atomic' }>): Statement {
+  return rest;
+}

@@ -1,0 +1,88 @@
+import { ONE_FIELD } from '../../abi/harness.js';
+import { type Block, type Hoisted, type Node, Stage } from '../../ir/program.js';
+import { inOrder, rootsOf, usesOf } from '../graph.js';
+import { rewriteStatement } from '../rewrite.js';
+import { turns } from './turns.js';
+
+/** What goes to the multiply-add pipe; `shares.ts` proposes it. */
+export interface PipeShares {
+  /** The share, 0 to 1, of additions of two values that vary. What is known before is added there anyway (VIADD). */
+  readonly additions: number;
+  /** Rotations taken out of a xor that is added: see `turns`. */
+  readonly turns: boolean;
+}
+
+/**
+ * How a compiler is led to keep the factor where it costs nothing: in a register of the whole warp, or in constant memory.
+ * In an ordinary register it would be a third operand to read from two banks, and those banks the limit. NVIDIA's compiler
+ * for CUDA C and OpenCL does so with a word that is computed from words that it loads (SHA-256d on an H200: 8.68 GH/s; 6.8
+ * as it is loaded), the one for Vulkan with a word as it is loaded (8.12; 6.59 computed).
+ */
+export type Factor = 'computed' | 'loaded';
+
+/**
+ * Moves 32-bit work from the integer pipe of NVIDIA's processors, which rotations and logic fill, to their multiply-add
+ * pipe: x + y becomes x·one + y, `one` being a parameter that is always 1. Only at run time is it known, so that no
+ * compiler turns it back. Runs on floating programs. A number is the share of additions, with `turns`; 0 leaves programs
+ * as they are. (Right shifts as upper halves of products were tried too: 8.52 GH/s of SHA-256d on an H200 with all of
+ * them, 8.68 with none.)
+ */
+export function pipes(program: Hoisted, wanted: number | PipeShares, factor: Factor = 'computed'): Hoisted {
+  const shares = typeof wanted === 'number' ? allOf(wanted) : wanted;
+  const turned = shares.turns ? turns(program) : program;
+  if (shares.additions <= 0) return turned;
+  const { nodes, additions } = movable(turned);
+  const moved = new Set(spread(additions, shares.additions));
+  const [first] = moved;
+  if (!first) return turned;
+
+  const word = program.jobWords + program.chunkWords;
+  let next = nodes.reduce((most, node) => Math.max(most, node.id), 0) + 1;
+  const detail = { field: ONE_FIELD, element: 0 };
+  const leaf: Node = { ...first, id: next++, op: 'chunk', args: [], stage: Stage.chunk, detail };
+  const one: Node = { ...leaf, id: next++, op: 'param', detail: { word, name: 'one' } };
+  const make = (like: Node, op: Node['op'], ...args: readonly Node[]): Node => ({ ...like, id: next++, op, args });
+  const uniform = factor === 'loaded' ? one : make({ ...one, detail: {} }, 'mul', one, one);
+
+  const changed = new Map<Node, Node>();
+  const of = (node: Node): Node => changed.get(node) ?? node;
+  for (const node of nodes) {
+    const [x, y] = node.args.map(of) as [Node, Node];
+    if (moved.has(node)) changed.set(node, make(node, 'add', make(node, 'mul', x, uniform), y));
+    else if (node.args.some((arg) => changed.has(arg))) changed.set(node, { ...node, args: node.args.map(of) });
+  }
+  const block = (old: Block): Block =>
+    old.map((statement) => rewriteStatement(statement, { read: of, define: of, block }));
+  return {
+    ...turned,
+    body: block(turned.body),
+    host: [...program.host, leaf],
+    params: [...program.params, { node: leaf, word, name: 'one' }],
+    chunkWords: program.chunkWords + 1,
+  };
+}
+
+const allOf = (share: number): PipeShares => ({ additions: share, turns: share > 0 });
+
+const isWord = (node: Node) => node.type === 'u32' && node.stage === Stage.varying;
+const isShift = (node: Node) =>
+  (node.op === 'shr' || node.op === 'shl' || node.op === 'rotr') && isWord(node) && node.args[1]?.op === 'const';
+
+/** All nodes of a program in order, and those that could move. */
+export function movable(program: Hoisted): { nodes: Node[]; additions: Node[] } {
+  const roots = rootsOf(program.body);
+  const nodes = inOrder(roots);
+  const uses = usesOf(nodes, roots);
+  const sums = nodes.filter((node) => node.op === 'add' && isWord(node));
+  // A shift or rotation and the addition of its result are one instruction as they are.
+  const joins = (node: Node) => isShift(node) && uses.get(node) === 1;
+  const joined = new Set(sums.flatMap((sum) => sum.args.filter(joins)));
+  const additions = sums.filter((sum) => sum.args.every((arg) => isWord(arg) && !joined.has(arg)));
+  return { nodes, additions };
+}
+
+/** That share of a list: every entry brings it nearer to the next whole one. */
+function spread(list: readonly Node[], share: number): Node[] {
+  const upTo = (count: number) => Math.floor(count * Math.min(share, 1) + 1e-9);
+  return list.filter((_, i) => upTo(i + 1) > upTo(i));
+}

@@ -1,0 +1,113 @@
+import {
+  type Block,
+  defines,
+  indexOf,
+  innerBlocks,
+  type Node,
+  type Program,
+  readAtEnd,
+  reads,
+  repeats,
+  Stage,
+} from '../../ir/program.js';
+import { isInteger } from '../../language/types.js';
+import { inOrder } from '../graph.js';
+import { rewriteStatement } from '../rewrite.js';
+
+/**
+ * Integer sums, flattened through operands that only they use, with their terms ordered by when they are known:
+ * (constants + job values + chunk values) is then one value that the host computes, and one addition is left of it; and
+ * what an inner loop does not change is added up outside of it. Wrapping addition is associative: the bits stay the same.
+ */
+export function regroupSums(program: Program): Program {
+  const roots: Node[] = [];
+  const loopsAround = new Map<Node, number>();
+  const collect = (block: Block, loops: number): void => {
+    for (const statement of block) {
+      roots.push(...reads(statement));
+      for (const node of defines(statement)) loopsAround.set(node, loops);
+      const last = readAtEnd(statement);
+      if (last) roots.push(last.node);
+      const index = indexOf(statement);
+      if (index) loopsAround.set(index, loops + 1);
+      const inside = loops + (repeats(statement) ? 1 : 0);
+      for (const inner of innerBlocks(statement)) collect(inner, inside);
+    }
+  };
+  collect(program.body, 0);
+  for (const table of program.tables) roots.push(...table.values);
+
+  const nodes = inOrder(roots);
+  const uses = new Map<Node, number>();
+  const use = (node: Node) => uses.set(node, (uses.get(node) ?? 0) + 1);
+  for (const root of roots) use(root);
+  for (const node of nodes) {
+    let loops = loopsAround.get(node) ?? 0;
+    for (const arg of node.args) {
+      use(arg);
+      loops = Math.max(loops, loopsAround.get(arg) ?? 0);
+    }
+    if (loops > 0) loopsAround.set(node, loops);
+  }
+  const loopsOf = (node: Node) => loopsAround.get(node) ?? 0;
+
+  const isSum = (node: Node) => node.op === 'add' && isInteger(node.type);
+  const inner = new Set<Node>();
+  for (const node of nodes) {
+    if (isSum(node)) for (const arg of node.args) if (isSum(arg) && uses.get(arg) === 1) inner.add(arg);
+  }
+
+  let next = nodes.reduce((most, node) => Math.max(most, node.id), 0) + 1;
+  const rebuilt = new Map<Node, Node>();
+  const of = (node: Node): Node => rebuilt.get(node) ?? node;
+  const sum = (a: Node, b: Node): Node => ({
+    ...a,
+    id: next++,
+    op: 'add',
+    args: [a, b],
+    stage: Math.max(a.stage, b.stage) as Stage,
+    detail: {},
+  });
+
+  for (const node of nodes) {
+    if (inner.has(node)) continue;
+    if (isSum(node))
+      rebuilt.set(node, {
+        ...regroup(
+          termsOf(node, inner)
+            .sort((a, b) => loopsOf(a) - loopsOf(b))
+            .map(of),
+          sum,
+        ),
+        origin: node.origin,
+      });
+    else if (node.args.some((arg) => rebuilt.has(arg)))
+      rebuilt.set(node, { ...node, id: next++, args: node.args.map(of) });
+  }
+
+  const block = (old: Block): Block =>
+    old.map((statement) => rewriteStatement(statement, { read: of, define: of, block }));
+  return { ...program, body: block(program.body) };
+}
+
+/** The terms of a sum, left to right, seen through the sums that only it uses. */
+function termsOf(root: Node, inner: ReadonlySet<Node>): Node[] {
+  const terms: Node[] = [];
+  const stack: Node[] = [root];
+  for (let node = stack.pop(); node; node = stack.pop()) {
+    if (node === root || inner.has(node)) stack.push(...[...node.args].reverse());
+    else terms.push(node);
+  }
+  return terms;
+}
+
+/** What varies keeps the order it is given in; everything known before the launch is summed by itself, earliest first, and added last. */
+function regroup(terms: readonly Node[], sum: (a: Node, b: Node) => Node): Node {
+  const known = terms.filter((term) => term.stage < Stage.varying).sort((a, b) => a.stage - b.stage);
+  const varying = terms.filter((term) => term.stage === Stage.varying);
+  const total = (list: readonly Node[]) =>
+    list.reduce<Node | undefined>((left, right) => (left ? sum(left, right) : right), undefined);
+  const early = total(known);
+  const late = total(varying);
+  return early && late ? sum(late, early) : ((late ?? early) as Node);
+}

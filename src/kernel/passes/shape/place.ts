@@ -1,0 +1,125 @@
+import {
+  type Block,
+  defines,
+  indexOf,
+  innerBlocks,
+  type Node,
+  type Program,
+  readAtEnd,
+  reads,
+  repeats,
+  type Statement,
+} from '../../ir/program.js';
+import { inOrder, isAnchored } from '../graph.js';
+import { rewriteStatement } from '../rewrite.js';
+
+/**
+ * Gives every floating node a `let`: in the deepest block that covers all its uses, but out of loops it does not depend
+ * on. This is what makes an early test early (what only its body uses sinks into the body), and sharing sound.
+ */
+export function place<P extends Program>(program: P): P {
+  const root: Region = { parent: undefined, depth: 0, loops: 0 };
+  const regions = new Map<Block, Region>();
+  const definedIn = new Map<Node, Region>();
+  const uses: { node: Node; region: Region }[] = [];
+
+  const survey = (block: Block, region: Region): void => {
+    regions.set(block, region);
+    for (const statement of block) {
+      for (const node of reads(statement)) uses.push({ node, region });
+      for (const node of defines(statement)) definedIn.set(node, region);
+      const last = readAtEnd(statement);
+      for (const inner of innerBlocks(statement)) {
+        const inside: Region = {
+          parent: region,
+          depth: region.depth + 1,
+          loops: region.loops + (repeats(statement) ? 1 : 0),
+        };
+        const index = indexOf(statement);
+        if (index) definedIn.set(index, inside);
+        survey(inner, inside);
+        if (last?.block === inner) uses.push({ node: last.node, region: inside });
+      }
+    }
+  };
+  survey(program.body, root);
+
+  const floats = (node: Node) => node.args.length > 0 && !isAnchored(node);
+  const nodes = inOrder(uses.map((use) => use.node));
+  const earliest = new Map<Node, Region>();
+  for (const node of nodes) {
+    const from =
+      definedIn.get(node) ??
+      node.args.reduce<Region>((deepest, arg) => deeper(deepest, earliest.get(arg) ?? root), root);
+    earliest.set(node, from);
+  }
+
+  const latest = new Map<Node, Region>();
+  const useIn = (node: Node, region: Region) => {
+    const known = latest.get(node);
+    latest.set(node, known ? common(known, region) : region);
+  };
+  for (const { node, region } of uses) useIn(node, region);
+  const home = new Map<Node, Region>();
+  for (let i = nodes.length - 1; i >= 0; i--) {
+    const node = nodes[i] as Node;
+    if (!floats(node)) continue;
+    const at = outOfLoops(latest.get(node) ?? root, earliest.get(node) ?? root);
+    home.set(node, at);
+    for (const arg of node.args) useIn(arg, at);
+  }
+
+  const emitted = new Set<Node>();
+  const outputs = new Map<Region, Statement[]>();
+  const need = (wanted: readonly Node[]) => {
+    for (const node of inOrder(wanted, (n) => emitted.has(n) || !floats(n))) {
+      emitted.add(node);
+      outputs.get(home.get(node) ?? root)?.push({ kind: 'let', node, origin: node.origin });
+    }
+  };
+  const write = (block: Block, readLast?: Node): Block => {
+    const region = regions.get(block) ?? root;
+    const out: Statement[] = [];
+    outputs.set(region, out);
+    for (const statement of block) {
+      need(reads(statement));
+      const last = readAtEnd(statement);
+      const inside = (inner: Block) => write(inner, last?.block === inner ? last.node : undefined);
+      out.push(rewriteStatement(statement, { read: same, define: same, block: inside }));
+    }
+    if (readLast) need([readLast]);
+    return out;
+  };
+  return { ...program, body: write(program.body) };
+}
+
+const same = (node: Node): Node => node;
+
+/** A block's place in the tree; `loops` counts the loops around it. */
+interface Region {
+  readonly parent: Region | undefined;
+  readonly depth: number;
+  readonly loops: number;
+}
+
+/** Of two regions on one path from the root, the inner one. */
+const deeper = (a: Region, b: Region): Region => (b.depth > a.depth ? b : a);
+
+function common(a: Region, b: Region): Region {
+  let [x, y] = [a, b];
+  while (x !== y) {
+    if (x.depth >= y.depth && x.parent) x = x.parent;
+    else if (y.parent) y = y.parent;
+    else return x;
+  }
+  return x;
+}
+
+/** From `late` up to `early`: the region with the fewest loops around it, the deepest such. */
+function outOfLoops(late: Region, early: Region): Region {
+  let best = late;
+  for (let region: Region | undefined = late; region && region.depth >= early.depth; region = region.parent) {
+    if (region.loops < best.loops) best = region;
+  }
+  return best;
+}

@@ -1,0 +1,48 @@
+import { describe, expect, it } from 'vitest';
+import { lowerGpu } from '../../abi/lower-gpu.js';
+import { read, rw } from '../../language/buffers.js';
+import type { Expr } from '../../language/expr.js';
+import { items } from '../../language/items.js';
+import type { Kernel } from '../../language/signature.js';
+import { u32 } from '../../language/types.js';
+import { sha256 } from '../../std/hash/sha256.js';
+import { floatingProgram } from '../floating.js';
+import { pipesFor } from './shares.js';
+
+const sharesOf = (kernel: Kernel) => pipesFor(floatingProgram(kernel.trace()));
+
+/** A kernel that makes a word of two, over and over. */
+const rounds = (body: (a: Expr<'u32'>, b: Expr<'u32'>) => Expr<'u32'>): Kernel =>
+  items('rounds', { buffers: { x: read(u32), out: rw(u32) } }, ({ item, buffers }) => {
+    let [a, b] = [buffers.x.at(item), buffers.x.at(item.add(1))];
+    for (let i = 0; i < 50; i++) [a, b] = [b, body(a, b)];
+    buffers.out.set(item, b);
+  });
+
+const hash = items('hash', { buffers: { x: read(u32), out: rw(u32) } }, ({ item, buffers }) => {
+  const digest = sha256.hash(Array.from({ length: 8 }, (_, i) => buffers.x.at(item.mul(8).add(i))));
+  buffers.out.set(item, digest[0]);
+});
+
+describe('shares for the multiply-add pipe', () => {
+  it('are all there is where rotations and logic fill the other', () => {
+    expect(sharesOf(hash)).toEqual({ additions: 1, turns: true });
+  });
+
+  it('are nothing where products fill it already', () => {
+    expect(sharesOf(rounds((a, b) => a.mul(b).add(a)))).toMatchObject({ additions: 0 });
+  });
+
+  it('are a part where all would be too much', () => {
+    // A round: xor, rotation and two additions are 2.5 on one side, the product 1 on the other; either addition that
+    // moves takes 1.5 from the difference, which is 1.5.
+    const { additions } = sharesOf(rounds((a, b) => a.mul(b).xor(a.rotr(7)).add(a).add(b)));
+    expect(additions).toBeCloseTo(0.5, 1);
+  });
+
+  it('are what the text is made with', () => {
+    const text = (pipes: 0 | 'nvidia') => lowerGpu(hash, { target: 'cuda', pipes }).text;
+    expect(text(0)).not.toMatch(/p_one/);
+    expect(text('nvidia')).toMatch(/= p_one \* p_one;/);
+  });
+});

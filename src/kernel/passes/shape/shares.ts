@@ -1,0 +1,41 @@
+import { type OperationClass, rowOf } from '../../ir/ops.js';
+import { type Hoisted, type Node, Stage } from '../../ir/program.js';
+import { isFloat, wordsOf } from '../../language/types.js';
+import { movable, type PipeShares } from '../arithmetic/pipes.js';
+import { turns } from '../arithmetic/turns.js';
+
+/**
+ * How much of a program goes to the multiply-add pipe of an NVIDIA processor: as much as leaves it the less busy of the
+ * two. Two thirds of SHA-256d are rotations and logic: all that can move does. A Fermat test is made of
+ * products: nothing moves. Loops count once.
+ */
+export function pipesFor(program: Hoisted): PipeShares {
+  const { nodes, additions } = movable(turns(program));
+  const varying = nodes.filter((node) => node.stage === Stage.varying);
+  const load = (of: (node: Node) => number) => varying.reduce((sum, node) => sum + of(node), 0);
+  const ahead = load(integerWork) - load(productWork);
+  // An addition that moves takes a half from the one (three operands of a sum are one instruction) and gives 1 to the other.
+  const all = additions.length * 1.5;
+  return { additions: all === 0 ? 0 : Math.max(0, Math.min(1, ahead / all)), turns: true };
+}
+
+const single: readonly OperationClass[] = ['rotations', 'shifts', 'comparisons', 'selects'];
+
+/** Instructions on the integer pipe: up to three operands of a sum or of bit logic are one. A negation is 0 - x. */
+function integerWork({ op, type, args }: Node): number {
+  const of = args[0]?.type ?? type;
+  const kind = rowOf(op)?.class;
+  if (isFloat(of) || kind === undefined) return 0;
+  if (single.includes(kind) || op === 'byteSwap') return wordsOf(of);
+  if (kind !== 'additions' && kind !== 'logic') return 0;
+  return (op === 'neg' ? 0.5 : (args.length - 1) / 2) * wordsOf(of);
+}
+
+/** Clocks on the multiply-add pipe, which computes with f32 too. Of two words' product there are four, and twice the time. */
+function productWork({ op, type }: Node): number {
+  if (type === 'f32') return 1;
+  if (type !== 'u32' && type !== 'i32' && type !== 'u64') return 0;
+  const wide = op === 'mulHi' || op === 'wmadHi';
+  if (!wide && op !== 'mul') return 0;
+  return (wide ? 2 : 1) * wordsOf(type) ** 2;
+}

@@ -1,0 +1,126 @@
+import {
+  type Block,
+  type Cell,
+  type Hoisted,
+  innerBlocks,
+  type Node,
+  reads,
+  type Statement,
+} from '../../ir/program.js';
+
+/** What may differ between the lanes of a gang. */
+export interface Variance {
+  readonly nodes: Set<Node>;
+  readonly cells: Set<Cell>;
+  /** Loops that lanes may leave at different times. */
+  readonly loops: Set<Statement>;
+}
+
+/** Grows the sets until nothing changes: what may differ between lanes, starting from the item's or region's number. */
+export function analyse({ body, kind }: Hoisted): Variance {
+  const nodes = new Set<Node>();
+  const cells = new Set<Cell>();
+  const loops = new Set<Statement>();
+  const varies = (node: Node) => nodes.has(node) || (node.op === 'item' && kind === 'items');
+  const mark = (list: readonly Node[]) => {
+    for (const node of list) nodes.add(node);
+  };
+
+  /** `masks` counts the varying conditions around; `home` remembers it for each cell, `loop` is the nearest one. */
+  const home = new Map<Cell, number>();
+  const walk = (block: Block, masks: number, loop: Leaving | undefined, parallel: boolean): void => {
+    for (const statement of block) {
+      let differs = false;
+      for (const node of reads(statement)) {
+        if (!varies(node)) continue;
+        differs = true;
+        if (node.op === 'item') nodes.add(node);
+      }
+      switch (statement.kind) {
+        case 'let':
+          if (differs && statement.node.op !== 'any') nodes.add(statement.node);
+          break;
+        case 'cell':
+          home.set(statement.cell, masks);
+          if (differs) cells.add(statement.cell);
+          break;
+        case 'set':
+          if (differs || masks > (home.get(statement.cell) ?? 0)) cells.add(statement.cell);
+          break;
+        case 'get':
+          if (cells.has(statement.cell)) nodes.add(statement.result);
+          break;
+        case 'load':
+          if (differs) mark(statement.results);
+          break;
+        case 'atomic':
+          if (statement.result && parallel) nodes.add(statement.result);
+          break;
+        case 'native':
+          if (parallel) mark(statement.results);
+          break;
+        case 'each':
+        case 'sum':
+          nodes.add(statement.index);
+          walk(statement.body, masks, undefined, true);
+          break;
+        case 'once':
+          walk(statement.body, masks, undefined, false);
+          break;
+        case 'when': {
+          const inside = masks + (differs ? 1 : 0);
+          walk(statement.body, inside, loop, parallel);
+          walk(statement.otherwise, inside, loop, parallel);
+          break;
+        }
+        case 'loop': {
+          if (differs) loops.add(statement);
+          const inside = masks + (loops.has(statement) ? 1 : 0);
+          walk(statement.body, inside, { statement, masks: inside }, parallel);
+          break;
+        }
+        case 'while': {
+          if (varies(statement.condition)) loops.add(statement);
+          const inside = masks + (loops.has(statement) ? 1 : 0);
+          walk(statement.test, inside, undefined, parallel);
+          walk(statement.body, inside, { statement, masks: inside }, parallel);
+          break;
+        }
+        case 'break':
+          if (loop && (differs || masks > loop.masks)) loops.add(loop.statement);
+          break;
+        default:
+      }
+    }
+  };
+  for (let before = -1; before !== nodes.size + cells.size + loops.size; ) {
+    before = nodes.size + cells.size + loops.size;
+    walk(body, 0, undefined, kind === 'items');
+  }
+  return { nodes, cells, loops };
+}
+
+/** The loop that a break would leave, and how many masks were around it. */
+interface Leaving {
+  readonly statement: Statement;
+  readonly masks: number;
+}
+
+/** The item or a region's index, and what is a fixed distance from it. */
+export function consecutiveIn(program: Hoisted, varying: ReadonlySet<Node>): Set<Node> {
+  const found = new Set<Node>();
+  const walk = (block: Block): void => {
+    for (const statement of block) {
+      for (const node of reads(statement)) if (node.op === 'item' && varying.has(node)) found.add(node);
+      const index = statement.kind === 'each' || statement.kind === 'sum' ? statement.index : undefined;
+      if (index) found.add(index);
+      if (statement.kind === 'let' && statement.node.op === 'add') {
+        const [a, b] = statement.node.args as [Node, Node];
+        if ((found.has(a) && !varying.has(b)) || (found.has(b) && !varying.has(a))) found.add(statement.node);
+      }
+      for (const inner of innerBlocks(statement)) walk(inner);
+    }
+  };
+  walk(program.body);
+  return found;
+}

@@ -1,0 +1,187 @@
+import { CANCEL_EVERY } from '../../abi/harness.js';
+import type { Hoisted, Node } from '../../ir/program.js';
+import type { Origin } from '../../language/origin.js';
+import { type Scalar, toWords, type Value } from '../../language/types.js';
+import { paramsOf } from '../../passes/graph.js';
+import type { Gang } from '../../passes/shape/gang.js';
+import { parameterName } from '../names.js';
+import { CStyle, cSyntax, type Dialect, type Operand } from './cstyle.js';
+import { Helpers } from './helpers.js';
+import { CMemory } from './memory.js';
+import { CRegions, laneLoop } from './regions.js';
+
+export interface CText {
+  readonly text: string;
+  readonly lineOrigins: readonly (Origin | undefined)[];
+  readonly statements: number;
+  /** Checked builds: the accesses that can trap, by the number they trap with. */
+  readonly sites: readonly Origin[];
+}
+
+export interface COptions {
+  readonly checked: boolean;
+  /** Three-input logic as one instruction (AVX-512, 16 lanes of 32 bits). */
+  readonly ternaryLogic: boolean;
+}
+
+/** C for GCC and clang: plain scalars with one lane, the compilers' vector extensions with more. */
+export function renderC(gang: Gang, options: COptions): CText {
+  const { program, lanes } = gang;
+  const helpers = new Helpers(lanes, options.ternaryLogic);
+  const memory = new CMemory(gang, helpers, options.checked);
+  const dialect = new CDialect(gang, helpers, memory);
+  const body = new CStyle(program, dialect);
+  entry(program, lanes, body, memory);
+
+  const head = [
+    `/* kernel ${program.name}, ${lanes} lane${lanes === 1 ? '' : 's'} */`,
+    ...helpers.prelude(),
+    ...memory.prelude(),
+    ...memory.nearArrays(program),
+    ...program.tables.flatMap((table) => memory.constantTable(table)),
+    '',
+  ];
+  return {
+    text: `${[...head, ...body.lines].join('\n')}\n`,
+    lineOrigins: [...head.flatMap((text) => text.split('\n').map(() => undefined)), ...body.origins],
+    statements: body.statements,
+    sites: memory.sites,
+  };
+}
+
+/**
+ * `millrace_run` works off items [begin, end) of a launch and says how many it did: fewer when it was cancelled or
+ * trapped. launch[0] parameters, [1] control words (cancel epoch; trap flag, its site, index and length), [2] this
+ * launch's epoch, then address and size in bytes of each binding.
+ */
+function entry(program: Hoisted, gangLanes: number, body: CStyle, memory: CMemory): void {
+  const lanes = program.kind === 'items' ? gangLanes : 1; // a tile's lanes are inside its regions
+  const cancelEvery = program.kind === 'items' ? CANCEL_EVERY : 1;
+  body.braces('uint64_t millrace_run(const uint64_t *launch, uint64_t begin, uint64_t end)', () => {
+    body.line('const u32 *const params = (const u32 *)launch[0];');
+    body.line('u32 *const control = (u32 *)launch[1];');
+    body.line('const u32 epoch = (u32)launch[2];');
+    for (const text of memory.bindings(program)) body.line(text);
+    for (const node of paramsOf(program.body)) {
+      body.line(`const ${node.type} ${parameterName(node)} = ${paramText(node.type, node.detail.word ?? 0)};`);
+    }
+    laneLoop(body, lanes, 'first', 'begin', 'end', 'item', () => {
+      body.line(`if (((first - begin) & ${cancelEvery - 1}) == 0 && ${CANCELLED}) return first - begin;`);
+      body.block(program.body);
+      for (const text of memory.afterItem()) body.line(text);
+    });
+    body.line('return end - begin;');
+  });
+}
+
+const CANCELLED = '__atomic_load_n(control, __ATOMIC_RELAXED) != epoch';
+
+function paramText(type: Scalar, word: number): string {
+  const one = `params[${word}]`;
+  const two = `((u64)params[${word + 1}] << 32 | params[${word}])`;
+  switch (type) {
+    case 'u32':
+      return one;
+    case 'bool':
+      return `${one} != 0`;
+    case 'i32':
+      return `(i32)${one}`;
+    case 'u64':
+      return two;
+    case 'f32':
+      return `bits_u32_f32(${one})`;
+    case 'f64':
+      return `bits_u64_f64(${two})`;
+  }
+}
+
+class CDialect implements Dialect {
+  readonly syntax = cSyntax;
+  readonly look = [`if (${CANCELLED}) return first - begin;`];
+  readonly #gang: Gang;
+  readonly #helpers: Helpers;
+  readonly #memory: CMemory;
+  readonly #regions: CRegions;
+
+  constructor(gang: Gang, helpers: Helpers, memory: CMemory) {
+    this.#gang = gang;
+    this.#helpers = helpers;
+    this.#memory = memory;
+    this.#regions = new CRegions(gang.lanes, helpers);
+    for (const { type } of paramsOf(gang.program.body)) {
+      if (type === 'f32') helpers.use('bits_u32_f32');
+      if (type === 'f64') helpers.use('bits_u64_f64');
+    }
+  }
+
+  isVarying(node: Node): boolean {
+    return this.#gang.varying.has(node);
+  }
+  isVaryingCell(cell: Parameters<Dialect['isVaryingCell']>[0]): boolean {
+    return this.#gang.varyingCells.has(cell);
+  }
+  typeName(type: Scalar, varying: boolean): string {
+    return vectorType(type, varying);
+  }
+  literal(type: Scalar, value: Value): string {
+    return cLiteral(type, value);
+  }
+  leaf(node: Node): string {
+    if (node.op === 'param') return parameterName(node);
+    if (node.op === 'item' || node.op === 'active') return node.op;
+    throw new TypeError(`no text for ${node.op} (node ${node.id})`);
+  }
+  splat(type: Scalar, text: string): string {
+    return `splat_${type}(${text})`;
+  }
+  maskedSet(cell: string, type: Scalar, value: string, mask: string): string {
+    return `${cell} = ${this.#helpers.call(`select_${type}`, true)}(${mask}, ${value}, ${cell});`;
+  }
+  operation(node: Node, args: readonly Operand[], varying: boolean, mask: string | undefined): string {
+    if (node.op === 'lookup') return this.#memory.lookup(node, args[0] as Operand, varying, mask);
+    return this.#helpers.operation(node, args, varying);
+  }
+  region(...[statement, printer]: Parameters<Dialect['region']>): void {
+    this.#regions.print(statement, printer);
+  }
+  effect(...[statement, names]: Parameters<Dialect['effect']>): string[] {
+    return this.#memory.effect(statement, names);
+  }
+}
+
+export const vectorType = (type: Scalar, varying: boolean): string =>
+  varying ? (type === 'bool' ? 'i32v' : `${type}v`) : type;
+
+/** A constant as C text: integers in hexadecimal once they are large, floats by their exact bits where they have no plain form. */
+export function cLiteral(type: Scalar, value: Value): string {
+  switch (type) {
+    case 'bool':
+      return value ? '1' : '0';
+    case 'u32':
+    case 'u64': {
+      const big = BigInt(value as number);
+      return `${big > 999n ? `0x${big.toString(16)}` : big}${type === 'u64' ? 'ull' : 'u'}`;
+    }
+    case 'i32':
+      return value === -2147483648 ? '(-2147483647 - 1)' : Number(value) < 0 ? `(${value})` : String(value);
+    case 'f32':
+    case 'f64': {
+      const x = Number(value);
+      const suffix = type === 'f32' ? 'f' : '';
+      if (Number.isNaN(x)) return type === 'f32' ? '__builtin_nanf("")' : '__builtin_nan("")';
+      if (!Number.isFinite(x)) return `(${x < 0 ? '-' : ''}__builtin_inf${suffix}())`;
+      const [low = 0, high = 0] = toWords('f64', x);
+      if (Number.isInteger(x) && Math.abs(x) < 2 ** 53 && !Object.is(x, -0))
+        return x < 0 ? `(${x}.0${suffix})` : `${x}.0${suffix}`;
+      return hexFloat(low, high, suffix);
+    }
+  }
+}
+
+/** C's exact notation for a double (a float is one too): sign, significand in hexadecimal, power of two. */
+export function hexFloat(low: number, high: number, suffix: string): string {
+  const exponent = (high >>> 20) & 0x7ff;
+  const digits = (high & 0xfffff).toString(16).padStart(5, '0') + low.toString(16).padStart(8, '0');
+  const text = exponent === 0 ? `0x0.${digits}p-1022` : `0x1.${digits}p${exponent - 1023}`;
+  return high >>> 31 ? `(-${text}${suffix})` : text + suffix;
+}

@@ -1,0 +1,303 @@
+import {
+  type Block,
+  type Cell,
+  innerBlocks,
+  type Node,
+  type Program,
+  readAtEnd,
+  reads,
+  type Statement,
+} from '../../ir/program.js';
+import type { Origin } from '../../language/origin.js';
+import type { Scalar, Value } from '../../language/types.js';
+
+/** How a language writes what every program is made of. Types come as text. */
+export interface Syntax {
+  constant(type: string, name: string, value: string): string;
+  variable(type: string, name: string, value: string): string;
+  /** The head of a loop over a u32. */
+  loop(name: string, from: string, condition: string, step: string): string;
+  leave(condition: string): string;
+}
+
+export const cSyntax: Syntax = {
+  constant: (type, name, value) => `const ${type} ${name} = ${value};`,
+  variable: (type, name, value) => `${type} ${name} = ${value};`,
+  loop: (name, from, condition, step) => `for (u32 ${name} = ${from}; ${condition}; ${step})`,
+  leave: (condition) => `if (${condition}) break;`,
+};
+
+/** What differs between C-like targets. Everything structural is in `CStyle`. */
+export interface Dialect {
+  readonly syntax: Syntax;
+  /** Lines that must stand before a statement: barriers. */
+  before?(statement: Statement): readonly string[];
+  /** Lines at the start of a long loop's round. They leave the item if the launch was cancelled. */
+  readonly look: readonly string[];
+  /** The type of a variable; `varying` where each lane has its own. */
+  typeName(type: Scalar, varying: boolean): string;
+  literal(type: Scalar, value: Value): string;
+  /** One operation over operand texts that are safe to combine (atoms or parenthesised). */
+  operation(node: Node, args: readonly Operand[], varying: boolean, mask: string | undefined): string;
+  leaf(node: Node): string;
+  /** `text` made to fit where every lane needs a value of its own. */
+  splat(type: Scalar, text: string): string;
+  /** Lines of a statement that reaches memory or native text. */
+  effect(statement: EffectStatement, names: EffectNames): string[];
+  /** A parallel region of a tile. */
+  region(statement: RegionStatement, printer: RegionPrinter): void;
+  /** `target = value` for the lanes of the mask only. */
+  maskedSet(cell: string, type: Scalar, value: string, mask: string): string;
+  isVarying(node: Node): boolean;
+  isVaryingCell(cell: Cell): boolean;
+}
+
+export interface Operand {
+  readonly text: string;
+  readonly varying: boolean;
+  readonly node: Node;
+}
+
+export type EffectStatement = Extract<Statement, { kind: 'load' | 'store' | 'prefetch' | 'atomic' | 'native' }>;
+
+export type RegionStatement = Extract<Statement, { kind: 'each' | 'sum' | 'scan' | 'once' }>;
+
+/** What a region needs to print itself. */
+export interface RegionPrinter {
+  /** Text of a value that is the same for the whole tile. */
+  uniform(node: Node): string;
+  /** Text of a value with one for each lane. */
+  varying(node: Node): string;
+  define(node: Node): string;
+  body(): void;
+  line(text: string): void;
+  braces(head: string, inner: () => void): void;
+}
+
+export interface EffectNames {
+  /** Text of a value that is read. */
+  value(node: Node): Operand;
+  /** Name of a value that is defined. */
+  define(node: Node): string;
+  readonly mask: string | undefined;
+  /** Where the statement stands: what is declared beside it has a name until the block's end. */
+  readonly block: Block;
+}
+
+/** An expression printed inline may hold this many operations; more than that reads badly and is given a name. */
+const INLINE_OPERATIONS = 4;
+
+/**
+ * Prints a placed program as C-like text, with a name for each value used more than once and a record of the line in the
+ * user's source behind each line of text. Names count up in the order of the text, so the same program gives the same text.
+ */
+export class CStyle {
+  readonly #dialect: Dialect;
+  readonly #names = new Map<Node, string>();
+  readonly #inline = new Map<Node, { text: string; size: number }>();
+  readonly #single: ReadonlySet<Node>;
+  readonly #cellNames = new Map<Cell, string>();
+  readonly #lines: string[] = [];
+  readonly #origins: (Origin | undefined)[] = [];
+  #indent = 0;
+  #values = 0;
+  #cells = 0;
+  /** Variables and effects printed: what compilers take time for. */
+  statements = 0;
+
+  constructor(program: Program, dialect: Dialect) {
+    this.#dialect = dialect;
+    this.#single = usedOnceInTheirBlock(program.body);
+  }
+
+  get lines(): readonly string[] {
+    return this.#lines;
+  }
+  get origins(): readonly (Origin | undefined)[] {
+    return this.#origins;
+  }
+
+  line(text: string, origin?: Origin): void {
+    this.#lines.push(text === '' ? '' : `${'  '.repeat(this.#indent)}${text}`);
+    this.#origins.push(origin);
+  }
+
+  /** `head {`, the inner lines, `}`. */
+  braces(head: string, inner: () => void, origin?: Origin): void {
+    this.line(`${head} {`, origin);
+    this.#indent++;
+    inner();
+    this.#indent--;
+    this.line('}');
+  }
+
+  block(block: Block): void {
+    for (const statement of block) this.#statement(statement, block);
+  }
+
+  #operand(node: Node): Operand {
+    const varying = this.#dialect.isVarying(node);
+    if (node.op === 'const')
+      return { text: this.#dialect.literal(node.type, node.detail.value as Value), varying, node };
+    const inline = this.#inline.get(node);
+    if (inline) return { text: `(${inline.text})`, varying, node };
+    const name = this.#names.get(node);
+    if (name) return { text: name, varying, node };
+    return { text: this.#dialect.leaf(node), varying, node };
+  }
+
+  /** A value that effects reach lane by lane: with a name, or each lane would compute it for all lanes. */
+  #named(node: Node): Operand {
+    const inline = this.#inline.get(node);
+    if (inline && this.#dialect.isVarying(node)) {
+      this.#inline.delete(node);
+      this.#declare(node, inline.text, node.origin);
+    }
+    return this.#operand(node);
+  }
+
+  /** A value where a statement takes it whole. */
+  #whole(node: Node, varying: boolean): string {
+    const inline = this.#inline.get(node);
+    const text = inline ? inline.text : this.#operand(node).text;
+    return varying && !this.#dialect.isVarying(node) ? this.#dialect.splat(node.type, text) : text;
+  }
+
+  #define(node: Node): string {
+    const name = `v${this.#values++}`;
+    this.#names.set(node, name);
+    return name;
+  }
+
+  #declare(node: Node, text: string, origin: Origin): void {
+    const type = this.#dialect.typeName(node.type, this.#dialect.isVarying(node));
+    this.line(this.#dialect.syntax.constant(type, this.#define(node), text), origin);
+    this.statements++;
+  }
+
+  #statement(statement: Statement, block: Block): void {
+    const { origin } = statement;
+    const mask = statement.mask && this.#operand(statement.mask).text;
+    for (const text of this.#dialect.before?.(statement) ?? []) this.line(text, origin);
+    switch (statement.kind) {
+      case 'let': {
+        const { node } = statement;
+        const varying = this.#dialect.isVarying(node);
+        const text = this.#dialect.operation(
+          node,
+          node.args.map((arg) => this.#operand(arg)),
+          varying,
+          mask,
+        );
+        const size = node.args.reduce((sum, arg) => sum + (this.#inline.get(arg)?.size ?? 0), 1);
+        if (this.#single.has(node) && size <= INLINE_OPERATIONS) this.#inline.set(node, { text, size });
+        else this.#declare(node, text, origin);
+        return;
+      }
+      case 'cell': {
+        const name = `c${this.#cells++}`;
+        this.#cellNames.set(statement.cell, name);
+        const varying = this.#dialect.isVaryingCell(statement.cell);
+        const type = this.#dialect.typeName(statement.cell.type, varying);
+        this.line(this.#dialect.syntax.variable(type, name, this.#whole(statement.value, varying)), origin);
+        this.statements++;
+        return;
+      }
+      case 'get':
+        this.#declare(statement.result, this.#cellName(statement.cell), origin);
+        return;
+      case 'set': {
+        const name = this.#cellName(statement.cell);
+        const value = this.#whole(statement.value, this.#dialect.isVaryingCell(statement.cell));
+        this.line(
+          mask ? this.#dialect.maskedSet(name, statement.cell.type, value, mask) : `${name} = ${value};`,
+          origin,
+        );
+        this.statements++;
+        return;
+      }
+      case 'when':
+        this.braces(`if (${this.#whole(statement.condition, false)})`, () => this.block(statement.body), origin);
+        if (statement.otherwise.length > 0) this.braces('else', () => this.block(statement.otherwise));
+        return;
+      case 'loop': {
+        const index = this.#define(statement.index);
+        const count = this.#operand(statement.count).text;
+        const head = this.#dialect.syntax.loop(index, '0', `${index} < ${count}`, `${index}++`);
+        this.braces(head, () => this.block(statement.body), origin);
+        return;
+      }
+      case 'while':
+        this.braces(
+          'for (;;)',
+          () => {
+            for (const text of statement.isLong ? this.#dialect.look : []) this.line(text, origin);
+            this.block(statement.test);
+            this.line(this.#dialect.syntax.leave(`!(${this.#whole(statement.condition, false)})`), origin);
+            this.block(statement.body);
+          },
+          origin,
+        );
+        return;
+      case 'break':
+        this.line(this.#dialect.syntax.leave(this.#whole(statement.condition, false)), origin);
+        return;
+      case 'each':
+      case 'sum':
+      case 'scan':
+      case 'once':
+        this.#dialect.region(statement, {
+          uniform: (node) => this.#operand(node).text,
+          varying: (node) => this.#whole(node, true),
+          define: (node) => this.#define(node),
+          body: () => this.block(statement.kind === 'scan' ? [] : statement.body),
+          line: (text) => this.line(text, origin),
+          braces: (head, inner) => this.braces(head, inner, origin),
+        });
+        this.statements++;
+        return;
+      case 'emit':
+        throw new TypeError('emit is lowered by the harness before printing');
+      default: {
+        const names: EffectNames = {
+          value: (node) => this.#named(node),
+          define: (node) => this.#define(node),
+          mask,
+          block,
+        };
+        for (const text of this.#dialect.effect(statement, names)) this.line(text, origin);
+        this.statements++;
+      }
+    }
+  }
+
+  #cellName(cell: Cell): string {
+    return this.#cellNames.get(cell) ?? 'missing_cell';
+  }
+}
+
+/** Values whose only use stands in the block that computes them, so that they can be written where they are used. */
+export function usedOnceInTheirBlock(body: Block): Set<Node> {
+  const uses = new Map<Node, { count: number; block: Block }>();
+  const homes = new Map<Node, Block>();
+  const use = (node: Node, block: Block) => {
+    const known = uses.get(node);
+    uses.set(node, { count: (known?.count ?? 0) + 1, block });
+  };
+  const walk = (block: Block): void => {
+    for (const statement of block) {
+      if (statement.kind === 'let') homes.set(statement.node, block);
+      for (const node of reads(statement)) use(node, block);
+      const last = readAtEnd(statement);
+      if (last) use(last.node, last.block);
+      for (const inner of innerBlocks(statement)) walk(inner);
+    }
+  };
+  walk(body);
+  const single = new Set<Node>();
+  for (const [node, block] of homes) {
+    const known = uses.get(node);
+    if (known?.count === 1 && known.block === block) single.add(node);
+  }
+  return single;
+}

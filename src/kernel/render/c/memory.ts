@@ -1,0 +1,429 @@
+import type { AtomicOp, Block, Hoisted, Node, Place, Table } from '../../ir/program.js';
+import type { Origin } from '../../language/origin.js';
+import { type Scalar, type Value, wordsOf } from '../../language/types.js';
+import type { Gang } from '../../passes/shape/gang.js';
+import { bufferName, lengthName, tableName } from '../names.js';
+import { cLiteral, vectorType } from './c.js';
+import type { EffectNames, EffectStatement, Operand } from './cstyle.js';
+import type { Helpers } from './helpers.js';
+import { hasQuads, loadRows, type QuadPlaces, quadsPrelude, spotsOf, storeRows, turned } from './quads.js';
+
+/**
+ * Buffers, atomics, tables and native bodies in C. Lanes reach memory one by one under their mask; compilers turn the
+ * loops into gathers where those pay. A checked build tests each index and notes the first that is out of bounds.
+ */
+export class CMemory {
+  readonly #gang: Gang;
+  readonly #helpers: Helpers;
+  readonly #checked: boolean;
+  readonly #preludes = new Set<string>();
+  /** Words that are also there as the rows of a quad (c-quads.ts), by the first of the four. */
+  readonly #rows = new Map<Node, { readonly words: readonly Node[]; readonly rows: readonly string[] }>();
+  /** Numbers of lanes that are there as scalars, and the block in which they have their name. */
+  readonly #spots = new Map<Node, { readonly name: string; readonly block: Block }>();
+  readonly sites: Origin[] = [];
+
+  constructor(gang: Gang, helpers: Helpers, checked: boolean) {
+    this.#gang = gang;
+    this.#helpers = helpers;
+    this.#checked = checked;
+  }
+
+  prelude(): string[] {
+    const trap =
+      'static u64 checked_index(u64 index, u64 width, u64 length, u32 *control, u32 site) {\n' +
+      '  if (width <= length && index <= length - width) return index;\n' +
+      '  u32 none = 0;\n' +
+      '  if (__atomic_compare_exchange_n(&control[1], &none, 1u, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {\n' +
+      '    control[2] = site; control[3] = (u32)index; control[4] = (u32)(index >> 32);\n' +
+      '    control[5] = (u32)length; control[6] = (u32)(length >> 32);\n' +
+      '  }\n' +
+      '  return ~0ull;\n' +
+      '}';
+    return [...(this.#checked ? [trap] : []), ...this.#preludes];
+  }
+
+  bindings(program: Hoisted): string[] {
+    const near = program.near.flatMap((decl) => [
+      `${decl.type} *const ${bufferName(decl)} = ${bufferName(decl)}_storage;`,
+      ...(this.#checked ? [`const u64 ${lengthName(decl)} = ${decl.length};`] : []),
+    ]);
+    const bound = program.buffers.flatMap((decl) => {
+      const constness = decl.kind === 'read' ? 'const ' : '';
+      const lines = [
+        `${constness}${decl.type} *const ${bufferName(decl)} = (${constness}${decl.type} *)launch[${3 + 2 * decl.slot}];`,
+      ];
+      if (this.#checked)
+        lines.push(`const u64 ${lengthName(decl)} = launch[${4 + 2 * decl.slot}] / sizeof(${decl.type});`);
+      return lines;
+    });
+    return [...bound, ...near];
+  }
+
+  /**
+   * A tile's arrays are its thread's. In the local model GCC folds the offset of an index into the symbol; in a branch
+   * that is never taken it may be of 2^34 bytes, and the linker refuses it.
+   */
+  nearArrays(program: Hoisted): string[] {
+    return program.near.map(
+      (decl) =>
+        `static _Thread_local ${decl.type} ${bufferName(decl)}_storage[${decl.length}] __attribute__((aligned(64), tls_model("global-dynamic")));`,
+    );
+  }
+
+  constantTable(table: Table): string[] {
+    if (table.word !== undefined) return [];
+    const values = table.values.map((node) => cLiteral(table.type, node.detail.value as Value));
+    return [`static const ${table.type} ${tableName(table)}[${values.length}] = {${values.join(', ')}};`];
+  }
+
+  /** Checked builds look after each item whether something trapped. */
+  afterItem(): string[] {
+    return this.#checked ? ['if (__atomic_load_n(&control[1], __ATOMIC_RELAXED)) return first - begin;'] : [];
+  }
+
+  lookup(node: Node, index: Operand, varying: boolean, mask: string | undefined): string {
+    const table = node.detail.table as Table;
+    const element = (at: string) => (table.word === undefined ? `${tableName(table)}[${at}]` : jobTableText(table, at));
+    const guarded = (at: string): string => {
+      if (!this.#checked) return element(at);
+      const site = this.#site(node.origin);
+      return `({ const u64 at = checked_index(${at}, 1, ${table.values.length}, control, ${site}); at == ~0ull ? (${table.type})0 : ${element('at')}; })`;
+    };
+    if (table.type === 'f32' && table.word !== undefined) this.#helpers.use('bits_u32_f32');
+    if (table.type === 'f64' && table.word !== undefined) this.#helpers.use('bits_u64_f64');
+    if (!varying) return guarded(index.text);
+    // Where no lane can be out of bounds the mask does not matter, and compilers make a gather of the loop.
+    const entry = isBelow(index.node, table.values.length)
+      ? element('index[l]')
+      : `${mask}[l] ? ${guarded('index[l]')} : (${table.type})0`;
+    return `({ const u32v index = ${index.text}; ${vectorType(table.type, true)} r; for (int l = 0; l < LANES; l++) r[l] = ${entry}; r; })`;
+  }
+
+  effect(statement: EffectStatement, names: EffectNames): string[] {
+    switch (statement.kind) {
+      case 'load':
+        return this.#load(statement, names);
+      case 'store':
+        return this.#store(statement, names);
+      case 'prefetch':
+        return this.#prefetch(statement, names);
+      case 'atomic':
+        return this.#atomic(statement, names);
+      case 'native':
+        return this.#native(statement, names);
+    }
+  }
+
+  #load(statement: Extract<EffectStatement, { kind: 'load' }>, names: EffectNames): string[] {
+    const { place, results } = statement;
+    const type = place.buffer.type;
+    const at = this.#address(place, names, results.length, statement.origin);
+    const read = (k: number, address: string) =>
+      this.#checked ? `(${address} == ~0ull ? (${type})0 : ${element(place, address, k)})` : element(place, address, k);
+    if (!this.#gang.varying.has(results[0] as Node)) {
+      const address = this.#checked ? this.#temporary() : at('');
+      return [
+        ...(this.#checked ? [`const u64 ${address} = ${at('')};`] : []),
+        ...results.map((node, k) => `const ${type} ${names.define(node)} = ${read(k, address)};`),
+      ];
+    }
+    const defined = results.map((node) => names.define(node));
+    const one = (address: string) => defined.map((name, k) => `${name}[l] = ${read(k, address)};`).join(' ');
+    const piece = (address: string): string => {
+      if (defined.length === 1)
+        return `__builtin_memcpy(&${defined[0]}, &${element(place, address, 0)}, sizeof ${defined[0]});`;
+      const parts = defined.map((name, k) => `${name}[l] = p[4 * l + ${k}];`).join(' ');
+      return `{ const ${type} *const p = &${element(place, address, 0)}; for (int l = 0; l < LANES; l++) { ${parts} } }`;
+    };
+    const vector = vectorType(type, true);
+    const quads = this.#quads(place, names, results.length);
+    if (quads) {
+      const rows = this.#newRows(results);
+      return [
+        ...quads.lines,
+        ...loadRows(this.#gang.lanes, quads, rows),
+        `${vector} ${defined.join(', ')}; ${turned(rows, defined)}`,
+      ];
+    }
+    return [...defined.map((name) => `${vector} ${name} = {0};`), ...this.#allLanes(names, place, at, one, piece)];
+  }
+
+  #store(statement: Extract<EffectStatement, { kind: 'store' }>, names: EffectNames): string[] {
+    const { place, values } = statement;
+    const type = place.buffer.type;
+    const at = this.#address(place, names, values.length, statement.origin);
+    const texts = values.map((node) => names.value(node));
+    const one = (lane: string) => (address: string) =>
+      texts.map((value, k) => `${element(place, address, k)} = ${laneOf(value, lane)};`).join(' ');
+    if (!names.mask) return [this.#guarded(at(''), one(''))];
+    const piece = (address: string): string => {
+      const [value] = texts as [Operand];
+      if (texts.length === 1) {
+        const all = value.varying ? value.text : `splat_${type}(${value.text})`;
+        return `{ const ${vectorType(type, true)} all = ${all}; __builtin_memcpy(&${element(place, address, 0)}, &all, sizeof all); }`;
+      }
+      const parts = texts.map((part, k) => `p[4 * l + ${k}] = ${laneOf(part, '[l]')};`).join(' ');
+      return `{ ${type} *const p = &${element(place, address, 0)}; for (int l = 0; l < LANES; l++) { ${parts} } }`;
+    };
+    const quads = this.#quads(place, names, values.length);
+    if (quads) {
+      const { lines, rows } = this.#rowsOf(values, names);
+      return [...quads.lines, ...lines, ...storeRows(this.#gang.lanes, quads, rows)];
+    }
+    return this.#allLanes(names, place, at, one('[l]'), piece);
+  }
+
+  /** Where the quads of all lanes are, wherever that is; undefined where there is no better way than one by one. */
+  #quads(place: Place, names: EffectNames, width: number): (QuadPlaces & { lines: string[] }) | undefined {
+    const { buffer, base, index } = place;
+    const { lanes, varying } = this.#gang;
+    if (width !== 4 || wordsOf(buffer.type) !== 1 || !hasQuads(lanes) || (base && varying.has(base))) return undefined;
+    if (!varying.has(index) || this.#neighbours(place) || names.mask !== 'active' || this.#checked) return undefined;
+    this.#preludes.add(quadsPrelude(lanes));
+    const from = bufferName(buffer);
+    const { lines, spot } = this.#spotsOf(index, names);
+    return {
+      base: base ? `${from} + (u64)${names.value(base).text} * 4` : from,
+      index: names.value(index).text,
+      spot,
+      lines,
+    };
+  }
+
+  /** The numbers of lanes as scalars; a sum with a constant is made of those of its other term, if they are there. */
+  #spotsOf(index: Node, names: EffectNames): { lines: string[]; spot(lane: number): string } {
+    const known = (node: Node | undefined): string | undefined => {
+      const spots = node && this.#spots.get(node);
+      return spots && spots.block === names.block ? spots.name : undefined;
+    };
+    const [term, more] = index.op === 'add' && index.args[1]?.op === 'const' ? index.args : [];
+    const [own, other] = [known(index), known(term)];
+    if (own !== undefined) return { lines: [], spot: (lane) => `${own}[${lane}]` };
+    if (other !== undefined)
+      return { lines: [], spot: (lane) => `(${other}[${lane}] + ${cLiteral('u32', more?.detail.value as Value)})` };
+    const name = `at${this.#temporaries++}`;
+    this.#spots.set(index, { name, block: names.block });
+    return { lines: [spotsOf(name, names.value(index).text)], spot: (lane) => `${name}[${lane}]` };
+  }
+
+  #newRows(words: readonly Node[]): readonly string[] {
+    const name = `q${this.#temporaries++}`;
+    const rows = words.map((_, j) => `${name}_${j}`);
+    this.#rows.set(words[0] as Node, { words, rows });
+    return rows;
+  }
+
+  /** Four words as rows: those they came from, or turned now. */
+  #rowsOf(words: readonly Node[], names: EffectNames): { lines: string[]; rows: readonly string[] } {
+    const known = this.#rows.get(words[0] as Node);
+    if (known && words.every((word, i) => word === known.words[i])) return { lines: [], rows: known.rows };
+    const name = `q${this.#temporaries++}`;
+    const rows = words.map((_, j) => `${name}_${j}`);
+    const texts = words.map((word) => {
+      const { text, varying } = names.value(word);
+      return varying ? text : `splat_${word.type}(${text})`;
+    });
+    return { lines: [`u32v ${rows.join(', ')}; ${turned(texts, rows)}`], rows };
+  }
+
+  /** Do lanes that follow each other reach what follows each other? */
+  #neighbours({ index, base }: Place): boolean {
+    return this.#gang.consecutive.has(index) && !(base && this.#gang.varying.has(base));
+  }
+
+  /**
+   * How a gang reaches memory: as one piece where all lanes are there and are neighbours, else one lane after the other.
+   * An index that wraps at 2^32 between two lanes is no piece.
+   */
+  #allLanes(
+    names: EffectNames,
+    place: Place,
+    at: (lane: string) => string,
+    one: (address: string) => string,
+    piece: (address: string) => string,
+  ): string[] {
+    const masked = `for (int l = 0; l < LANES; l++) if (${names.mask}[l]) { ${this.#guarded(at('[l]'), one)} }`;
+    if (names.mask !== 'active' || this.#checked) return [masked];
+    const lastStart = (2 ** 32 - this.#gang.lanes).toString(16);
+    const fast = this.#neighbours(place)
+      ? `if (whole && ${names.value(place.index).text}[0] <= 0x${lastStart}u) ${piece(at('[0]'))}`
+      : `if (whole) for (int l = 0; l < LANES; l++) { ${one(at('[l]'))} }`;
+    return [fast, `else ${masked}`];
+  }
+
+  /** In a checked build an access outside is noted and not made. */
+  #guarded(address: string, act: (address: string) => string): string {
+    return this.#checked ? `{ const u64 at = ${address}; if (at != ~0ull) { ${act('at')} } }` : act(address);
+  }
+
+  #prefetch(statement: Extract<EffectStatement, { kind: 'prefetch' }>, names: EffectNames): string[] {
+    // A hint may name any address, so it needs no check; but a checked build must not report it either.
+    const { place } = statement;
+    const buffer = bufferName(place.buffer);
+    const at = this.#plainAddress(place, names, 4);
+    if (!names.mask) return [`__builtin_prefetch(&${buffer}[${at('')}]);`];
+    if (names.mask === 'active' && hasQuads(this.#gang.lanes) && this.#gang.varying.has(place.index) && !place.base) {
+      // A lane that is not there may name any address too.
+      this.#preludes.add(quadsPrelude(this.#gang.lanes));
+      const { lines, spot } = this.#spotsOf(place.index, names);
+      const one = (_: unknown, lane: number) => `__builtin_prefetch(&${buffer}[(u64)${spot(lane)} * 4]);`;
+      return [...lines, Array.from({ length: this.#gang.lanes }, one).join(' ')];
+    }
+    return [`for (int l = 0; l < LANES; l++) if (${names.mask}[l]) __builtin_prefetch(&${buffer}[${at('[l]')}]);`];
+  }
+
+  #atomic(statement: Extract<EffectStatement, { kind: 'atomic' }>, names: EffectNames): string[] {
+    const { place, op, value, result } = statement;
+    const at = this.#address(place, names, 1, statement.origin);
+    const operand = value && names.value(value);
+    const name = result && names.define(result);
+    const act = (lane: string) => (address: string) => {
+      const cell = `&${element(place, address, 0)}`;
+      const call = this.#atomicCall(op, operand ? `${cell}, ${laneOf(operand, lane)}` : cell);
+      return name ? `${name}${lane} = ${call};` : `${call};`;
+    };
+    const declared = name ? [`u32${names.mask ? 'v' : ''} ${name} = {0};`] : [];
+    if (!names.mask) return [...declared, this.#guarded(at(''), act(''))];
+    return [
+      ...declared,
+      `for (int l = 0; l < LANES; l++) if (${names.mask}[l]) { ${this.#guarded(at('[l]'), act('[l]'))} }`,
+    ];
+  }
+
+  #atomicCall(op: AtomicOp, args: string): string {
+    switch (op) {
+      case 'add':
+      case 'or':
+        return `__atomic_fetch_${op}(${args}, __ATOMIC_RELAXED)`;
+      case 'exchange':
+      case 'load':
+      case 'store':
+        return `__atomic_${op}_n(${args}, __ATOMIC_RELAXED)`;
+      case 'min':
+      case 'max':
+        this.#preludes.add(atomicExtreme(op));
+        return `atomic_${op}(${args})`;
+    }
+  }
+
+  /**
+   * A native body is given plain names: of scalars, of vectors that hold a word of all lanes, or, if it works on quads, of
+   * rows: four of them for four words.
+   */
+  #native(statement: Extract<EffectStatement, { kind: 'native' }>, names: EffectNames): string[] {
+    const { body, results } = statement;
+    const lanes = this.#gang.varying.has(results[0] as Node) ? this.#gang.lanes : 1;
+    if (body.prelude) this.#preludes.add(body.prelude);
+    if (body.quads && hasQuads(lanes)) return this.#nativeQuads(statement, lanes, names);
+    const lines: string[] = [];
+    const args = statement.args.map((node) => {
+      const operand = names.value(node);
+      const text = lanes > 1 && !operand.varying ? `splat_${node.type}(${operand.text})` : operand.text;
+      if (/^\w+$/.test(text)) return text;
+      const name = this.#temporary();
+      lines.push(`const ${vectorType(node.type, lanes > 1)} ${name} = ${text};`);
+      return name;
+    });
+    const defined = results.map((node) => names.define(node));
+    lines.push(...results.map((node, i) => `${vectorType(node.type, lanes > 1)} ${defined[i]};`));
+    return [...lines, ...body.text({ lanes, args, results: defined }).trim().split('\n')];
+  }
+
+  #nativeQuads(
+    { body, args, results }: Extract<EffectStatement, { kind: 'native' }>,
+    lanes: number,
+    names: EffectNames,
+  ): string[] {
+    this.#preludes.add(quadsPrelude(lanes));
+    const given = fours(args).map((words) => this.#rowsOf(words, names));
+    const defined = results.map((node) => names.define(node));
+    const made = fours(results).map((words) => this.#newRows(words));
+    const text = body.text({ lanes, args: given.flatMap(({ rows }) => rows), results: made.flat(), rows: true });
+    return [
+      ...given.flatMap(({ lines }) => lines),
+      `u32v ${made.flat().join(', ')};`,
+      ...text.trim().split('\n'),
+      ...fours(defined).map((words, k) => `u32v ${words.join(', ')}; ${turned(made[k] ?? [], words)}`),
+    ];
+  }
+
+  /** Text of the element's number, for a lane; in a checked build ~0 where it is out of bounds. */
+  #address(place: Place, names: EffectNames, width: number, origin: Origin): (lane: string) => string {
+    const plain = this.#plainAddress(place, names, width);
+    if (!this.#checked) return plain;
+    const site = this.#site(origin);
+    const length = lengthName(place.buffer);
+    const base = place.base && names.value(place.base);
+    // The last element of the access must be inside; index and result are those of the first. A base so large that the
+    // address would wrap is outside too.
+    const whole = (lane: string) =>
+      base ? `((u64)${laneOf(base, lane)} >> 60 ? ~0ull : ${plain(lane)})` : plain(lane);
+    return (lane) => `checked_index(${whole(lane)}, ${width}, ${length}, control, ${site})`;
+  }
+
+  #plainAddress(place: Place, names: EffectNames, width: number): (lane: string) => string {
+    const index = names.value(place.index);
+    const base = place.base && names.value(place.base);
+    return (lane) => {
+      const at = laneOf(index, lane);
+      const first = width === 1 ? at : `(u64)${at} * ${width}`;
+      return base ? `(u64)${laneOf(base, lane)} * 4 + ${first}` : first;
+    };
+  }
+
+  #site(origin: Origin): number {
+    return this.sites.push(origin) - 1;
+  }
+
+  #temporaries = 0;
+  #temporary(): string {
+    return `t${this.#temporaries++}`;
+  }
+}
+
+/** Is a u32 smaller than `length` whatever its operands are? True for a masked byte, and for the top bits of a word. */
+function isBelow({ op, args: [, by] }: Node, length: number): boolean {
+  if (by?.op !== 'const') return false;
+  const amount = Number(by.detail.value);
+  return op === 'and' ? amount < length : op === 'shr' && 2 ** (32 - (amount % 32)) <= length;
+}
+
+/** The k-th element of an access. */
+const element = (place: Place, address: string, k: number): string =>
+  `${bufferName(place.buffer)}[${address}${k === 0 ? '' : ` + ${k}`}]`;
+
+const fours = <T>(list: readonly T[]): T[][] =>
+  Array.from({ length: list.length / 4 }, (_, i) => list.slice(4 * i, 4 * i + 4));
+
+/** A value as one lane sees it. */
+const laneOf = (operand: Operand, lane: string): string => `${operand.text}${operand.varying ? lane : ''}`;
+
+function jobTableText(table: Table, at: string): string {
+  const type: Scalar = table.type;
+  const words = wordsOf(type);
+  const word = (k: number) => `params[${table.word} + ${words === 1 ? at : `(${at}) * ${words}`}${k ? ` + ${k}` : ''}]`;
+  switch (type) {
+    case 'u32':
+    case 'bool':
+      return word(0);
+    case 'i32':
+      return `(i32)${word(0)}`;
+    case 'f32':
+      return `bits_u32_f32(${word(0)})`;
+    case 'u64':
+      return `((u64)${word(1)} << 32 | ${word(0)})`;
+    case 'f64':
+      return `bits_u64_f64((u64)${word(1)} << 32 | ${word(0)})`;
+  }
+}
+
+function atomicExtreme(op: 'min' | 'max'): string {
+  const better = op === 'min' ? '<' : '>';
+  return (
+    `static inline u32 atomic_${op}(u32 *cell, u32 value) {\n` +
+    '  u32 seen = __atomic_load_n(cell, __ATOMIC_RELAXED);\n' +
+    `  while (value ${better} seen && !__atomic_compare_exchange_n(cell, &seen, value, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}\n` +
+    '  return seen;\n}'
+  );
+}

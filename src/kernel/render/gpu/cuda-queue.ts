@@ -1,0 +1,234 @@
+import { ONE_FIELD, RING_CAPACITY_FIELD, ringLayout } from '../../abi/harness.js';
+import { LINGER_NS, Order, QUEUE_ENTRY, QueueControl, QueueHeader, QueueState } from '../../abi/resident-abi.js';
+import type { Hoisted } from '../../ir/program.js';
+import { cudaArguments, nearMemory } from './cuda.js';
+import { CANCEL_BLOCKS, GpuPrinter, type GpuText } from './gpu.js';
+import type { GpuLanguage } from './language.js';
+import type { GpuLayout } from './layout.js';
+
+/** Words of an entry. */
+export const queueEntryWords = ({ program }: Pick<GpuLayout, 'program'>): number => 1 + program.chunkWords;
+
+/** Workgroup memory that the harness needs beside the kernel's, for entries of up to 900 parameters. */
+export const QUEUE_NEAR_BYTES = 4096;
+
+/**
+ * The `queue` harness: a resident grid of one job that takes ranges while it runs (`queue.ts` says what is shared with
+ * the host). The only place with fences of system scope.
+ */
+export function renderCudaQueue(layout: GpuLayout, language: GpuLanguage): GpuText {
+  const printer = new GpuPrinter(layout, language, []); // a grid's workgroups stop together, between items
+  const { body } = printer;
+  const { program, shape } = layout;
+  const { parametersAt } = shape.launch;
+  const words = queueEntryWords(layout);
+  const header = (word: keyof typeof QueueHeader): string => language.entry.word(layout, QueueHeader[word]);
+  body.braces(head(layout), () => {
+    printer.lines([
+      ...nearMemory(layout),
+      '__shared__ u64 ticket;',
+      `__shared__ u32 entry[${words}];`,
+      'const u32 thread = threadIdx.x;',
+      `const u32 partsLog = ${header('partsLog')}, parts = 1u << partsLog, slots = (1u << ${header('capacityLog')}) - 1u, ringWords = ${header('ringWords')}, epoch = ${header('epoch')};`,
+      ...watch(words, shape.workgroup),
+      'u32 processor = 0u;',
+      'asm volatile("mov.u32 %0, %%smid;" : "=r"(processor));',
+      `if (${agreed(`processor % ${header('processors')} - ${header('firstProcessor')} >= ${header('ownProcessors')}`, shape.workgroup)}) return;`,
+      `if (thread == 0u) atomicAdd((u64 *)state + ${present}, 1ull);`,
+    ]);
+    const fixed = fixedWords(program);
+    const isOfEntry = (word: number): boolean => word >= program.jobWords && !fixed.has(word);
+    printer.parameters(parametersAt, (word) => !isOfEntry(word));
+    printer.tables();
+    body.braces('for (;;)', () => {
+      printer.lines(take(shape.workgroup));
+      printer.lines(fetch(words, shape.workgroup));
+      if (program.hit.length > 0) body.line('u32 *const b_ring = found + (u64)slot * ringWords;');
+      const every = CANCEL_BLOCKS[program.kind];
+      // Read anew in each round: 22 such values that stay in registers cost a workgroup of six per processor.
+      const names = (): void =>
+        printer.parameters(parametersAt, isOfEntry, (word) => `entry[${1 + word - program.jobWords}]`);
+      const stop = [
+        `if (round % ${every}u == ${every - 1}u && ${agreed(`__syncthreads_or(thread == 0u && state[${ORDER}] == ${Order.stop}ull)`, shape.workgroup)}) {`,
+        '  stopped = true;',
+        '  break;',
+        '}',
+      ];
+      printer.work(stop, names);
+      printer.lines(publish(program.hit.length > 0, ringRecord(layout), shape.workgroup));
+    });
+  });
+  return printer.finish();
+}
+
+/** Chunk words that are the same for all entries: the ring's capacity, and 1. */
+function fixedWords({ params }: Hoisted): ReadonlySet<number> {
+  const fixed = params.filter(
+    ({ node }) => node.op === 'chunk' && (node.detail.field === RING_CAPACITY_FIELD || node.detail.field === ONE_FIELD),
+  );
+  return new Set(fixed.map(({ word }) => word));
+}
+
+function head({ shape, program }: GpuLayout): string {
+  const shared = new Set(['launch', 'tables']);
+  const bound = cudaArguments(shape).filter((_, i) => {
+    const { kind, name, type } = shape.bindings[i] ?? {};
+    return shared.has(kind ?? '') || (type !== undefined && name !== 'ring');
+  });
+  const queue = [
+    'volatile u64 *state',
+    'u32 *done',
+    'volatile u32 *queue',
+    ...(program.hit.length > 0 ? ['u32 *found'] : []),
+    'const volatile u32 *control',
+    'const volatile u32 *entries',
+    'volatile u64 *times',
+    'volatile u64 *flags',
+    ...(program.hit.length > 0 ? ['volatile u32 *rings'] : []),
+  ];
+  const [launch = '', ...rest] = bound;
+  return `extern "C" __global__ void __launch_bounds__(${shape.workgroup}) ${QUEUE_ENTRY}(${[launch, ...queue, ...rest].join(', ')})`;
+}
+
+/** Words before a ring's records, and of one record. */
+const ringRecord = ({ program }: GpuLayout): { header: number; record: number } => {
+  const { headerWords, recordWords } = ringLayout(program);
+  return { header: headerWords, record: recordWords };
+};
+
+const { head: HEAD, seen, watched, order: ORDER, active, present } = QueueState;
+const control = (word: keyof typeof QueueControl): string => `*(const volatile u64 *)(control + ${QueueControl[word]})`;
+/**
+ * A condition on which all threads agree, said so that the compiler sees it too. Where it does not, a warp might part, and
+ * what is the same for all of it cannot stay in registers of the warp: SHA-256d at 7.0 GH/s on an H200.
+ */
+const agreed = (condition: string, workgroup: number): string =>
+  `__any_sync(${workgroup < 32 ? 2 ** workgroup - 1 : 0xffff_ffff}u, ${condition})`;
+/** Copies are short: unrolled they would need more registers than the kernel. */
+const ROLLED = '#pragma unroll 1';
+const clock = (name: string): string => `asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(${name}));`;
+
+/**
+ * The first workgroup to come is the watch. It copies entries when the tail has risen, then says so; it passes orders on,
+ * and stays until nobody is there who might need another. Epoch (low word) and order (high word) are read at once.
+ */
+const watch = (words: number, workgroup: number): string[] => [
+  `if (${agreed(`__syncthreads_or(thread == 0u && atomicExch((u64 *)state + ${watched}, 1ull) == 0ull)`, workgroup)}) {`,
+  '  __shared__ u32 told;',
+  '  u64 since = 0ull, now = 0ull, known = 0ull;',
+  `  ${clock('since')}`,
+  '  for (;;) {',
+  '    __syncthreads();',
+  '    if (thread == 0u) {',
+  `      const u64 there = ${control('tail')}, ordered = ${control('epoch')} ^ (u64)epoch;`,
+  `      ${clock('now')}`,
+  '      if (there != known) since = now;',
+  `      const bool isIdle = now - since > ${LINGER_NS}ull && now - state[${active}] > ${LINGER_NS}ull;`,
+  `      told = (ordered & 0xfffffffeffffffffull) != 0ull ? ${Order.stop}u : ordered != 0ull || isIdle ? ${Order.leave}u : (u32)state[${ORDER}];`,
+  '      ticket = told == 0u ? there : known;',
+  `      if (told != 0u) state[${ORDER}] = told;`,
+  `      if (told == ${Order.leave}u && state[${present}] == 0ull) told = ${Order.stop}u;`,
+  '    }',
+  '    __syncthreads();',
+  `    if (told == ${Order.stop}u) return;`,
+  '    const u64 there = ticket;',
+  '    if (there == known) {',
+  '      __nanosleep(500u);',
+  '      continue;',
+  '    }',
+  '    __threadfence_system();',
+  '    if (there - known > slots) known = there - slots - 1ull;',
+  ROLLED,
+  `    for (u32 i = thread; i < (u32)(there - known) * ${words}u; i += ${workgroup}u) {`,
+  `      const u32 at = ((u32)(known + i / ${words}u) & slots) * ${words}u + i % ${words}u;`,
+  '      queue[at] = entries[at];',
+  '    }',
+  '    __threadfence();',
+  '    __syncthreads();',
+  `    if (thread == 0u) state[${seen}] = there;`,
+  '    known = there;',
+  '  }',
+  '}',
+];
+
+/**
+ * One thread takes the next part and waits for its entry; the barrier tells the others. To leave before a part is taken
+ * harms nobody. A part that was taken is given up only where all agree on it: once the watch has told to leave, `seen`
+ * stays as it is. So the parts of an entry are all done or all given up.
+ */
+const take = (workgroup: number): string[] => [
+  '__syncthreads();',
+  'if (thread == 0u) {',
+  '  ticket = (u64)-1;',
+  `  if (state[${ORDER}] == 0ull) {`,
+  `    const u64 taken = atomicAdd((u64 *)state + ${HEAD}, 1ull), wanted = taken >> partsLog;`,
+  '    bool go = true;',
+  `    while (go && wanted >= state[${seen}]) {`,
+  `      if (state[${ORDER}] != 0ull) {`,
+  '        __threadfence();',
+  `        go = wanted < state[${seen}];`,
+  '        break;',
+  '      }',
+  '      __nanosleep(1000u);',
+  '    }',
+  '    __threadfence();',
+  '    if (go) ticket = taken;',
+  '  }',
+  `  if (ticket == (u64)-1) atomicAdd((u64 *)state + ${present}, (u64)-1);`,
+  '}',
+  '__syncthreads();',
+  `if (${agreed('ticket == (u64)-1', workgroup)}) break;`,
+];
+
+const fetch = (words: number, workgroup: number): string[] => [
+  'const u64 number = ticket >> partsLog;',
+  'const u32 slot = (u32)number & slots, group = (u32)ticket & (parts - 1u), groups = parts;',
+  ROLLED,
+  `for (u32 i = thread; i < ${words}u; i += ${workgroup}u) entry[i] = queue[slot * ${words}u + i];`,
+  'if (thread == 0u && group == 0u) {',
+  '  u64 began = 0ull;',
+  `  ${clock('began')}`,
+  '  times[2u * slot] = began;',
+  '}',
+  '__syncthreads();',
+  'const u32 first = 0u, last = entry[0];',
+  'bool stopped = false;',
+];
+
+/**
+ * Who finishes an entry's last part publishes it: hits, fence, flag. The ring on the device takes hits at the speed of its
+ * memory and is copied once: 2^26 hits counted over the bus would take seconds.
+ */
+const publish = (
+  emits: boolean,
+  { header, record }: { header: number; record: number },
+  workgroup: number,
+): string[] => [
+  `if (${agreed('stopped', workgroup)}) break;`,
+  '__threadfence();',
+  '__syncthreads();',
+  `if (${agreed('__syncthreads_or(thread == 0u && atomicAdd(&done[slot], 1u) == parts - 1u)', workgroup)}) {`,
+  '  __threadfence();',
+  ...(emits
+    ? [
+        '  const volatile u32 *const own = b_ring;',
+        '  volatile u32 *const copy = rings + (u64)slot * ringWords;',
+        `  const u64 used = ${header}ull + (u64)own[0] * ${record}ull;`,
+        ROLLED,
+        `  for (u32 i = thread; i < (used < ringWords ? (u32)used : ringWords); i += ${workgroup}u) copy[i] = own[i];`,
+      ]
+    : []),
+  '  __threadfence_system();',
+  '  __syncthreads();',
+  '  if (thread == 0u) {',
+  ...(emits ? ['    *(volatile u32 *)b_ring = 0u;'] : []),
+  '    *(volatile u32 *)&done[slot] = 0u;',
+  '    u64 ended = 0ull;',
+  `    ${clock('ended')}`,
+  '    times[2u * slot + 1u] = ended;',
+  `    state[${active}] = ended;`,
+  '    __threadfence_system();',
+  '    flags[slot] = number + 1ull;',
+  '  }',
+  '}',
+];

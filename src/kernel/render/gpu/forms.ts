@@ -1,0 +1,147 @@
+import { formName, rowOf, signatureOf, typeSets } from '../../ir/ops.js';
+import type { Node } from '../../ir/program.js';
+import type { Scalar } from '../../language/types.js';
+import { divisor, fromFloat } from '../c/forms.js';
+
+/** A small function of the generated text, printed where it is used. */
+export interface Helper {
+  readonly args: readonly Scalar[];
+  readonly result: Scalar;
+  /** An expression over a, b, c, d; or statements that end in a `return`. */
+  readonly body: string;
+}
+
+/**
+ * How a language writes operations that it has no operator for. A key is the name of a form, or of an operation on all
+ * types. A form is text with $a, $b … for the operands; what needs an operand twice is a function, of which the body is
+ * given. A form that ends in `_const` is for a count that is known: $b is then that number, and $r what is left of the width.
+ */
+export interface OperationTable {
+  readonly forms: Readonly<Record<string, string>>;
+  readonly functions: Readonly<Record<string, string>>;
+}
+
+/** Prints operations by a table and remembers which functions they need. */
+export class Forms {
+  readonly #table: OperationTable;
+  readonly #print: (name: string, helper: Helper) => string;
+  readonly #used = new Set<string>();
+
+  constructor(table: OperationTable, print: (name: string, helper: Helper) => string) {
+    this.#table = table;
+    this.#print = print;
+  }
+
+  operation(node: Node, args: readonly string[]): string {
+    if (node.op === 'logic3') return this.#logic3(node, args);
+    const key = formName(node);
+    const count = node.args[1];
+    const counted = this.#table.forms[`${key}_const`];
+    if (counted && count?.op === 'const') {
+      // `fold` has reduced it to below the width, and zero to nothing
+      const known = Number(count.detail.value);
+      const rest = (node.type === 'u64' ? 64 : 32) - known;
+      return substitute(counted, [args[0] ?? '', String(known)]).replaceAll('$r', String(rest));
+    }
+    return this.apply(key, args);
+  }
+
+  /** The text of one operation by its form: the type's own, the operation's own, or its operator. */
+  apply(key: string, args: readonly string[]): string {
+    const { forms, functions } = this.#table;
+    if (functions[key] !== undefined && forms[key] === undefined) {
+      this.#used.add(key);
+      return `${key}(${args.join(', ')})`;
+    }
+    const op = key.slice(0, key.indexOf('_'));
+    const symbol = rowOf(op)?.symbol;
+    const form = forms[key] ?? forms[op] ?? (symbol && (args.length === 1 ? `${symbol}$a` : `$a ${symbol} $b`));
+    if (form === undefined) throw new TypeError(`no form for ${key}`);
+    return substitute(form, args);
+  }
+
+  /** The functions that were used, those that they need first. */
+  prelude(): string[] {
+    const lines: string[] = [];
+    const printed = new Set<string>();
+    const print = (name: string): void => {
+      if (printed.has(name)) return;
+      printed.add(name);
+      const body = this.#table.functions[name] ?? '';
+      for (const [, other = ''] of body.matchAll(/\b(\w+)\(/g)) if (other in this.#table.functions) print(other);
+      lines.push(this.#print(name, { ...signatureOf(name), body }));
+    };
+    for (const name of [...this.#used].sort()) print(name);
+    return lines;
+  }
+
+  /** Any three-input function as the products that make it up; compilers find the one instruction for it. */
+  #logic3(node: Node, args: readonly string[]): string {
+    const truth = node.detail.truth ?? 0;
+    const not = (text: string) => this.apply(`not_${node.type}`, [text]);
+    const [a, b, c] = args as [string, string, string];
+    const rows = [...Array(8).keys()].filter((row) => (truth >> row) & 1);
+    if (rows.length === 0) return this.apply(`xor_${node.type}`, [a, a]);
+    const term = (row: number) => [row & 4 ? a : not(a), row & 2 ? b : not(b), row & 1 ? c : not(c)].join(' & ');
+    return rows.map((row) => `(${term(row)})`).join(' | ');
+  }
+}
+
+function substitute(form: string, args: readonly string[]): string {
+  return form.replace(/\$([abcd])/g, (_, letter: string) => args['abcd'.indexOf(letter)] ?? 'missing_operand');
+}
+
+/** Body text of a helper: an expression gets its `return`. */
+export const helperBody = ({ body }: Helper): string => (body.includes('return') ? body : `return ${body};`);
+
+/**
+ * What CUDA and OpenCL C have in common. Signed overflow is undefined in both, so i32 is computed as u32; division by
+ * zero and the conversion of what does not fit are too, so they are written out.
+ */
+export function cFamily(ull: string): OperationTable {
+  const forms: Record<string, string> = {
+    not_bool: '!$a',
+    select: '$a ? $b : $c',
+    hi: '(u32)($a >> 32)',
+    pack: '(u64)$b << 32 | $a',
+    cast_bool_f32: '$a ? 1.0f : 0.0f',
+    cast_bool_f64: '$a ? 1.0 : 0.0',
+    cast_f32_bool: '$a != 0.0f',
+    cast_f64_bool: '$a != 0.0',
+    cast_f32_f64: '(f64)$a',
+    cast_f64_f32: '(f32)$a',
+    add_i32: '(i32)((u32)$a + (u32)$b)',
+    sub_i32: '(i32)((u32)$a - (u32)$b)',
+    mul_i32: '(i32)((u32)$a * (u32)$b)',
+    neg_i32: '(i32)(0u - (u32)$a)',
+    bits_u32_i32: '(i32)$a',
+    bits_i32_u32: '(u32)$a',
+    shl_u32_const: '$a << $b',
+    shl_u64_const: '$a << $b',
+    shl_i32_const: '(i32)((u32)$a << $b)',
+  };
+  const functions: Record<string, string> = {
+    bitSelect_u32: '(a & b) | (~a & c)',
+    bitSelect_u64: '(a & b) | (~a & c)',
+    wmadHi_u32: '(u32)(((u64)a * b + c + d) >> 32)',
+    carry_u32: '(u32)(((u64)a + b + c) >> 32)',
+    borrow_u32: '(u64)a < (u64)b + c',
+    // The carry in is 0 or 1: at most one of the two additions overflows.
+    carry_u64: '(u64)(a + b < a) | (u64)(a + b + c < c)',
+    borrow_u64: '(u64)(a < b) | ((u64)(a == b) & c)',
+    ...fromFloat('f32', 'f', `0xffffffffffffffff${ull}`, '0u'),
+    ...fromFloat('f64', '', `0xffffffffffffffff${ull}`, '0u'),
+  };
+  for (const type of typeSets.integer) {
+    const mask = type === 'u64' ? 63 : 31;
+    forms[`shr_${type}_const`] = '$a >> $b';
+    forms[`shr_${type}`] = `$a >> ($b & ${mask}u)`;
+    forms[`shl_${type}`] = type === 'i32' ? '(i32)((u32)$a << ($b & 31u))' : `$a << ($b & ${mask}u)`;
+    functions[`div_${type}`] = `a / ${divisor(type)}`;
+    functions[`rem_${type}`] = `a % ${divisor(type)}`;
+    forms[`cast_${type}_bool`] = '$a != 0';
+    forms[`cast_bool_${type}`] = `(${type})$a`;
+    for (const to of typeSets.numeric) forms[`cast_${type}_${to}`] = `(${to})$a`;
+  }
+  return { forms, functions };
+}

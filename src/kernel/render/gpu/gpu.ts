@@ -1,0 +1,242 @@
+import { Header } from '../../abi/grid.js';
+import type { Hoisted, Node, Statement, Table } from '../../ir/program.js';
+import type { Origin } from '../../language/origin.js';
+import { bytesOf, type Scalar, type Value } from '../../language/types.js';
+import { paramsOf } from '../../passes/graph.js';
+import { barriers, type Fence } from '../../passes/shape/barriers.js';
+import { CStyle, type Dialect, type Operand, type Syntax } from '../c/cstyle.js';
+import { lengthName, parameterName, tableName } from '../names.js';
+import { Forms } from './forms.js';
+import type { GpuLanguage } from './language.js';
+import { type GpuLayout, ofWords } from './layout.js';
+import { GpuMemory, type Scope } from './memory.js';
+import { GpuRegions } from './regions.js';
+
+export interface GpuText {
+  readonly text: string;
+  readonly lineOrigins: readonly (Origin | undefined)[];
+  readonly statements: number;
+  /** Checked builds: the accesses that can trap, by the number they trap with. */
+  readonly sites: readonly Origin[];
+}
+
+/** Blocks of items, or tiles, between two looks at the cancel word: some milliseconds of light items. */
+export const CANCEL_BLOCKS = { items: 64, tiles: 16 } as const;
+
+/** Text for a GPU: one thread an item, or one workgroup a tile, inside the `range` harness that `grid.ts` describes. */
+export function renderGpu(layout: GpuLayout, language: GpuLanguage): GpuText {
+  const look = layout.program.kind === 'items' ? language.entry.cancelInside : [];
+  const printer = new GpuPrinter(layout, language, look);
+  printer.range();
+  return printer.finish();
+}
+
+/** What a harness needs to print itself around a kernel. */
+export class GpuPrinter {
+  readonly layout: GpuLayout;
+  readonly language: GpuLanguage;
+  readonly body: CStyle;
+  readonly #forms: Forms;
+  readonly #memory: GpuMemory;
+
+  /** `look`: lines of a long loop that leave the item if the launch was cancelled. */
+  constructor(layout: GpuLayout, language: GpuLanguage, look: readonly string[]) {
+    this.layout = layout;
+    this.language = language;
+    this.#forms = new Forms(language.table, (name, helper) => language.helper(name, helper));
+    const scope: Scope = { parallel: layout.program.kind === 'items' };
+    this.#memory = new GpuMemory(language, layout, this.#forms, scope);
+    this.body = new CStyle(layout.program, new GpuDialect(layout, language, this.#forms, this.#memory, scope, look));
+  }
+
+  /** The entry of the `range` harness: a workgroup strides over the launch's blocks of items, or its tiles. */
+  range(): void {
+    const { layout, body } = this;
+    const { entry, syntax, typeName } = this.language;
+    body.braces(entry.head(layout), () => {
+      this.lines(entry.begin(layout));
+      body.line(syntax.constant(typeName('u32'), 'epoch', entry.word(layout, Header.epoch)));
+      body.line(syntax.constant(typeName('u32'), 'first', entry.word(layout, Header.first)));
+      body.line(syntax.variable(typeName('u32'), 'last', entry.word(layout, Header.last)));
+      this.lines(entry.counted(layout));
+      this.parameters(layout.shape.launch.parametersAt);
+      this.lengths();
+      this.tables();
+      this.lines(entry.cancelBefore(layout));
+      this.work(entry.cancelWithin(layout, CANCEL_BLOCKS[layout.program.kind]));
+    });
+  }
+
+  lines(lines: readonly string[]): void {
+    for (const text of lines) this.body.line(text);
+  }
+
+  /** Names for the parameters that the body reads; `take` says which, `word` where their words are. */
+  parameters(
+    at: number,
+    take: (word: number) => boolean = () => true,
+    word = (index: number) => this.language.entry.word(this.layout, at + index),
+  ): void {
+    for (const node of paramsOf(this.layout.program.body)) {
+      const { type, detail } = node;
+      const first = detail.word ?? 0;
+      if (!take(first)) continue;
+      const value = ofWords(
+        type,
+        (k) => word(first + k),
+        (key, args) => this.#forms.apply(key, args),
+      );
+      this.body.line(this.language.syntax.constant(this.language.typeName(type), parameterName(node), value));
+    }
+  }
+
+  /** Checked builds know how many elements each buffer has. */
+  lengths(): void {
+    const { layout, language } = this;
+    if (!layout.checked) return;
+    const { address } = language.memory;
+    const buffers = layout.shape.bindings.flatMap((binding) => (binding.type ? [{ binding, type: binding.type }] : []));
+    buffers.forEach(({ binding, type }, i) => {
+      const [low, high] = [0, 1].map((k) => language.entry.word(layout, layout.shape.launch.sizesAt + 2 * i + k));
+      const shift = Math.log2(bytesOf[type]);
+      // Without 64 bits: fewer than 2^32 elements, whatever the bytes are.
+      const value =
+        address === 'u64'
+          ? `((u64)${high} << 32 | ${low}) >> ${shift}`
+          : `(${low} >> ${shift}u) | (${high} << ${32 - shift}u)`;
+      this.body.line(language.syntax.constant(language.typeName(address), lengthName(binding), value));
+    });
+  }
+
+  /** Each workgroup copies its tables once, not once per item. */
+  tables(): void {
+    const { layout, language, body } = this;
+    const near = [...layout.tables].flatMap(([table, place]) => (place.near ? [table] : []));
+    for (const table of near) this.#fill(table);
+    if (near.length > 0) for (const text of language.memory.barrier({ near: true, global: false })) body.line(text);
+  }
+
+  #fill(table: Table): void {
+    const { workgroup } = this.layout.shape;
+    const head = this.language.syntax.loop('i', 'thread', `i < ${table.values.length}u`, `i += ${workgroup}u`);
+    this.body.braces(head, () => this.body.line(`${tableName(table)}[i] = ${this.#memory.tableEntry(table, 'i')};`));
+  }
+
+  /**
+   * Does what is this workgroup's of the launch. Rounds are counted, not tiles: the next number may not fit 32 bits.
+   * `names` is for what is defined anew in each round.
+   */
+  work(cancel: readonly string[], names: () => void = () => undefined): void {
+    const { layout, body } = this;
+    const { syntax, typeName } = this.language;
+    const isItems = layout.program.kind === 'items';
+    const size = layout.shape.workgroup;
+    const word = typeName('u32');
+    const block = (number: string) => (isItems ? `${number} / ${size}u` : number);
+    body.line(syntax.constant(word, 'least', block('first')));
+    body.line(syntax.constant(word, 'most', block('last')));
+    body.braces('if (least <= most && group <= most - least)', () => {
+      body.line(syntax.constant(word, 'own', 'least + group'));
+      body.braces(syntax.loop('round', '0u', 'round <= (most - own) / groups', 'round++'), () => {
+        this.lines(cancel);
+        names();
+        const number = 'own + round * groups';
+        body.line(
+          syntax.constant(word, isItems ? 'item' : 'tile', isItems ? `(${number}) * ${size}u + thread` : number),
+        );
+        if (isItems) body.braces('if (item <= last)', () => body.block(layout.program.body));
+        else body.block(layout.program.body);
+      });
+    });
+  }
+
+  finish(): GpuText {
+    const { layout, language, body } = this;
+    const { program, shape } = layout;
+    const head = [
+      `// kernel ${program.name}, workgroups of ${shape.workgroup}`,
+      ...language.entry.preamble(layout),
+      ...language.entry.globals(layout),
+      ...this.#forms.prelude(),
+      ...this.#memory.prelude(),
+      '',
+    ];
+    return {
+      text: `${[...head, ...body.lines].join('\n')}\n`,
+      lineOrigins: [...head.flatMap((text) => text.split('\n').map(() => undefined)), ...body.origins],
+      statements: body.statements,
+      sites: this.#memory.sites,
+    };
+  }
+}
+
+/** All values are a thread's own: nothing is masked and nothing spread over lanes. */
+class GpuDialect implements Dialect {
+  readonly syntax: Syntax;
+  readonly look: readonly string[];
+  readonly #language: GpuLanguage;
+  readonly #forms: Forms;
+  readonly #memory: GpuMemory;
+  readonly #regions: GpuRegions;
+  readonly #fences: ReadonlyMap<Statement, Fence>;
+  readonly #kind: Hoisted['kind'];
+
+  constructor(
+    layout: GpuLayout,
+    language: GpuLanguage,
+    forms: Forms,
+    memory: GpuMemory,
+    scope: Scope,
+    look: readonly string[],
+  ) {
+    this.syntax = language.syntax;
+    this.look = look;
+    this.#language = language;
+    this.#forms = forms;
+    this.#memory = memory;
+    this.#regions = new GpuRegions(language, layout, forms, scope);
+    this.#fences = barriers(layout.program);
+    this.#kind = layout.program.kind;
+  }
+
+  before(statement: Statement): readonly string[] {
+    const fence = this.#fences.get(statement);
+    return fence ? this.#language.memory.barrier(fence) : [];
+  }
+  typeName(type: Scalar): string {
+    return this.#language.typeName(type);
+  }
+  literal(type: Scalar, value: Value): string {
+    return this.#language.literal(type, value);
+  }
+  leaf(node: Node): string {
+    if (node.op === 'param') return parameterName(node);
+    if (node.op === 'item') return this.#kind === 'items' ? 'item' : 'tile';
+    throw new TypeError(`no text for ${node.op} (node ${node.id})`);
+  }
+  operation(node: Node, args: readonly Operand[]): string {
+    if (node.op === 'lookup') return this.#memory.lookup(node, args[0] as Operand);
+    return this.#forms.operation(
+      node,
+      args.map(({ text }) => text),
+    );
+  }
+  effect(...[statement, names]: Parameters<Dialect['effect']>): string[] {
+    return this.#memory.effect(statement, names);
+  }
+  region(...[statement, printer]: Parameters<Dialect['region']>): void {
+    this.#regions.print(statement, printer);
+  }
+  isVarying(): boolean {
+    return false;
+  }
+  isVaryingCell(): boolean {
+    return false;
+  }
+  splat(_type: Scalar, text: string): string {
+    return text;
+  }
+  maskedSet(): string {
+    throw new TypeError('nothing is masked on a GPU');
+  }
+}

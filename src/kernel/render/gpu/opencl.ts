@@ -1,0 +1,186 @@
+import { type GridBindingKind, type GridShape, Status, VALUE_WORDS } from '../../abi/grid.js';
+import type { BufferDecl } from '../../ir/program.js';
+import { type Scalar, toWords, type Value } from '../../language/types.js';
+import { cLiteral } from '../c/c.js';
+import { cSyntax } from '../c/cstyle.js';
+import { bufferName } from '../names.js';
+import { cArguments, cChecks } from './cuda.js';
+import { cFamily, helperBody, type OperationTable } from './forms.js';
+import type { EntryForms, GpuLanguage, MemoryForms } from './language.js';
+
+/** OpenCL C 1.2, which 3.0 contains. */
+export function openclLanguage(usesDoubles: boolean, workgroup: number): GpuLanguage {
+  return {
+    syntax: cSyntax,
+    typeName: (type) => type,
+    literal,
+    table,
+    helper: (name, helper) => `static inline ${helper.result} ${name}(${cArguments(helper)}) { ${helperBody(helper)} }`,
+    nativeBodies: false,
+    // A thread alone waits for nobody. PoCL cuts kernels up at barriers: without them tiles compile 4 to 8 times as fast.
+    memory: workgroup === 1 ? { ...memory, barrier: () => [] } : memory,
+    entry: { ...entry, preamble: () => preamble(usesDoubles) },
+  };
+}
+
+/** f32 division and square root are within 3 ulp unless told. */
+export const openclOptions: readonly string[] = ['-cl-std=CL1.2', '-cl-fp32-correctly-rounded-divide-sqrt'];
+
+const preamble = (usesDoubles: boolean): string[] => [
+  ...(usesDoubles ? ['#pragma OPENCL EXTENSION cl_khr_fp64 : enable'] : []),
+  '#pragma OPENCL FP_CONTRACT OFF',
+  `typedef uint u32; typedef int i32; typedef ulong u64; typedef float f32;${usesDoubles ? ' typedef double f64;' : ''}`,
+];
+
+function literal(type: Scalar, value: Value): string {
+  if (type === 'bool') return String(value);
+  if (type === 'u64') return cLiteral(type, value).replace('ull', 'ul');
+  if ((type === 'f32' || type === 'f64') && !Number.isFinite(Number(value))) {
+    const bits = toWords(type, value).map((word) => word.toString(16).padStart(8, '0'));
+    return type === 'f32' ? `as_float(0x${bits[0]}u)` : `as_double(0x${bits[1]}${bits[0]}ul)`;
+  }
+  return cLiteral(type, value);
+}
+
+const family = cFamily('ul');
+const table: OperationTable = {
+  forms: {
+    ...family.forms,
+    sqrt: 'sqrt($a)',
+    fma: 'fma($a, $b, $c)',
+    bits_u32_f32: 'as_float($a)',
+    bits_i32_f32: 'as_float($a)',
+    bits_f32_u32: 'as_uint($a)',
+    bits_f32_i32: 'as_int($a)',
+    bits_u64_f64: 'as_double($a)',
+    bits_f64_u64: 'as_ulong($a)',
+    popcount_u32: 'popcount($a)',
+    popcount_i32: '(u32)popcount($a)',
+    popcount_u64: '(u32)popcount($a)',
+    clz_u32: 'clz($a)',
+    clz_i32: 'clz((u32)$a)',
+    clz_u64: '(u32)clz($a)',
+    byteSwap_u32: 'as_uint(as_uchar4($a).s3210)',
+    byteSwap_u64: 'as_ulong(as_uchar8($a).s76543210)',
+    mulHi: 'mul_hi($a, $b)',
+    bitSelect_u32: 'bitselect($c, $b, $a)',
+    bitSelect_u64: 'bitselect($c, $b, $a)',
+    funnel_u32: '(u32)(upsample($a, $b) >> ($c & 31u))',
+    // rotate() goes left, by a count of the value's own type and modulo its width
+    rotl_u32: 'rotate($a, $b)',
+    rotr_u32: 'rotate($a, 0u - $b)',
+    rotl_i32: 'rotate($a, (i32)$b)',
+    rotr_i32: 'rotate($a, (i32)(0u - $b))',
+    rotl_u64: 'rotate($a, (u64)$b)',
+    rotr_u64: 'rotate($a, (u64)(0u - $b & 63u))',
+    rotr_u32_const: 'rotate($a, $ru)',
+    rotr_i32_const: 'rotate($a, $r)',
+    rotr_u64_const: 'rotate($a, $rul)',
+  },
+  functions: {
+    ...family.functions,
+    wmadHi_u64: 'const u64 x = a * b + c, y = x + d; return mul_hi(a, b) + (x < c) + (y < d);',
+  },
+};
+
+const vectors: Readonly<Partial<Record<Scalar, string>>> = {
+  u32: 'uint4',
+  i32: 'int4',
+  f32: 'float4',
+  u64: 'ulong4',
+  f64: 'double4',
+};
+const calls = {
+  add: 'atomic_add',
+  or: 'atomic_or',
+  min: 'atomic_min',
+  max: 'atomic_max',
+  exchange: 'atomic_xchg',
+} as const;
+const quads = (decl: BufferDecl): string => {
+  const constness = decl.kind === 'read' ? 'const ' : '';
+  return `((${constness}__global ${vectors[decl.type]} *)${bufferName(decl)})`;
+};
+
+const memory: MemoryForms = {
+  address: 'u64',
+  read: (decl, at) => `${bufferName(decl)}[${at}]`,
+  write: (decl, at, value) => `${bufferName(decl)}[${at}] = ${value};`,
+  readQuad(decl, quad, names) {
+    const whole = `${names[0]}_q`;
+    return [
+      `const ${vectors[decl.type]} ${whole} = ${quads(decl)}[${quad}];`,
+      `const ${decl.type} ${names.map((name, k) => `${name} = ${whole}.s${k}`).join(', ')};`,
+    ];
+  },
+  writeQuad: (decl, quad, values) => [`${quads(decl)}[${quad}] = (${vectors[decl.type]})(${values.join(', ')});`],
+  atomic(op, decl, at, value) {
+    const cell = `${bufferName(decl)}[${at}]`;
+    const pointer = `(volatile ${decl.kind === 'near' ? '__local' : '__global'} u32 *)&${cell}`;
+    if (op === 'load') return `*${pointer}`;
+    if (op === 'store') return `*${pointer} = ${value}`;
+    return `${calls[op]}(&${cell}, ${value})`;
+  },
+  prefetch: (decl, quad) => [`prefetch(&${quads(decl)}[${quad}], 1);`],
+  barrier({ near, global }) {
+    const flags = [...(near ? ['CLK_LOCAL_MEM_FENCE'] : []), ...(global ? ['CLK_GLOBAL_MEM_FENCE'] : [])];
+    return [`barrier(${flags.join(' | ')});`];
+  },
+  sameForAll: (place) => place,
+  spreads: () => false,
+  sameForAllWaits: false,
+  checks: cChecks('static', '__global u32 *status', 'atomic_xchg'),
+  checkArguments: 'status, ',
+};
+
+const entry: Omit<EntryForms, 'preamble'> = {
+  globals: () => [],
+  head: ({ shape }) =>
+    `__kernel __attribute__((reqd_work_group_size(${shape.workgroup}, 1, 1))) void ${shape.entry}(${openclArguments(shape).join(', ')})`,
+  begin: ({ near, program, shape }) => [
+    ...near.map(({ name, type, length }) => `__local ${type} ${name}[${length}] __attribute__((aligned(16)));`),
+    ...(program.kind === 'tiles' && shape.workgroup > 1 ? ['__local u32 stop[2];'] : []),
+    'const u32 thread = get_local_id(0), group = get_group_id(0), groups = get_num_groups(0);',
+  ],
+  word: (_, index) => `launch[${index}]`,
+  wordAt: (_, at) => `launch[${at}]`,
+  tableWord: (at) => `tables[${at}]`,
+  counted: () => [
+    'if (counted) {',
+    '  const u32 count = *counted;',
+    '  if (count == 0u) return;',
+    '  if (count - 1u < last) last = count - 1u;',
+    '}',
+  ],
+  cancelBefore: () => [],
+  cancelWithin: ({ program, shape }, every) =>
+    program.kind === 'items' || shape.workgroup === 1
+      ? // Each thread for itself: a barrier in the loop would cost PoCL its vector code.
+        [`if (round % ${every}u == 0u && *cancel != epoch) {`, `  status[${Status.incomplete}] = 1u;`, '  break;', '}']
+      : // Two words by turns, so that one barrier is enough.
+        [
+          `if (thread == 0u) stop[round % 2u] = round % ${every}u == 0u && *cancel != epoch;`,
+          'barrier(CLK_LOCAL_MEM_FENCE);',
+          'if (stop[round % 2u]) {',
+          `  if (thread == 0u) status[${Status.incomplete}] = 1u;`,
+          '  break;',
+          '}',
+        ],
+  cancelInside: ['if (*cancel != epoch) {', `  status[${Status.incomplete}] = 1u;`, '  return;', '}'],
+};
+
+function openclArguments({ bindings, launch }: GridShape): string[] {
+  const forms: Readonly<Record<GridBindingKind, (name: string, type?: Scalar) => string>> = {
+    // Small parameters are read by all threads alike, which is what constant memory is for.
+    launch: () =>
+      launch.words <= VALUE_WORDS ? '__constant const u32 *launch' : '__global const u32 *restrict launch',
+    counted: () => '__global const u32 *counted',
+    cancel: () => '__global const volatile u32 *cancel',
+    status: () => '__global u32 *status',
+    tables: () => '__global const u32 *restrict tables',
+    read: (name, type) => `__global const ${type} *restrict ${name}`,
+    rw: (name, type) => `__global ${type} *restrict ${name}`,
+    atomic: (name) => `__global u32 *${name}`,
+  };
+  return bindings.map((binding) => forms[binding.kind](bufferName(binding), binding.type));
+}

@@ -1,0 +1,208 @@
+import { type GridBinding, type GridBindingKind, Header, STATUS_WORDS, Status } from '../../abi/grid.js';
+import type { BufferDecl, Hoisted, Node } from '../../ir/program.js';
+import { type Scalar, toWords, type Value } from '../../language/types.js';
+import { inOrder, rootsOf } from '../../passes/graph.js';
+import { cLiteral } from '../c/c.js';
+import type { Syntax } from '../c/cstyle.js';
+import { bufferName } from '../names.js';
+import { type Helper, helperBody } from './forms.js';
+import type { EntryForms, GpuLanguage, MemoryForms } from './language.js';
+import { everyStatement, type GpuLayout } from './layout.js';
+import { wgslTable } from './wgsl-forms.js';
+
+/** WGSL. What the program does with its memory decides how it is declared. */
+export function wgslLanguage(program: Hoisted, checked: boolean): GpuLanguage {
+  const uses = usesOf(program, checked);
+  return {
+    syntax,
+    typeName: (type) => type,
+    literal,
+    table: wgslTable,
+    helper,
+    nativeBodies: false,
+    memory: memoryForms(uses, checked),
+    entry: { ...entry, globals: (layout) => globals(layout, uses) },
+  };
+}
+
+interface Uses {
+  /** Names in the text of near arrays with atomic updates: every access to them is atomic. */
+  readonly atomicNear: ReadonlySet<string>;
+  /** Names in the text of buffers that are only reached by quads: 16 bytes at a time. */
+  readonly quadOnly: ReadonlySet<string>;
+  /** Constants without a literal: infinities and NaN. */
+  readonly oddFloats: boolean;
+}
+
+function usesOf({ body, buffers }: Hoisted, checked: boolean): Uses {
+  const atomicNear = new Set<string>();
+  const single = new Set<string>(checked ? buffers.map(bufferName) : []);
+  const quad = new Set<string>();
+  everyStatement(body, (statement) => {
+    if (statement.kind === 'atomic' && statement.place.buffer.kind === 'near')
+      atomicNear.add(bufferName(statement.place.buffer));
+    if (statement.kind !== 'load' && statement.kind !== 'store') return;
+    const width = statement.kind === 'load' ? statement.results.length : statement.values.length;
+    (width === 4 ? quad : single).add(bufferName(statement.place.buffer));
+  });
+  const isOdd = ({ op, type, detail }: Node) =>
+    op === 'const' && type === 'f32' && !Number.isFinite(Number(detail.value));
+  return {
+    atomicNear,
+    quadOnly: new Set([...quad].filter((name) => !single.has(name))),
+    oddFloats: inOrder(rootsOf(body)).some(isOdd),
+  };
+}
+
+const syntax: Syntax = {
+  constant: (_, name, value) => `let ${name} = ${value};`,
+  variable: (type, name, value) => `var ${name}: ${type} = ${value};`,
+  loop: (name, from, condition, step) => `for (var ${name}: u32 = ${from}; ${condition}; ${step})`,
+  leave: (condition) => `if (${condition}) { break; }`,
+};
+
+function literal(type: Scalar, value: Value): string {
+  switch (type) {
+    case 'bool':
+      return String(value);
+    case 'u32':
+      return cLiteral(type, value);
+    case 'i32':
+      return value === -2147483648 ? 'i32(-2147483648)' : Number(value) < 0 ? `(${value}i)` : `${value}i`;
+    case 'f32':
+      // What WGSL has no literal for comes out of a function, so that it is no constant expression.
+      if (!Number.isFinite(Number(value))) return `f32_of(0x${(toWords(type, value)[0] ?? 0).toString(16)}u)`;
+      return Object.is(value, -0) ? '(-0.0f)' : cLiteral(type, value);
+    default:
+      throw new TypeError(`WGSL has no ${type}`);
+  }
+}
+
+function helper(name: string, shape: Helper): string {
+  const args = shape.args.map((type, i) => `${'abcd'[i]}: ${type}`).join(', ');
+  return `fn ${name}(${args}) -> ${shape.result} { ${helperBody(shape)} }`;
+}
+
+const calls = {
+  add: 'atomicAdd',
+  or: 'atomicOr',
+  min: 'atomicMin',
+  max: 'atomicMax',
+  exchange: 'atomicExchange',
+  load: 'atomicLoad',
+  store: 'atomicStore',
+} as const;
+
+function memoryForms({ atomicNear, quadOnly }: Uses, checked: boolean): MemoryForms {
+  const isAtomic = (decl: BufferDecl) => atomicNear.has(bufferName(decl));
+  return {
+    address: 'u32',
+    read(decl, at) {
+      const name = bufferName(decl);
+      if (isAtomic(decl)) return `atomicLoad(&${name}[${at}])`;
+      return quadOnly.has(name) ? `${name}[(${at}) / 4u][(${at}) % 4u]` : `${name}[${at}]`;
+    },
+    write(decl, at, value) {
+      const name = bufferName(decl);
+      return isAtomic(decl) ? `atomicStore(&${name}[${at}], ${value});` : `${name}[${at}] = ${value};`;
+    },
+    readQuad(decl, quad, names) {
+      if (!quadOnly.has(bufferName(decl))) return undefined;
+      const whole = `${names[0]}_q`;
+      return [
+        `let ${whole} = ${bufferName(decl)}[${quad}];`,
+        ...names.map((name, k) => `let ${name} = ${whole}.${'xyzw'[k]};`),
+      ];
+    },
+    writeQuad(decl, quad, values) {
+      if (!quadOnly.has(bufferName(decl))) return undefined;
+      return [`${bufferName(decl)}[${quad}] = vec4<${decl.type}>(${values.join(', ')});`];
+    },
+    atomic: (op, decl, at, value) => `${calls[op]}(&${bufferName(decl)}[${at}]${op === 'load' ? '' : `, ${value}`})`,
+    prefetch: () => [],
+    barrier: ({ near, global }) => [...(global ? ['storageBarrier();'] : []), ...(near ? ['workgroupBarrier();'] : [])],
+    sameForAll: (place) => `workgroupUniformLoad(&${place})`,
+    // Only what is read-only, or loaded like this, counts as the same for all; and a barrier needs that of its conditions.
+    spreads: (decl) => decl.kind === 'rw' || (decl.kind === 'near' && (checked || isAtomic(decl))),
+    sameForAllWaits: true,
+    checks,
+    checkArguments: '',
+  };
+}
+
+/** Notes the first access outside of its buffer; its number is then all ones, and it is not made. */
+const checks = [
+  'fn checked_index(base: u32, index: u32, width: u32, length: u32, site: u32) -> u32 {',
+  '  if (base <= length / 4u && index <= length / width) {',
+  '    let at = base * 4u + index * width;',
+  '    if (width <= length && at <= length - width) { return at; }',
+  '  }',
+  `  if (atomicExchange(&status[${Status.trapped}], 1u) == 0u) {`,
+  `    atomicStore(&status[${Status.site}], site);`,
+  `    atomicStore(&status[${Status.index}], base * 4u + index * width);`,
+  `    atomicStore(&status[${Status.length}], length);`,
+  '  }',
+  '  return 0xffffffffu;',
+  '}',
+  'fn checked_entry(index: u32, length: u32, site: u32) -> u32 {',
+  '  return select(0u, index, checked_index(0u, index, 1u, length, site) < length);',
+  '}',
+].join('\n');
+
+function globals({ shape, near }: GpuLayout, { atomicNear, quadOnly, oddFloats }: Uses): string[] {
+  const { launch } = shape;
+  const elements = (binding: GridBinding): string => {
+    const name = bufferName(binding);
+    return quadOnly.has(name) ? `${name}: array<vec4<${binding.type}>>` : `${name}: array<${binding.type}>`;
+  };
+  const forms: Readonly<Record<Exclude<GridBindingKind, 'counted'>, (binding: GridBinding) => string>> = {
+    launch: () =>
+      launch.byValue ? `<uniform> launch: array<vec4<u32>, ${launch.words / 4}>` : '<storage, read> launch: array<u32>',
+    cancel: () => '<uniform> cancel: vec4<u32>',
+    status: () => `<storage, read_write> status: array<atomic<u32>, ${STATUS_WORDS}>`,
+    tables: () => '<storage, read> tables: array<u32>',
+    read: (binding) => `<storage, read> ${elements(binding)}`,
+    rw: (binding) => `<storage, read_write> ${elements(binding)}`,
+    atomic: (binding) => `<storage, read_write> ${bufferName(binding)}: array<atomic<u32>>`,
+  };
+  return [
+    ...shape.bindings.map((binding, i) => {
+      const form = forms[binding.kind as keyof typeof forms];
+      return `@group(0) @binding(${i}) var${form(binding)};`;
+    }),
+    ...near.map(
+      ({ name, type, length }) =>
+        `var<workgroup> ${name}: array<${atomicNear.has(name) ? `atomic<${type}>` : type}, ${length}>;`,
+    ),
+    ...(oddFloats ? ['fn f32_of(bits: u32) -> f32 { return bitcast<f32>(bits); }'] : []),
+  ];
+}
+
+const word = ({ shape }: GpuLayout, index: number): string =>
+  shape.launch.byValue ? `launch[${index >> 2}].${'xyzw'[index & 3]}` : `launch[${index}]`;
+
+const entry: Omit<EntryForms, 'globals'> = {
+  preamble: () => [],
+  head: ({ shape }) =>
+    `@compute @workgroup_size(${shape.workgroup}) fn ${shape.entry}(@builtin(workgroup_id) place: vec3<u32>, @builtin(num_workgroups) grid: vec3<u32>, @builtin(local_invocation_index) thread: u32)`,
+  // A grid of more than 65,535 workgroups is folded into rows.
+  begin: () => ['let group = place.y * grid.x + place.x;', 'let groups = grid.x * grid.y;'],
+  word,
+  wordAt: ({ shape }, at) => (shape.launch.byValue ? `launch[(${at}) / 4u][(${at}) % 4u]` : `launch[${at}]`),
+  tableWord: (at) => `tables[${at}]`,
+  counted: (layout) => [
+    `if (${word(layout, Header.isCounted)} != 0u) {`,
+    `  if (${word(layout, Header.count)} == 0u) { return; }`,
+    `  last = min(last, ${word(layout, Header.count)} - 1u);`,
+    '}',
+  ],
+  // No dispatch sees the host's writes while it runs, so once is enough.
+  cancelBefore: () => [
+    'if (cancel.x != epoch) {',
+    `  if (thread == 0u) { atomicStore(&status[${Status.incomplete}], 1u); }`,
+    '  return;',
+    '}',
+  ],
+  cancelWithin: () => [],
+  cancelInside: [],
+};

@@ -1,0 +1,80 @@
+import { bytesOf, type Scalar } from '../../language/types.js';
+import { lowWords } from './gang.js';
+import { watLiteral } from './scalar.js';
+import type { WatBody } from './style.js';
+import { laneText, type Operand } from './values.js';
+
+/** Where an access goes: elements of `type` from `start + offset` on, counted in `stride` bytes. */
+export interface Reach {
+  readonly type: Scalar;
+  readonly start: string;
+  readonly offset: number;
+  readonly index: Operand;
+  readonly base: Operand | undefined;
+  /** Elements of one access: 1, or 4 for a quad. */
+  readonly width: number;
+  /** Text of how many elements there are. */
+  readonly length: string;
+}
+
+/** The address of an access that is the same for all lanes; `once`: it is written once only. */
+export function uniformAddress(body: WatBody, { type, start, index, base, width }: Reach, once = false): string {
+  const stride = bytesOf[type] * width;
+  const offset = scaled(index, stride);
+  const whole = base ? `(i32.add ${offset} ${scaled(base, bytesOf[type] * 4)})` : offset;
+  if (whole === '(i32.const 0)') return start;
+  const address = `(i32.add ${start} ${whole})`;
+  return once && width === 1 ? address : body.scratch(address, 'i32');
+}
+
+/** Addresses of all lanes; outside the mask, where there is one, the start. */
+export function laneAddresses(body: WatBody, reach: Reach, mask: Operand | undefined): (lane: number) => string {
+  const { index, base, start, width } = reach;
+  if (!index.varying && !base?.varying) {
+    const address = uniformAddress(body, reach);
+    return () => address;
+  }
+  const size = bytesOf[reach.type];
+  const quads = base && wordsOf(body, base);
+  const registers = body.inLanes(index).map((text, r) => {
+    const own = `(i32x4.shl ${text} (i32.const ${Math.log2(size * width)}))`;
+    const offset = quads ? `(i32x4.add ${own} (i32x4.shl ${quads[r]} (i32.const ${Math.log2(size * 4)})))` : own;
+    const inMask = mask ? `(v128.and ${offset} ${body.inLanes(mask)[r]})` : offset;
+    return body.scratch(`(i32x4.add (i32x4.splat ${start}) ${inMask})`);
+  });
+  return (lane) => `(i32x4.extract_lane ${lane & 3} ${registers[lane >> 2]})`;
+}
+
+/** Checked builds: does the access end before its buffer does? A base so large that the index would wrap is outside. */
+export function insideText({ index, base, width, length }: Reach, lane: number, site: number): string {
+  const at = `(i64.extend_i32_u ${laneText(index, lane)})`;
+  const first = width === 1 ? at : `(i64.mul ${at} (i64.const ${width}))`;
+  const quad = base && (base.node.type === 'u64' ? laneText(base, lane) : `(i64.extend_i32_u ${laneText(base, lane)})`);
+  const element = quad
+    ? `(select (i64.const -1) (i64.add (i64.shl ${quad} (i64.const 2)) ${first}) (i64.ne (i64.shr_u ${quad} (i64.const 60)) (i64.const 0)))`
+    : first;
+  return `(call $inside ${element} (i64.const ${width}) ${length} (local.get $control) (i32.const ${site}))`;
+}
+
+export const offset = (bytes: number): string => (bytes === 0 ? '' : `offset=${bytes} `);
+
+/** The immediate arguments of element k of an access; words of the job are aligned as words only. */
+export const arg = (reach: Reach, k: number): string =>
+  `${offset(reach.offset + k * bytesOf[reach.type])}${reach.start === '(local.get $params)' && bytesOf[reach.type] === 8 ? 'align=4 ' : ''}`;
+
+/** A uniform index or base in bytes. */
+function scaled({ node, texts }: Operand, stride: number): string {
+  if (node.op === 'const')
+    return watLiteral('u32', Number(BigInt.asUintN(32, BigInt(node.detail.value as number) * BigInt(stride))));
+  const word = node.type === 'u64' ? `(i32.wrap_i64 ${texts[0]})` : texts[0];
+  return `(i32.shl ${word} (i32.const ${Math.log2(stride)}))`;
+}
+
+/** A base in 32 bits, which is as far as addresses go; where u64 are pairs it is a word already. */
+function wordsOf(body: WatBody, base: Operand): readonly string[] {
+  if (base.node.type === 'u32') return body.inLanes(base);
+  const { texts, varying } = base;
+  return Array.from({ length: body.lanes / 4 }, (_, r) =>
+    varying ? lowWords(texts[2 * r] ?? '', texts[2 * r + 1] ?? '') : `(i32x4.splat (i32.wrap_i64 ${texts[0]}))`,
+  );
+}

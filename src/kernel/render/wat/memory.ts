@@ -1,0 +1,294 @@
+import type { Node, Place, Table } from '../../ir/program.js';
+import type { Origin } from '../../language/origin.js';
+import { bytesOf } from '../../language/types.js';
+import { bufferName, lengthName } from '../names.js';
+import { arg, insideText, laneAddresses, offset, type Reach, uniformAddress } from './address.js';
+import { transposed } from './quads.js';
+import { wasmType, watLiteral } from './scalar.js';
+import { type EffectStatement, type Effects, get, type WatBody } from './style.js';
+import { laneText, type Operand } from './values.js';
+
+/**
+ * Buffers, atomics, tables and native bodies in WAT. Addresses are 32 bits wide, so a gang computes its own in registers.
+ * Lanes outside the mask read the buffer's first element, which is always there; they do not write. A checked build asks
+ * before each access.
+ */
+export class WatMemory implements Effects {
+  readonly sites: Origin[] = [];
+  readonly preludes = new Set<string>();
+  readonly #body: WatBody;
+  readonly #checked: boolean;
+  readonly #tables: ReadonlyMap<number, number>;
+
+  /** `tables` says where in the constants each table lies. */
+  constructor(body: WatBody, checked: boolean, tables: ReadonlyMap<number, number>) {
+    this.#body = body;
+    this.#checked = checked;
+    this.#tables = tables;
+  }
+
+  lookup(node: Node, index: Operand, varying: boolean, mask: Operand | undefined): void {
+    const table = node.detail.table as Table;
+    const ofJob = table.word !== undefined;
+    const reach: Reach = {
+      type: table.type,
+      start: get(ofJob ? '$params' : this.#body.local('$constants', 'i32')),
+      offset: ofJob ? (table.word ?? 0) * 4 : (this.#tables.get(table.id) ?? 0),
+      index: this.#named(index),
+      base: undefined,
+      width: 1,
+      length: `(i64.const ${table.values.length})`,
+    };
+    this.#read(reach, [node], varying, mask, node.origin);
+  }
+
+  effect(statement: EffectStatement, mask: Operand | undefined): void {
+    switch (statement.kind) {
+      case 'load': {
+        const varying = this.#body.isVarying(statement.results[0] as Node);
+        const reach = this.#reach(statement.place, statement.results.length);
+        this.#read(reach, statement.results, varying, mask, statement.origin);
+        return;
+      }
+      case 'store':
+        this.#store(statement, mask);
+        return;
+      case 'atomic':
+        this.#atomic(statement, mask);
+        return;
+      case 'prefetch':
+        return; // there is no such instruction
+      case 'native':
+        this.#native(statement);
+    }
+  }
+
+  /** Lanes and checks write an index several times; else it can stand where it is used. */
+  #named(index: Operand): Operand {
+    return index.varying || this.#checked ? this.#body.atom(index) : index;
+  }
+
+  #reach(place: Place, width: number): Reach {
+    return {
+      type: place.buffer.type,
+      start: get(`$${bufferName(place.buffer)}`),
+      offset: 0,
+      index: this.#named(this.#body.operand(place.index)),
+      base: place.base && this.#named(this.#body.operand(place.base)),
+      width,
+      length: this.#checked ? get(this.#body.local(`$${lengthName(place.buffer)}`, 'i64')) : '',
+    };
+  }
+
+  #read(reach: Reach, results: readonly Node[], varying: boolean, mask: Operand | undefined, origin: Origin): void {
+    if (!varying) {
+      this.#readOne(reach, results, origin);
+      return;
+    }
+    const at = laneAddresses(this.#body, reach, mask);
+    if (this.#checked) this.#readChecked(reach, results, mask, at, this.#site(origin));
+    else if (results.length === 4) this.#readQuads(reach, results, at);
+    else this.#readLanes(reach, this.#body.define(results[0] as Node), mask, at);
+  }
+
+  #readLanes(reach: Reach, names: readonly string[], mask: Operand | undefined, at: (lane: number) => string): void {
+    const size = bytesOf[reach.type] * 8;
+    const perRegister = 128 / size;
+    const piece = (r: number): string => `(v128.load ${offset(reach.offset + 16 * r)}${at(0)})`;
+    const lanes = (r: number): string => {
+      let text = `(v128.load${size}_zero ${arg(reach, 0)}${at(r * perRegister)})`;
+      for (let k = 1; k < perRegister; k++)
+        text = `(v128.load${size}_lane ${arg(reach, 0)}${k} ${at(r * perRegister + k)} ${text})`;
+      return text;
+    };
+    const set = (text: (r: number) => string) => (): void => {
+      for (const [r, name] of names.entries()) this.#body.set(name, text(r));
+    };
+    this.#asPiece(reach, mask, set(piece), set(lanes));
+  }
+
+  /**
+   * Lanes that are neighbours reach memory as one piece when all of them are there; an index that wraps at 2^32 between
+   * two lanes is no piece.
+   */
+  #asPiece({ index, base }: Reach, mask: Operand | undefined, piece: () => void, lanes: () => void): void {
+    const body = this.#body;
+    const neighbours = body.gang.consecutive.has(index.node) && !base?.varying;
+    if (!neighbours || this.#checked || mask?.node.op !== 'active') {
+      lanes();
+      return;
+    }
+    const last = watLiteral('u32', 2 ** 32 - body.lanes);
+    body.branch(`(i32.and (local.get $whole) (i32.le_u ${laneText(index, 0)} ${last}))`, piece, lanes);
+  }
+
+  /** One value for all lanes. */
+  #readOne(reach: Reach, results: readonly Node[], origin: Origin): void {
+    const body = this.#body;
+    const address = uniformAddress(this.#body, reach, true);
+    const names = results.map((node) => body.define(node)[0] ?? '');
+    const load = (k: number): string => `(${wasmType(reach.type)}.load ${arg(reach, k)}${address})`;
+    const site = this.#checked ? this.#site(origin) : 0;
+    if (this.#checked) for (const name of names) body.set(name, watLiteral(reach.type, reach.type === 'u64' ? 0n : 0));
+    this.#eachLane(undefined, reach, site, () => {
+      for (const [k, name] of names.entries()) body.set(name, load(k));
+    });
+  }
+
+  #readChecked(
+    reach: Reach,
+    results: readonly Node[],
+    mask: Operand | undefined,
+    at: (lane: number) => string,
+    site: number,
+  ): void {
+    const body = this.#body;
+    const size = bytesOf[reach.type] * 8;
+    const perRegister = 128 / size;
+    const names = results.map((node) => body.define(node));
+    for (const name of names.flat()) body.set(name, '(v128.const i32x4 0 0 0 0)');
+    this.#eachLane(mask, reach, site, (lane) => {
+      const [register, k] = [Math.floor(lane / perRegister), lane % perRegister];
+      names.forEach((registers, element) => {
+        const name = registers[register] ?? '';
+        body.set(name, `(v128.load${size}_lane ${arg(reach, element)}${k} ${at(lane)} ${get(name)})`);
+      });
+    });
+  }
+
+  /** Whole quads, then turned: what was a lane's becomes an element's. */
+  #readQuads(reach: Reach, results: readonly Node[], at: (lane: number) => string): void {
+    const body = this.#body;
+    const registers = (4 * bytesOf[reach.type]) / 16;
+    const quads = Array.from({ length: body.lanes }, (_, lane) =>
+      Array.from({ length: registers }, (_part, part) =>
+        body.scratch(`(v128.load ${offset(reach.offset + 16 * part)}${at(lane)})`),
+      ),
+    );
+    const elements = transposed(reach.type, quads, (text) => body.scratch(text));
+    results.forEach((node, k) => {
+      body.define(node).forEach((name, r) => {
+        body.set(name, elements[k]?.[r] ?? '');
+      });
+    });
+  }
+
+  #store(statement: Extract<EffectStatement, { kind: 'store' }>, mask: Operand | undefined): void {
+    const body = this.#body;
+    const reach = this.#reach(statement.place, statement.values.length);
+    const values = statement.values.map((node) => body.atom(body.operand(node)));
+    const site = this.#checked ? this.#site(statement.origin) : 0;
+    if (!mask) this.#storeOne(reach, values, site);
+    else if (values.length === 4) this.#storeQuads(reach, values, mask, site);
+    else this.#storeLanes(reach, values[0] as Operand, mask, site);
+  }
+
+  #storeOne(reach: Reach, values: readonly Operand[], site: number): void {
+    const address = uniformAddress(this.#body, reach, true);
+    this.#eachLane(undefined, reach, site, () => {
+      for (const [k, value] of values.entries())
+        this.#body.line(`(${wasmType(reach.type)}.store ${arg(reach, k)}${address} ${value.texts[0]})`);
+    });
+  }
+
+  #storeLanes(reach: Reach, value: Operand, mask: Operand, site: number): void {
+    const at = laneAddresses(this.#body, reach, undefined);
+    const size = bytesOf[reach.type] * 8;
+    const perRegister = 128 / size;
+    const piece = (): void => {
+      for (const [r, text] of this.#body.inLanes(value).entries())
+        this.#body.line(`(v128.store ${offset(16 * r)}${at(0)} ${text})`);
+    };
+    const lanes = (): void =>
+      this.#eachLane(mask, reach, site, (lane) => {
+        const register = value.texts[Math.floor(lane / perRegister)];
+        this.#body.line(
+          value.varying
+            ? `(v128.store${size}_lane ${lane % perRegister} ${at(lane)} ${register})`
+            : `(${wasmType(reach.type)}.store ${at(lane)} ${value.texts[0]})`,
+        );
+      });
+    this.#asPiece(reach, mask, piece, lanes);
+  }
+
+  #storeQuads(reach: Reach, values: readonly Operand[], mask: Operand, site: number): void {
+    const body = this.#body;
+    const at = laneAddresses(this.#body, reach, undefined);
+    const keep = (text: string): string => body.scratch(text);
+    const elements = values.map((value) => body.inLanes(value));
+    const quads = transposed(reach.type, elements, keep, 'back');
+    this.#eachLane(mask, reach, site, (lane) => {
+      quads[lane]?.forEach((register, part) => {
+        body.line(`(v128.store ${offset(16 * part)}${at(lane)} ${register})`);
+      });
+    });
+  }
+
+  #atomic(statement: Extract<EffectStatement, { kind: 'atomic' }>, mask: Operand | undefined): void {
+    const body = this.#body;
+    const { op, value, result } = statement;
+    const reach = this.#reach(statement.place, 1);
+    const given = value && body.atom(body.operand(value));
+    const names = result ? body.define(result) : [];
+    const at = mask ? laneAddresses(this.#body, reach, undefined) : () => uniformAddress(this.#body, reach, true);
+    const site = this.#checked ? this.#site(statement.origin) : 0;
+    if (mask) for (const name of names) body.set(name, '(v128.const i32x4 0 0 0 0)');
+    else if (this.#checked) for (const name of names) body.set(name, '(i32.const 0)');
+    this.#eachLane(mask, reach, site, (lane) => {
+      const target = names[lane >> 2] ?? '';
+      const call = atomicCall(op, at(lane), given && laneText(given, lane));
+      if (op === 'store') body.line(call);
+      else if (!result) body.line(`(drop ${call})`);
+      else body.set(target, mask ? `(i32x4.replace_lane ${lane & 3} ${get(target)} ${call})` : call);
+    });
+  }
+
+  /** What a native body is given are names of variables; of a value in several registers, what they have in common. */
+  #native(statement: Extract<EffectStatement, { kind: 'native' }>): void {
+    const body = this.#body;
+    const lanes = body.isVarying(statement.results[0] as Node) ? body.lanes : 1;
+    if (statement.body.prelude) this.preludes.add(statement.body.prelude);
+    const nameIn = (text: string): string => text.slice('(local.get '.length, -1).replace(/\.\d+$/, '');
+    const args = statement.args.map((node) => {
+      const operand = body.operand(node);
+      const texts = lanes > 1 ? body.inLanes(operand) : operand.texts;
+      const named = /^\(local\.get \S+\)$/.test(texts[0] ?? '');
+      const plain: Operand = { node, varying: lanes > 1, texts, atom: named };
+      return nameIn(body.atom(plain).texts[0] ?? '');
+    });
+    const results = statement.results.map((node) => (body.define(node)[0] ?? '').replace(/\.\d+$/, ''));
+    for (const text of statement.body.text({ lanes, args, results }).trim().split('\n')) body.line(text);
+  }
+
+  /** For each lane of the mask (once where there are no lanes), where the access is inside its buffer. */
+  #eachLane(mask: Operand | undefined, reach: Reach, site: number, act: (lane: number) => void): void {
+    const body = this.#body;
+    const guarded = (lane: number): void => {
+      if (!this.#checked) act(lane);
+      else body.branch(insideText(reach, lane, site), () => act(lane));
+    };
+    if (!mask) guarded(0);
+    for (let lane = 0; mask && lane < body.lanes; lane++) {
+      const here = mask.varying ? `(i32x4.extract_lane ${lane & 3} ${mask.texts[lane >> 2]})` : (mask.texts[0] ?? '');
+      body.branch(here, () => guarded(lane));
+    }
+  }
+
+  #site(origin: Origin): number {
+    return this.sites.push(origin) - 1;
+  }
+}
+
+function atomicCall(op: string, address: string, value: string | undefined): string {
+  switch (op) {
+    case 'load':
+      return `(i32.atomic.load ${address})`;
+    case 'store':
+      return `(i32.atomic.store ${address} ${value})`;
+    case 'min':
+    case 'max':
+      return `(call $atomic_${op} ${address} ${value})`;
+    default:
+      return `(i32.atomic.rmw.${op === 'exchange' ? 'xchg' : op} ${address} ${value})`;
+  }
+}

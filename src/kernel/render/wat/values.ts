@@ -1,0 +1,193 @@
+import { formName, rowOf } from '../../ir/ops.js';
+import type { Node } from '../../ir/program.js';
+import { bytesOf, type Scalar, type Value } from '../../language/types.js';
+import { gangForms, inLowerHalves, lowHalves, lowWords, shapeOf, shuffle } from './gang.js';
+import { literalDigits, scalarForm, watLiteral } from './scalar.js';
+
+/** A value in the text: one expression, or one for each register that a gang's value takes. */
+export interface Operand {
+  readonly node: Node;
+  readonly varying: boolean;
+  readonly texts: readonly string[];
+  /** A variable or a constant: free to be written again. */
+  readonly atom: boolean;
+}
+
+/** What operations need of the text around them. */
+export interface Surroundings {
+  readonly lanes: number;
+  /** Gives a value a variable of its own. */
+  keep(operand: Operand): Operand;
+  /** A uniform value in all lanes of a register. */
+  spread(operand: Operand): string;
+}
+
+const bits = (type: Scalar): 32 | 64 => (bytesOf[type] === 8 ? 64 : 32);
+
+/** Registers that a value takes: four 32-bit lanes or two 64-bit ones each. */
+export const registersOf = (type: Scalar, varying: boolean, lanes: number): number =>
+  varying ? (lanes * bits(type)) / 128 : 1;
+
+/** Texts of an operation, one per register of its result. */
+export function operationTexts(
+  node: Node,
+  given: readonly Operand[],
+  varying: boolean,
+  around: Surroundings,
+): string[] {
+  if (node.op === 'any' && given[0]?.varying) return [anyText(given[0])];
+  if (!varying) return [scalarText(node, given, around)];
+  // A gang's instructions want the count to be the same for all lanes.
+  const count = given[rowOf(node.op)?.count ?? given.length];
+  if (!gangForms[formName(node)] || count?.varying) return laneByLane(node, given, around);
+  return gangTexts(node, given, count, around);
+}
+
+const anyText = ({ texts }: Operand): string =>
+  `(v128.any_true ${texts.reduce((all, text) => `(v128.or ${all} ${text})`)})`;
+
+function scalarText(node: Node, given: readonly Operand[], around: Surroundings): string {
+  const form = scalarForm(node);
+  const args = given.map((arg, i) => (usesOf(form, 'ABCD'[i] ?? '') > 1 ? atomic(arg, around) : arg));
+  return fill(
+    form,
+    letters(
+      node,
+      args.map(({ texts }) => texts[0] ?? ''),
+    ),
+  );
+}
+
+/** Operands by their letters; a count beside a 64-bit value has to be 64 bits wide itself. */
+function letters(node: Node, texts: readonly string[]): Record<string, string> {
+  const [A = '', B = '', C = '', D = ''] = texts;
+  const count = node.args[1];
+  const N =
+    node.args[0]?.type !== 'u64'
+      ? B
+      : count?.op === 'const'
+        ? watLiteral('u64', BigInt(count.detail.value as number))
+        : `(i64.extend_i32_u ${B})`;
+  return { A, B, C, D, N };
+}
+
+function gangTexts(
+  node: Node,
+  given: readonly Operand[],
+  counted: Operand | undefined,
+  around: Surroundings,
+): string[] {
+  const name = formName(node);
+  const form = gangForms[name] ?? '';
+  const width = [node, ...node.args].some(({ type }) => bits(type) === 64) ? 64 : 32;
+  const low = usesOf(form, 'L') > 0;
+  const args = given.map((arg, i) => {
+    const repeated = usesOf(form, 'ABCD'[i] ?? '') > 1 || (arg.varying && bits(arg.node.type) < width) || low;
+    return repeated ? atomic(arg, around) : arg;
+  });
+  const count = counted && (usesOf(form, 'M') > 0 ? atomic(counted, around) : counted).texts[0];
+  const registers = Array.from({ length: (around.lanes * width) / 128 }, (_, r) => {
+    const [A = '', B = '', C = '', D = ''] = args.map((arg) => register(arg, width, r, around));
+    const N = count ?? '';
+    const M = count === undefined ? '' : complement(node, counted, count);
+    return fill(form, { A, B, C, D, N, M, L: low && args[0] ? lowerHalf(args[0], r, around) : '' });
+  });
+  if (bits(node.type) === width) return registers;
+  const join = inLowerHalves.has(name) ? lowHalves : lowWords;
+  return Array.from({ length: registers.length / 2 }, (_, r) =>
+    join(registers[2 * r] ?? '', registers[2 * r + 1] ?? ''),
+  );
+}
+
+/** The width less the count. Counts are taken modulo the width, so the negative serves. */
+function complement(node: Node, counted: Operand | undefined, text: string): string {
+  const known = counted?.node.op === 'const' ? Number(counted.node.detail.value) : undefined;
+  return known === undefined
+    ? `(i32.sub (i32.const 0) ${text})`
+    : watLiteral('u32', (bits(node.type) - (known % bits(node.type))) % bits(node.type));
+}
+
+/** Register r of a value, with lanes as wide as asked. */
+function register(operand: Operand, width: 32 | 64, r: number, around: Surroundings): string {
+  if (!operand.varying) return around.spread(widened(operand, width));
+  if (bits(operand.node.type) === width) return operand.texts[r] ?? '';
+  const sign = operand.node.type === 'u32' ? 'u' : 's'; // a mask stays a mask
+  return `(i64x2.extend_${r % 2 === 0 ? 'low' : 'high'}_i32x4_${sign} ${operand.texts[r >> 1]})`;
+}
+
+/** A uniform value that is narrower than the form it is used in. */
+function widened(operand: Operand, width: 32 | 64): Operand {
+  const { type } = operand.node;
+  if (bits(type) === width || type === 'f32') return operand;
+  const node: Node = { ...operand.node, type: type === 'bool' ? 'bool' : 'u64' };
+  if (type === 'bool') return operand; // a mask is all ones at any width
+  if (node.op === 'const') {
+    const value = BigInt.asUintN(64, BigInt(operand.node.detail.value as number));
+    return { ...operand, node: { ...node, detail: { value } }, texts: [watLiteral('u64', value)] };
+  }
+  const text = `(i64.extend_i32_${type === 'u32' ? 'u' : 's'} ${operand.texts[0]})`;
+  return { node: { ...node, op: 'local' }, varying: false, texts: [text], atom: operand.atom };
+}
+
+/** The pair of 32-bit lanes that belongs to 64-bit register r, moved to the lower half. */
+function lowerHalf(operand: Operand, r: number, around: Surroundings): string {
+  const whole = operand.varying ? (operand.texts[r >> 1] ?? '') : around.spread(operand);
+  return r % 2 === 0 || !operand.varying ? whole : shuffle([2, 3, 2, 3], whole, whole);
+}
+
+function laneByLane(node: Node, given: readonly Operand[], around: Surroundings): string[] {
+  const form = scalarForm(node);
+  const args = given.map((arg) => atomic(arg, around));
+  const lanes = Array.from({ length: around.lanes }, (_, lane) =>
+    fill(
+      form,
+      letters(
+        node,
+        args.map((arg) => laneText(arg, lane)),
+      ),
+    ),
+  );
+  return gathered(node.type, lanes);
+}
+
+/** One lane of a value, as a single value. */
+export function laneText({ node, varying, texts }: Operand, lane: number): string {
+  if (!varying) return texts[0] ?? '';
+  const perRegister = 128 / bits(node.type);
+  const text = `(${shapeOf(node.type)}.extract_lane ${lane % perRegister} ${texts[Math.floor(lane / perRegister)]})`;
+  return node.type === 'bool' ? `(i32.and ${text} (i32.const 1))` : text;
+}
+
+/** Registers made of single values, one per lane. */
+export function gathered(type: Scalar, lanes: readonly string[]): string[] {
+  const perRegister = 128 / bits(type);
+  const shape = shapeOf(type);
+  const held = (text: string): string => (type === 'bool' ? `(i32.sub (i32.const 0) ${text})` : text);
+  return Array.from({ length: lanes.length / perRegister }, (_, r) =>
+    lanes
+      .slice(r * perRegister, (r + 1) * perRegister)
+      .reduce(
+        (register, text, k) =>
+          k === 0 ? `(${shape}.splat ${held(text)})` : `(${shape}.replace_lane ${k} ${register} ${held(text)})`,
+        '',
+      ),
+  );
+}
+
+/** A single value in every lane; a bool becomes a mask. */
+export function splatText(type: Scalar, text: string): string {
+  return type === 'bool' ? `(i32x4.splat (i32.sub (i32.const 0) ${text}))` : `(${shapeOf(type)}.splat ${text})`;
+}
+
+export function splatConstant(type: Scalar, value: Value): string {
+  if (type === 'bool') return `(v128.const i32x4${(value ? ' -1' : ' 0').repeat(4)})`;
+  return `(v128.const ${shapeOf(type)}${` ${literalDigits(type, value)}`.repeat(128 / bits(type))})`;
+}
+
+const atomic = (operand: Operand, around: Surroundings): Operand => (operand.atom ? operand : around.keep(operand));
+
+const usesOf = (form: string, letter: string): number =>
+  letter === '' ? 0 : (form.match(new RegExp(`\\b${letter}\\b`, 'g'))?.length ?? 0);
+
+const fill = (form: string, by: Readonly<Record<string, string>>): string =>
+  form.replace(/\b[A-DLMN]\b/g, (letter) => by[letter] ?? letter);

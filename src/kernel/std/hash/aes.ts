@@ -1,0 +1,151 @@
+import type { Table } from '../../language/control.js';
+import { table } from '../../language/control.js';
+import { type Expr, type In, operand } from '../../language/expr.js';
+import { std } from '../../language/std-function.js';
+import { currentTrace, type Trace } from '../../language/trace.js';
+import type { Scalar } from '../../language/types.js';
+import { aesNiBody, neonBody, vaesBody } from './aes-native.js';
+
+type Word = Expr<'u32'>;
+type Words = readonly In<'u32'>[];
+
+/**
+ * AES rounds over four little-endian words, one per column, row 0 in the low byte. Keys are given as they are: there is
+ * no key schedule and no whitening here. Generic bodies look one table up (256 words, the other three are rotations of
+ * it); processors with AES instructions do a whole gang.
+ */
+export const aes = {
+  /** S-box and MixColumns in one: entry b holds the bytes 2S, S, S, 3S, lowest first, of S = S-box(b). */
+  table: roundTable() as readonly number[],
+
+  /** SubBytes, ShiftRows, MixColumns, AddRoundKey: x86's AESENC. */
+  round(state: Words, key: Words): Word[] {
+    return aes.rounds(state, [key]);
+  },
+
+  /**
+   * One round for each key, in order. Best as one call: a native body turns lanes into columns and back only once.
+   *
+   * `copies` is for GPUs, whose workgroup memory serves one word of each of its 32 banks at a time: with a table of which
+   * each entry stands `copies` times in a row, neighbours that give other `lane`s look into other banks. 32 copies are
+   * 32 KiB and never in each other's way; with one, 32 random look-ups take as long as 3.4 on average.
+   */
+  rounds(state: Words, keys: readonly Words[], { copies = 1, lane = 0, tables = 1 }: AesTables = {}): Word[] {
+    const words = [...state, ...keys.flat()].map((word) => operand('u32', word));
+    const isPlain = copies === 1 && tables === 1;
+    return isPlain ? (rounds(...words) as Word[]) : lookedUp(words, { copies, lane, tables });
+  },
+
+  /** The round that ends AES, without MixColumns: x86's AESENCLAST. */
+  lastRound(state: Words, key: Words): Word[] {
+    const words = state.map((word) => operand('u32', word));
+    const [boxes] = roundTablesOf(currentTrace(), 1, 1) as [Table<'u32'>];
+    return words.map((_, column) => {
+      const box = (row: 0 | 1 | 2 | 3) =>
+        boxes
+          .at((words[(column + row) % 4] as Word).byte(row))
+          .byte(1) // the S-box itself
+          .shl(8 * row);
+      return box(0)
+        .xor(box(1))
+        .xor(box(2))
+        .xor(box(3))
+        .xor(key[column] as In<'u32'>);
+    });
+  },
+};
+
+/** What a kernel gives for speed on a GPU; results are the same. */
+export interface AesTables {
+  /** How often each entry stands in its table, a power of two. */
+  readonly copies?: number;
+  /** Which of the copies this item takes, from 0. */
+  readonly lane?: In<'u32'>;
+  /** How many of the four rotations of the table there are: with fewer than four, the others are made after looking up. */
+  readonly tables?: 1 | 2 | 4;
+}
+
+const rounds = std({
+  name: 'aes.rounds',
+  results: () => Array<Scalar>(4).fill('u32'),
+  generic: (...args) => lookedUp(args as Word[], { copies: 1, lane: 0, tables: 1 }),
+  native: { 'c-vaes': vaesBody, 'c-aesni': aesNiBody, 'c-neon-aes': neonBody },
+});
+
+/** State and keys, one after the other: the state after as many rounds as there are keys. */
+function lookedUp(words: readonly Word[], { copies, lane, tables }: Required<AesTables>): Word[] {
+  const boxes = roundTablesOf(currentTrace(), copies, tables);
+  const spot = operand('u32', lane).shl(2);
+  // As a byte's address over 4, so that scaling it up again is nothing: an instruction less for each look-up on a GPU.
+  const index = (word: Word, row: Row): Word =>
+    copies === 1
+      ? word.byte(row)
+      : scaledByte(word, row, Math.log2(copies) + 2)
+          .or(spot)
+          .shr(2);
+  const entry = (word: Word, row: Row): Word => (boxes[row % tables] as Table<'u32'>).at(index(word, row));
+  let state = words.slice(0, 4);
+  for (let at = 4; at < words.length; at += 4) {
+    const before = state;
+    state = before.map((_, column) => {
+      const [a, b, c, d] = ([0, 1, 2, 3] as const).map((row) => entry(before[(column + row) % 4] as Word, row)) as [
+        Word,
+        Word,
+        Word,
+        Word,
+      ];
+      const key = words[at + column] as Word;
+      if (tables === 4) return a.xor(b).xor(c).xor(d).xor(key);
+      if (tables === 2) return a.xor(b).xor(c.xor(d).rotl(16)).xor(key);
+      return a.xor(b.rotl(8)).xor(c.rotl(16)).xor(d.rotl(24)).xor(key);
+    });
+  }
+  return state;
+}
+
+type Row = 0 | 1 | 2 | 3;
+
+/** A byte of a word, `bits` to the left, by one shift. */
+function scaledByte(word: Word, row: number, bits: number): Word {
+  const right = 8 * row - bits;
+  return (right > 0 ? word.shr(right) : word.shl(-right)).and(0xff << bits);
+}
+
+const known = new WeakMap<Trace, Map<string, Table<'u32'>[]>>();
+
+/** The same for a kernel, however often it calls: the table, and as many of its rotations by 8, 16 and 24 bits. */
+function roundTablesOf(trace: Trace, copies: number, tables: number): Table<'u32'>[] {
+  const ofTrace = known.get(trace) ?? new Map<string, Table<'u32'>[]>();
+  known.set(trace, ofTrace);
+  const key = `${copies} ${tables}`;
+  const made =
+    ofTrace.get(key) ??
+    Array.from({ length: tables }, (_, row) =>
+      table(
+        'u32',
+        aes.table.flatMap((entry) => Array<number>(copies).fill(rotated(entry, 8 * row))),
+      ),
+    );
+  ofTrace.set(key, made);
+  return made;
+}
+
+const rotated = (word: number, by: number): number => ((word << by) | (word >>> (32 - by))) >>> 0;
+
+/** From the definition: inverse in GF(2^8) mod x^8 + x^4 + x^3 + x + 1, then an affine map. */
+function roundTable(): number[] {
+  const double = (x: number) => ((x << 1) ^ (x & 0x80 ? 0x11b : 0)) & 0xff;
+  // 3 generates the field's non-zero elements: power[i] = 3^i, and the inverse of 3^i is 3^(255 - i).
+  const power: number[] = [1];
+  for (let i = 1; i < 255; i++) {
+    const last = power[i - 1] as number;
+    power.push(last ^ double(last));
+  }
+  const log = new Map(power.map((x, i) => [x, i]));
+  return Array.from({ length: 256 }, (_, b) => {
+    const inverse = b === 0 ? 0 : (power[(255 - (log.get(b) as number)) % 255] as number);
+    let s = 0x63;
+    for (const turn of [0, 1, 2, 3, 4]) s ^= ((inverse << turn) | (inverse >> (8 - turn))) & 0xff;
+    return (double(s) | (s << 8) | (s << 16) | ((double(s) ^ s) << 24)) >>> 0;
+  });
+}

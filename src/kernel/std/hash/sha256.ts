@@ -1,0 +1,194 @@
+import { Stage } from '../../ir/program.js';
+import { type Expr, type In, operand } from '../../language/expr.js';
+import { bitSelect } from '../../language/operations.js';
+import { std } from '../../language/std-function.js';
+import { currentTrace } from '../../language/trace.js';
+import type { Scalar } from '../../language/types.js';
+import { armBody } from './sha256-arm.js';
+import { armLastsBody } from './sha256-arm-lasts.js';
+import { shaNiBody } from './sha256-shani.js';
+
+type Word = Expr<'u32'>;
+/** Eight words, the most significant first. */
+export type Digest = readonly [Word, Word, Word, Word, Word, Word, Word, Word];
+
+/** SHA-256 (FIPS 180-4) over big-endian words. */
+export const sha256 = {
+  /** The initial state: fractional parts of the square roots of the first eight primes. */
+  iv: [
+    0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19,
+  ] as readonly number[],
+
+  /** One block of 16 words into the state. */
+  compress(state: readonly In<'u32'>[], block: readonly In<'u32'>[]): Digest {
+    return compress(...[...state, ...block].map((word) => operand('u32', word))) as unknown as Digest;
+  },
+
+  /**
+   * One block into each of several states: what follows from the block alone is computed once for all of them. (Where
+   * instructions compress, there is nothing to share.)
+   */
+  compressEach(states: readonly (readonly In<'u32'>[])[], block: readonly In<'u32'>[]): Digest[] {
+    if (Object.keys(natives).some((key) => currentTrace().natives.has(key))) {
+      return states.map((state) => sha256.compress(state, block));
+    }
+    const words = compressEach(...[...block, ...states.flat()].map((word) => operand('u32', word)));
+    return states.map((_, i) => words.slice(8 * i, 8 * i + 8) as unknown as Digest);
+  },
+
+  /** The words that complete a message of `bits` bits, a multiple of 32: a one bit, zeros, the length. */
+  padding(bits: number): number[] {
+    const words = bits / 32;
+    const zeros = (16 - ((words + 3) % 16)) % 16;
+    return [0x80000000, ...Array<number>(zeros).fill(0), Math.floor(bits / 2 ** 32), bits >>> 0];
+  },
+
+  /** The digest of a message of whole words. */
+  hash(message: readonly In<'u32'>[]): Digest {
+    const padded = [...message, ...sha256.padding(message.length * 32)];
+    let state: readonly In<'u32'>[] = sha256.iv;
+    for (let at = 0; at < padded.length; at += 16) state = sha256.compress(state, padded.slice(at, at + 16));
+    return state as Digest;
+  },
+
+  /** SHA-256 of the SHA-256. */
+  double(message: readonly In<'u32'>[]): Digest {
+    return sha256.hash(sha256.hash(message));
+  },
+
+  /**
+   * The last words of `double` for messages that differ in their last word alone, on targets that have a way of their own
+   * to them, at less than the whole digests cost. Undefined elsewhere, and for few.
+   */
+  doubleLasts(messages: readonly (readonly In<'u32'>[])[]): readonly Word[] | undefined {
+    const [first = []] = messages;
+    const words = first.slice(0, -1).map((word) => operand('u32', word));
+    const isHeader = words.length === 19 && words.every(({ node }) => node.stage < Stage.varying);
+    if (!isHeader || messages.length < FEWEST_LASTS || !currentTrace().natives.has(LASTS)) return undefined;
+    const state = sha256.compress(sha256.iv, words.slice(0, 16));
+    const block = [...words.slice(16), operand('u32', 0), ...sha256.padding(640).map((word) => operand('u32', word))];
+    const begun = run(state, expand(block, 4));
+    const nonces = messages.map((message) => operand('u32', message[19] as In<'u32'>));
+    return restOfDouble(...begun, ...extend(block, 20).slice(16), ...state, ...nonces) as Word[];
+  },
+};
+
+/** Is the digest, read as Bitcoin does (byte 31 first), strictly below the target (most significant word first)? */
+export function belowTarget(digest: Digest, target: readonly In<'u32'>[]): Expr<'bool'> {
+  // From the least significant word up: a word decides unless it is equal, then the ones below it do.
+  let below: Expr<'bool'> | undefined;
+  for (let i = 7; i >= 0; i--) {
+    const word = (digest[7 - i] as Word).byteSwap();
+    const limit = operand('u32', target[i] as In<'u32'>);
+    below = below ? word.lt(limit).or(word.eq(limit).and(below)) : word.lt(limit);
+  }
+  return below as Expr<'bool'>;
+}
+
+/** Fractional parts of the cube roots of the first 64 primes. */
+export const roundConstants: readonly number[] = cubeRootFractions(64);
+
+const natives = { 'c-neon-sha': armBody(roundConstants), 'c-shani': shaNiBody(roundConstants) };
+
+const compress = std({
+  name: 'sha256.compress',
+  results: () => Array<Scalar>(8).fill('u32'),
+  generic: (...args) => rounds(args.slice(0, 8) as Word[], expand(args.slice(8) as Word[])),
+  native: natives,
+});
+
+const compressEach = std({
+  name: 'sha256.compressEach',
+  results: (args) => Array<Scalar>(args.length - 16).fill('u32'),
+  generic: (...args) => {
+    const words = expand(args.slice(0, 16) as Word[]);
+    const states = args.slice(16) as Word[];
+    return Array.from({ length: states.length / 8 }, (_, i) => rounds(states.slice(8 * i, 8 * i + 8), words)).flat();
+  },
+});
+
+const LASTS = 'c-neon-sha';
+/** Below, beginning and end of the way to them cost more than it saves. */
+const FEWEST_LASTS = 4;
+/** What the words before the nonce give: a state, four words, a state. */
+const GIVEN = 20;
+
+/**
+ * The last words of double hashes of 20 words, from the fifth round of their second block on. Given are the state after
+ * four rounds and words 16 to 19, both with a fourth word of zero, the state before, and the fourth word of each.
+ */
+const restOfDouble = std({
+  name: 'sha256.restOfDouble',
+  results: (args) => Array<Scalar>(args.length - GIVEN).fill('u32'),
+  generic: (...args) => {
+    const [a, b, c, d, e, f, g, h] = args.slice(0, 8) as [Word, Word, Word, Word, Word, Word, Word, Word];
+    const [w16, w17, w18, w19] = args.slice(8, 12) as [Word, Word, Word, Word];
+    const padding = sha256.padding(640).map((word) => operand('u32', word));
+    return (args.slice(GIVEN) as Word[]).map((nonce) => {
+      const words = extend([nonce, ...padding, w16, w17, w18.add(smallSigma0(nonce)), w19.add(nonce)], 61);
+      const added = words.slice(1).map((word, t) => word.add(roundConstants[4 + t] as number));
+      const state = run([a.add(nonce), b, c, d, e.add(nonce), f, g, h], added);
+      return sha256.hash(state.map((word, i) => word.add(args[12 + i] as Word)))[7];
+    });
+  },
+  native: { [LASTS]: armLastsBody({ ...sha256, constants: roundConstants }, GIVEN) },
+});
+
+/** What each of the first rounds adds: a message word and the round's constant. */
+const expand = (block: readonly Word[], count = 64): Word[] =>
+  extend(block, count)
+    .slice(0, count)
+    .map((word, t) => word.add(roundConstants[t] as number));
+
+/** Message words up to `count`, each made of four of the sixteen before it. */
+function extend(block: readonly Word[], count: number): Word[] {
+  const w = [...block];
+  while (w.length < count) {
+    const at = (back: number) => w[w.length - back] as Word;
+    w.push(
+      smallSigma1(at(2))
+        .add(at(7))
+        .add(smallSigma0(at(15)))
+        .add(at(16)),
+    );
+  }
+  return w;
+}
+
+const rounds = (state: readonly Word[], words: readonly Word[]): Word[] =>
+  run(state, words).map((word, i) => word.add(state[i] as Word));
+
+function run(state: readonly Word[], words: readonly Word[]): Word[] {
+  let [a, b, c, d, e, f, g, h] = state as [Word, Word, Word, Word, Word, Word, Word, Word];
+  for (const word of words) {
+    const t1 = h
+      .add(bigSigma1(e))
+      .add(bitSelect(e, f, g))
+      .add(word);
+    const t2 = bigSigma0(a).add(majority(a, b, c));
+    [h, g, f, e, d, c, b, a] = [g, f, e, d.add(t1), c, b, a, t1.add(t2)];
+  }
+  return [a, b, c, d, e, f, g, h];
+}
+
+const bigSigma0 = (x: Word) => x.rotr(2).xor(x.rotr(13)).xor(x.rotr(22));
+const bigSigma1 = (x: Word) => x.rotr(6).xor(x.rotr(11)).xor(x.rotr(25));
+const smallSigma0 = (x: Word) => x.rotr(7).xor(x.rotr(18)).xor(x.shr(3));
+const smallSigma1 = (x: Word) => x.rotr(17).xor(x.rotr(19)).xor(x.shr(10));
+const majority = (a: Word, b: Word, c: Word) => a.and(b).or(c.and(a.or(b)));
+
+/** The first 32 fractional bits of the cube roots of the first `count` primes, by integer search. */
+function cubeRootFractions(count: number): number[] {
+  const primes: number[] = [];
+  for (let n = 2; primes.length < count; n++) if (primes.every((p) => n % p !== 0)) primes.push(n);
+  return primes.map((p) => {
+    const scaled = BigInt(p) << 96n;
+    let [low, high] = [0n, 1n << 36n];
+    while (high - low > 1n) {
+      const middle = (low + high) >> 1n;
+      if (middle ** 3n <= scaled) low = middle;
+      else high = middle;
+    }
+    return Number(low & 0xffff_ffffn);
+  });
+}

@@ -1,0 +1,200 @@
+import type { NativeShape } from '../../ir/program.js';
+import type { NativeText } from '../../language/std-function.js';
+import { isLoose, type LimbShape } from './montgomery-generic.js';
+
+/**
+ * PTX for 32-bit limbs. A product's halves go to neighbouring words by `mad.lo.cc` and `madc.hi.cc`, which the assembler
+ * joins to one 32×32+64 instruction if the pair of words is one aligned register pair. Words are therefore kept in two
+ * accumulators, pairs from even places in one and from odd places in the other, and a row of products is two carry
+ * chains: limbs 0, 2, 4 … and limbs 1, 3, 5 …
+ */
+export function ptxText(kind: PtxKind, shape: Omit<LimbShape, 'limb'>): NativeText {
+  return { text: (names) => asmBlock(ptxInstructions(kind, shape.limbs, shape.spare), names) };
+}
+
+export type PtxKind = 'multiply' | 'square';
+
+/** One instruction; `to` and `from` are registers or literals. `select` is `setp` and `selp`: from[0] ≠ 0 ? from[1] : from[2]. */
+export interface PtxInstruction {
+  readonly op: PtxOp;
+  readonly to: string;
+  readonly from: readonly string[];
+}
+export type PtxOp =
+  | 'mad.lo.cc'
+  | 'madc.lo.cc'
+  | 'madc.hi.cc'
+  | 'mul.lo'
+  | 'add.cc'
+  | 'addc.cc'
+  | 'addc'
+  | 'sub.cc'
+  | 'subc.cc'
+  | 'subc'
+  | 'shl'
+  | 'shf.l.wrap'
+  | 'select';
+
+/** Registers that hold the arguments: a0…, b0… (not for squares), n0…, k; and the results: r0…. */
+export function ptxInstructions(kind: PtxKind, limbs: number, spare: number): PtxInstruction[] {
+  const builder = new Builder(limbs, spare);
+  builder[kind]();
+  return builder.list;
+}
+
+class Builder {
+  readonly list: PtxInstruction[] = [];
+  readonly #limbs: number;
+  readonly #spare: number;
+  /** Registers by place, of pairs that start at even and at odd places. */
+  readonly #words: readonly [Map<number, string>, Map<number, string>] = [new Map(), new Map()];
+  /** What left a chain upwards, by place; it joins a word that is made later, or the end. */
+  readonly #carries = new Map<number, string>();
+
+  constructor(limbs: number, spare: number) {
+    this.#limbs = limbs;
+    this.#spare = spare;
+  }
+
+  multiply(): void {
+    for (let i = 0; i < this.#limbs; i++) {
+      this.#chain(i, this.#products('a', 0, `b${i}`));
+      this.#chain(i + 1, this.#products('a', 1, `b${i}`));
+      this.#reduce(i);
+    }
+    this.#finish();
+  }
+
+  /** Row i holds the square of limb i and its products with the limbs above, which are doubled before. */
+  square(): void {
+    const limbs = this.#limbs;
+    const end = this.#spare === 0 ? limbs + 1 : limbs; // without a spare bit, doubling makes one limb more
+    for (let j = 1; j < end; j++) {
+      const own = j < limbs ? `a${j}` : '0';
+      this.#emit('shf.l.wrap', `d${j}`, `a${j - 1}`, own, '1');
+      if (j < limbs) this.#emit('shl', `f${j}`, own, '1'); // directly above limb i: without the bit that limb i gives
+    }
+    for (let i = 0; i < limbs; i++) {
+      const isTop = i === limbs - 1;
+      const above = (first: number) => (isTop ? [] : this.#products('d', first, `a${i}`, end));
+      this.#chain(2 * i, [[`a${i}`, `a${i}`], ...above(i + 2)]);
+      if (!isTop) this.#chain(2 * i + 1, [[`f${i + 1}`, `a${i}`], ...above(i + 3)]);
+      // Places below 2i + 2 are complete now. To clear them at once keeps fewer registers alive.
+      for (const place of [2 * i, 2 * i + 1]) if (place < limbs) this.#reduce(place);
+    }
+    this.#finish();
+  }
+
+  /** Every second limb of a number, from one on, times a factor. */
+  #products(number: string, first: number, factor: string, end = this.#limbs): Product[] {
+    const list: Product[] = [];
+    for (let j = first; j < end; j += 2) list.push([`${number}${j}`, factor]);
+    return list;
+  }
+
+  /** Adds the multiple of n that makes the word at `place` zero. */
+  #reduce(place: number): void {
+    const [own, other] = [this.#words[(place % 2) as 0 | 1], this.#words[((place + 1) % 2) as 0 | 1]];
+    const [x, y] = [own.get(place), other.get(place)];
+    const low = x ?? y ?? '0';
+    const isSum = x !== undefined && y !== undefined;
+    if (isSum) this.#emit('add.cc', low, x, y); // its carry enters the chain one place up
+    own.set(place, low);
+    other.delete(place);
+    this.#emit('mul.lo', 'q', low, 'k');
+    this.#chain(place + 1, this.#products('n', 1, 'q'), isSum);
+    this.#chain(place, this.#products('n', 0, 'q'));
+    own.delete(place);
+  }
+
+  /** Adds products to the words from `start` on, two words each, in one chain of carries. */
+  #chain(start: number, products: readonly Product[], carryIn = false): void {
+    const words = this.#words[(start % 2) as 0 | 1];
+    let isOpen = true; // can the chain carry out of its last word?
+    let op: PtxOp = carryIn ? 'madc.lo.cc' : 'mad.lo.cc';
+    products.forEach(([x, y], i) => {
+      for (const half of [0, 1]) {
+        const place = start + 2 * i + half;
+        const before = words.get(place) ?? this.#takeCarry(place);
+        const register = words.get(place) ?? `${start % 2 ? 'o' : 'e'}${place}`;
+        this.#emit(half === 0 ? op : 'madc.hi.cc', register, x, y, before);
+        words.set(place, register);
+        // An upper word of 0 has room: (2^32 − 1)² + 2^32 − 1 + 1 is below 2^64.
+        isOpen = before !== '0';
+      }
+      op = 'madc.lo.cc';
+    });
+    if (!isOpen || (products.length === 0 && !carryIn)) return;
+    const above = start + 2 * products.length;
+    const before = this.#carries.get(above);
+    this.#emit('addc', `c${above}`, before ?? '0', '0');
+    this.#carries.set(above, `c${above}`);
+  }
+
+  #takeCarry(place: number): string {
+    const carry = this.#carries.get(place) ?? '0';
+    this.#carries.delete(place);
+    return carry;
+  }
+
+  /** Both accumulators and the carries together, then n taken off where the sum is not below it. */
+  #finish(): void {
+    const { list } = this;
+    const [even, odd] = this.#words;
+    const isTight = this.#spare === 0;
+    const places = Array.from({ length: this.#limbs }, (_, j) => this.#limbs + j);
+    const sum = (terms: (place: number) => readonly [string, string]) => {
+      places.forEach((place, j) => {
+        const last = j === places.length - 1 && !isTight;
+        this.#emit(j === 0 ? 'add.cc' : last ? 'addc' : 'addc.cc', `r${j}`, ...terms(place));
+      });
+    };
+    sum((place) => [even.get(place) ?? '0', odd.get(place) ?? '0']);
+    const top = 2 * this.#limbs;
+    if (isTight) this.#emit('addc', 'top', this.#carries.get(top) ?? '0', '0');
+    if (places.some((place) => this.#carries.has(place))) {
+      sum((place) => [`r${place - this.#limbs}`, this.#carries.get(place) ?? '0']);
+      if (isTight) this.#emit('addc', 'top', 'top', '0');
+    }
+    if (isLoose({ spare: this.#spare })) return;
+    places.forEach((_, j) => {
+      list.push({ op: j === 0 ? 'sub.cc' : 'subc.cc', to: `s${j}`, from: [`r${j}`, `n${j}`] });
+    });
+    this.#emit('subc', 'less', isTight ? 'top' : '0', '0'); // all ones where it was smaller than n
+    places.forEach((_, j) => {
+      this.#emit('select', `r${j}`, 'less', `r${j}`, `s${j}`);
+    });
+  }
+
+  #emit(op: PtxOp, to: string, ...from: string[]): void {
+    this.list.push({ op, to, from });
+  }
+}
+
+type Product = readonly [string, string];
+
+/** Inline assembly: arguments and results by number, everything else a register of the block. */
+function asmBlock(list: readonly PtxInstruction[], { args, results }: NativeShape): string {
+  const limbs = results.length;
+  const numbers = (args.length - 1) / limbs === 3 ? ['a', 'b', 'n'] : ['a', 'n'];
+  const operands = new Map<string, string>();
+  const bind = (register: string) => operands.set(register, `%${operands.size}`);
+  for (let j = 0; j < limbs; j++) bind(`r${j}`);
+  for (const number of numbers) for (let j = 0; j < limbs; j++) bind(`${number}${j}`);
+  bind('k');
+  const inner = new Set(
+    list.flatMap(({ to, from }) => [to, ...from]).filter((name) => /^[a-z]/.test(name) && !operands.has(name)),
+  );
+  const text = (name: string) => operands.get(name) ?? name;
+  const lines = list.map(({ op, to, from }) => {
+    if (op === 'select')
+      return `setp.ne.u32 isLess, ${text(from[0] ?? '')}, 0; selp.b32 ${text(to)}, ${text(from[1] ?? '')}, ${text(from[2] ?? '')}, isLess;`;
+    const type = op === 'shl' || op === 'shf.l.wrap' ? 'b32' : 'u32';
+    return `${op}.${type} ${[to, ...from].map(text).join(', ')};`;
+  });
+  const head = `.reg .u32 ${[...inner].join(', ')}; .reg .pred isLess;`;
+  const quoted = ['{', head, ...lines, '}'].map((line) => `  "${line}\\n\\t"`);
+  const outputs = results.map((name) => `"=&r"(${name})`).join(', ');
+  const inputs = args.map((name) => `"r"(${name})`).join(', ');
+  return ['asm(', ...quoted, `  : ${outputs}`, `  : ${inputs});`].join('\n');
+}

@@ -1,0 +1,28 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { unspell } from '../encoding.js';
+import { pack, unpack } from './packed-hits.js';
+
+const index = fc.oneof(fc.bigInt(0n, 9n), fc.bigInt(0n, (1n << 128n) - 1n));
+const value = fc.oneof(fc.integer(), fc.double(), fc.bigInt(), fc.string(), fc.array(fc.double(), { maxLength: 3 }));
+const hit = fc.record({ index, n: value, digest: fc.array(fc.nat(), { maxLength: 2 }) });
+
+it('hits arrive as they were, those of one index in their order', () => {
+  fc.assert(
+    fc.property(fc.array(hit, { maxLength: 8 }), (hits) => {
+      const counts = new Map<bigint, number>();
+      const wanted = hits.map(({ index: at, ...fields }) => {
+        const nth = counts.get(at) ?? 0;
+        counts.set(at, nth + 1);
+        return { index: at, nth, fields };
+      });
+      const got = pack(hits)
+        .map((packed) => structuredClone(packed))
+        .flatMap(unpack)
+        .map(({ fields, ...rest }) => ({ ...rest, fields: unspell(fields) }));
+      const order = (list: readonly { index: bigint; nth: number }[]) =>
+        list.toSorted((a, b) => (a.index < b.index ? -1 : a.index > b.index ? 1 : a.nth - b.nth));
+      expect(order(got)).toEqual(order(wanted));
+    }),
+  );
+});

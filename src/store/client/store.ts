@@ -1,0 +1,148 @@
+import { resolve } from 'node:path';
+import type { Indexed } from '../../engine/makers/harvest.js';
+import { sorted } from '../encoding.js';
+import { type Identity, keyOf } from '../identity.js';
+import { Unavailable } from '../thread/connection.js';
+import { type Exported, exportText } from '../thread/exchange.js';
+import type { JobCall, JobRecord, Request } from '../thread/jobs.js';
+import type { JobSummary } from '../thread/ledger.js';
+import type { Progress } from '../thread/progress.js';
+import type { KeptTuning, Tuning, TuningKey } from '../thread/tuning.js';
+import { BookedJob, type JobLedger } from './job-ledger.js';
+import { LedgerThread } from './thread.js';
+import { unavailable } from './unavailable.js';
+
+export interface StoreOptions {
+  /** Is told what people should know: that the ledger was damaged, and what became of it. Default: a warning of Node's. */
+  readonly warn?: (notice: string) => void;
+}
+
+/** Opens the ledger of a data directory. Makes the directory and the ledger if they are missing. */
+export async function openStore(directory: string, options: StoreOptions = {}): Promise<Store> {
+  const { warn = (notice) => process.emitWarning(notice) } = options;
+  const thread = new LedgerThread(resolve(directory), warn);
+  try {
+    for (const notice of await thread.call('notices')) warn(notice);
+    return new Store(resolve(directory), thread);
+  } catch (error) {
+    await thread.close().catch(() => undefined); // the thread has died by itself: the error is the same
+    throw error instanceof Unavailable ? unavailable(error, 'the ledger') : error;
+  }
+}
+
+/** A job as a command describes it. */
+export interface JobSpec extends Identity {
+  /** For people: `run kernel.ts`. */
+  readonly name: string;
+  /** What goes on with it when it is resumed. Never credentials: it is kept in the file, and shown. */
+  readonly call: JobCall;
+  /** Higher is more important; default as it was, or 0. */
+  readonly priority?: number;
+  /** Begins from nothing, whatever is known. */
+  readonly fresh?: boolean;
+  /** One that is over is begun anew, and forgotten: what it has made is elsewhere, in a file. */
+  readonly anew?: boolean;
+}
+
+/** What is kept in a data directory: jobs, what they have done and found, and what was measured. */
+export class Store {
+  readonly directory: string;
+  readonly #thread: LedgerThread;
+
+  constructor(directory: string, thread: LedgerThread) {
+    this.directory = directory;
+    this.#thread = thread;
+  }
+
+  /** Takes a job, to begin it or to go on with it. Throws `io` where another process has it. */
+  async open<T extends Indexed>(spec: JobSpec): Promise<JobLedger<T>> {
+    const { name, command, space, call, priority, fresh, anew } = spec;
+    const begun = await this.#known(
+      this.#thread.call('begin', {
+        key: keyOf(spec),
+        name,
+        command,
+        params: sorted(spec.params) as Record<string, unknown>,
+        space,
+        call,
+        ...(priority !== undefined && { priority }),
+        ...(fresh !== undefined && { fresh }),
+        ...(anew !== undefined && { anew }),
+      }),
+    );
+    return new BookedJob<T>(this.#thread, begun);
+  }
+
+  jobs(): Promise<JobSummary[]> {
+    return this.#known(this.#thread.call('jobs'));
+  }
+
+  /** By its id, the beginning of it, or `last`. */
+  find(id: string): Promise<JobSummary> {
+    return this.#known(this.#thread.call('find', id));
+  }
+
+  /** The job that a command would go on with. */
+  async known(identity: Identity): Promise<JobRecord | undefined> {
+    const key = keyOf(identity);
+    const all = (await this.jobs()).map(({ job }) => job).filter((job) => job.key === key);
+    return all.sort((a, b) => b.generation - a.generation)[0];
+  }
+
+  /** What a job has done and found. */
+  progress(id: string): Promise<Progress> {
+    return this.#known(this.#thread.call('progress', id));
+  }
+
+  /** Asks the process that runs a job for something; it looks about once a second. */
+  request(id: string, request: Request): Promise<void> {
+    return this.#known(this.#thread.call('request', id, request));
+  }
+
+  /** For a job that nobody runs. */
+  cancel(id: string): Promise<void> {
+    return this.#known(this.#thread.call('cancel', id));
+  }
+
+  setPriority(id: string, priority: number): Promise<void> {
+    return this.#known(this.#thread.call('setPriority', id, priority));
+  }
+
+  /** With its hits. */
+  remove(id: string): Promise<void> {
+    return this.#known(this.#thread.call('remove', id));
+  }
+
+  export(id: string): Promise<Exported> {
+    return this.#known(this.#thread.call('export', id));
+  }
+
+  /** An export, or its text. */
+  async import(given: unknown): Promise<{ readonly id: string; readonly indices: bigint; readonly hits: number }> {
+    return this.#known(this.#thread.call('import', exportText(given)));
+  }
+
+  tuning(key: TuningKey): Promise<Tuning | undefined> {
+    return this.#known(this.#thread.call('tuning', key));
+  }
+
+  tunings(): Promise<KeptTuning[]> {
+    return this.#known(this.#thread.call('tunings'));
+  }
+
+  keepTuning(key: TuningKey, timings: unknown): Promise<void> {
+    return this.#known(this.#thread.call('keepTuning', key, timings));
+  }
+
+  close(): Promise<void> {
+    return this.#thread.close();
+  }
+
+  async #known<T>(answer: Promise<T>): Promise<T> {
+    try {
+      return await answer;
+    } catch (error) {
+      throw error instanceof Unavailable ? unavailable(error, 'the ledger') : error;
+    }
+  }
+}

@@ -1,0 +1,64 @@
+import { startThread, type Thread, workerBeside } from '../../device/pool/threads/threads.js';
+import { errorOf, type Method, type Reply } from '../messages.js';
+import type { Ledger } from '../thread/ledger.js';
+
+/** The ledger seen from the main thread: every method of it, as a promise. */
+export class LedgerThread {
+  readonly #thread: Thread;
+  readonly #waiting = new Map<number, { resolve(value: unknown): void; reject(error: unknown): void }>();
+  #calls = 0;
+  #fault: unknown;
+
+  /** `warn` is told what happens to the file. */
+  constructor(directory: string, warn: (notice: string) => void) {
+    this.#thread = startThread({
+      file: workerBeside(import.meta.url, '../thread/worker.js'),
+      name: 'millrace ledger',
+      data: { directory },
+      died: (cause) => this.#die(cause),
+      heard: (message) => {
+        const reply = message as Reply;
+        for (const notice of reply.notices) warn(notice);
+        this.#hear(reply);
+      },
+    });
+    this.#thread.ready.catch(() => undefined); // told to whoever calls
+    this.#thread.keepAlive(false);
+  }
+
+  call<M extends Method>(method: M, ...args: Parameters<Ledger[M]>): Promise<ReturnType<Ledger[M]>> {
+    if (this.#fault !== undefined) return Promise.reject(this.#fault);
+    return new Promise((resolve, reject) => {
+      const number = this.#calls++;
+      this.#waiting.set(number, { resolve: resolve as (value: unknown) => void, reject });
+      // The process does not end before something that it waits for is on disk.
+      this.#thread.keepAlive(true);
+      this.#thread.post({ number, method, args });
+    });
+  }
+
+  async close(): Promise<void> {
+    const closed = this.call('close');
+    this.#fault = new Error('the ledger has been closed');
+    try {
+      await closed;
+    } finally {
+      this.#thread.keepAlive(true);
+      await this.#thread.ended;
+    }
+  }
+
+  #hear(reply: Reply): void {
+    const waiting = this.#waiting.get(reply.number);
+    this.#waiting.delete(reply.number);
+    if (this.#waiting.size === 0) this.#thread.keepAlive(false);
+    if ('fault' in reply) waiting?.reject(errorOf(reply.fault));
+    else waiting?.resolve(reply.value);
+  }
+
+  #die(cause: unknown): void {
+    this.#fault ??= cause;
+    for (const { reject } of this.#waiting.values()) reject(cause);
+    this.#waiting.clear();
+  }
+}

@@ -1,0 +1,84 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { TuningAbout, TuningShelf } from '../../engine/tune/known.js';
+import type { TuningRecord } from '../../engine/tune/tune.js';
+import type { Kernel } from '../../kernel/index.js';
+import { digestOf } from '../encoding.js';
+import { programText } from '../identity.js';
+import { newestLedger } from '../thread/set-aside.js';
+import { isSameKey, type KeptTuning, type TuningKey } from '../thread/tuning.js';
+import { openStore, type Store, type StoreOptions } from './store.js';
+
+/**
+ * Tunings in the ledger of a data directory, read once. Opening the ledger takes 100 ms, so `load` starts it while
+ * devices open. A kernel's text takes 50 ms and more, so it is read only if its workload was tuned on the device.
+ */
+export class LedgerTunings implements TuningShelf {
+  readonly #directory: string;
+  readonly #options: StoreOptions;
+  readonly #opened: Promise<Store | undefined> | undefined;
+  #kept: Promise<readonly KeptTuning[]> | undefined;
+
+  /** `opened` is the directory's ledger, if the caller opens it anyway. The caller closes it. */
+  constructor(directory: string, options: StoreOptions = {}, opened?: Promise<Store | undefined>) {
+    this.#directory = directory;
+    this.#options = options;
+    this.#opened = opened;
+  }
+
+  /** Starts to read. A ledger that cannot be read is reported by `find`. */
+  load(): void {
+    this.#read().catch(() => undefined);
+  }
+
+  async find(about: TuningAbout): Promise<TuningRecord | undefined> {
+    const { workload, device, driver } = about;
+    const kept = await this.#read();
+    const own = kept.filter((one) => one.device === device && one.driver === driver);
+    if (!own.some(({ kernel }) => kernel.startsWith(`${workload} `))) return undefined;
+    const key = keyOf(about);
+    const timings = own.find((one) => isSameKey(one, key))?.timings as TuningRecord | null | undefined;
+    return timings ?? undefined;
+  }
+
+  async keep(about: TuningAbout, record: TuningRecord | undefined): Promise<void> {
+    await this.#with((store) => store.keepTuning(keyOf(about), record ?? null));
+    this.#kept = undefined;
+  }
+
+  #read(): Promise<readonly KeptTuning[]> {
+    this.#kept ??= this.#all();
+    return this.#kept;
+  }
+
+  async #all(): Promise<readonly KeptTuning[]> {
+    const path = join(this.#directory, newestLedger(this.#directory));
+    const isThere = (await this.#opened) !== undefined || existsSync(path);
+    return isThere ? this.#with((store) => store.tunings()) : [];
+  }
+
+  async #with<T>(use: (store: Store) => Promise<T>): Promise<T> {
+    const opened = await this.#opened;
+    if (opened) return use(opened);
+    const store = await openStore(this.#directory, this.#options);
+    try {
+      return await use(store);
+    } finally {
+      await store.close();
+    }
+  }
+}
+
+function keyOf({ workload, kernels, device, driver, candidates }: TuningAbout): TuningKey {
+  const text = kernels.map(kernelDigest).join(' ');
+  return { kernel: `${workload} ${digestOf(text)}`, device, driver, candidates: digestOf(candidates) };
+}
+
+/** Kernels last as long as the process. */
+const digests = new WeakMap<Kernel, string>();
+
+function kernelDigest(kernel: Kernel): string {
+  const digest = digests.get(kernel) ?? digestOf(programText(kernel));
+  digests.set(kernel, digest);
+  return digest;
+}

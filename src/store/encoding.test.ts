@@ -1,0 +1,71 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { items, table, u32, when } from '../kernel/index.js';
+import { canonical, indexOf, indexText, markOf, spell, unspell } from './encoding.js';
+import { idOf, keyOf, programText } from './identity.js';
+
+it('an index is text that sorts as it counts', () => {
+  const index = fc.bigInt(0n, 1n << 128n);
+  fc.assert(
+    fc.property(index, index, (a, b) => {
+      expect(indexOf(indexText(a))).toBe(a);
+      expect(indexText(a) < indexText(b)).toBe(a < b);
+    }),
+  );
+});
+
+it('values come back as they were', () => {
+  const scalar = fc.oneof(fc.double(), fc.bigInt(), fc.boolean(), fc.string(), fc.integer());
+  fc.assert(
+    fc.property(fc.dictionary(fc.string(), fc.oneof(scalar, fc.array(scalar))), (values) => {
+      expect(unspell(spell(values))).toEqual(values);
+    }),
+  );
+  expect(Object.is((unspell(spell([-0])) as number[])[0], -0)).toBe(true);
+});
+
+it('the same values are the same text, in whatever order they were written', () => {
+  expect(canonical({ b: 1n, a: [{ d: 1, c: 2 }] })).toBe(canonical({ a: [{ c: 2, d: 1 }], b: 1n }));
+  expect(canonical({ a: 1 })).not.toBe(canonical({ a: 1n }));
+  expect(canonical({ a: new Uint32Array([1]) })).not.toBe(canonical({ a: new Uint32Array([2]) }));
+  expect(canonical({ a: new Uint32Array([1]) })).not.toBe(canonical({ a: new Uint8Array([1, 0, 0, 0]) }));
+});
+
+it('a mark tells rows, tables and columns apart', () => {
+  const marks = [
+    markOf('done', ['a', 1]),
+    markOf('done', ['a', 2]),
+    markOf('done', ['a1', '']),
+    markOf('hits', ['a', 1]),
+  ];
+  expect(new Set(marks).size).toBe(marks.length);
+});
+
+/** A kernel whose text should differ in one place. */
+const kernel = (every: number, values: readonly number[] = [1, 2, 3, 4]) =>
+  items('marked', { job: { first: u32 }, hit: { n: u32 } }, ({ job, index, emit }) => {
+    const found = table(u32, values).at(index.lo.and(3)).add(job.first);
+    when(index.lo.rem(every).eq(found), () => emit({ n: index.lo }));
+  });
+
+it('a kernel is known by what it does, not by where it stands', () => {
+  const first = programText(kernel(100));
+  expect(programText(kernel(100))).toBe(first);
+  expect(programText(kernel(101))).not.toBe(first);
+  expect(programText(kernel(100, [1, 2, 3, 5]))).not.toBe(first);
+});
+
+it('a job is its command, parameters, kernel and space', () => {
+  const job = { command: 'run', params: { a: 1 }, kernel: 'text', space: { start: 0n, length: 10n } };
+  const others = [
+    { ...job, command: 'mine' },
+    { ...job, params: { a: 2 } },
+    { ...job, kernel: 'texts' },
+    { ...job, space: { start: 1n, length: 10n } },
+    { ...job, space: { start: 0n, length: 11n } },
+  ];
+  expect(keyOf({ ...job })).toBe(keyOf(job));
+  expect(new Set([job, ...others].map(keyOf)).size).toBe(6);
+  expect(idOf(keyOf(job), 0)).toMatch(/^[0-9a-f]{12}$/);
+  expect(idOf(keyOf(job), 0)).not.toBe(idOf(keyOf(job), 1));
+});

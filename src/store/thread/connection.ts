@@ -1,0 +1,165 @@
+import { createRequire } from 'node:module';
+import type Database from 'libsql';
+import { MillraceError } from '../../kernel/error.js';
+
+/** A row as SQLite gives it. */
+export type Row = Readonly<Record<string, string | number | null>>;
+type Bound = string | number | null;
+
+/**
+ * One connection to a SQLite file, and what its errors mean. Everything here blocks, for milliseconds where a disk is
+ * asked to make something durable, so it runs in the store's own thread (worker.ts).
+ */
+export class Connection {
+  readonly path: string;
+  readonly #database: Database.Database;
+  readonly #statements = new Map<string, Statement>();
+
+  /** `busyMs`: how long it waits for another process that is writing. */
+  constructor(path: string, busyMs: number) {
+    this.path = path;
+    this.#database = attempt(path, () => new (library())(path, { timeout: busyMs }));
+  }
+
+  exec(sql: string): void {
+    attempt(this.path, () => this.#database.exec(sql));
+  }
+
+  run(sql: string, ...values: Bound[]): number {
+    return attempt(this.path, () => this.#prepared(sql).run(...values).changes);
+  }
+
+  get(sql: string, ...values: Bound[]): Row | undefined {
+    const row = attempt(this.path, () => this.#prepared(sql).get(...values));
+    return row === undefined ? undefined : textual(row);
+  }
+
+  all(sql: string, ...values: Bound[]): Row[] {
+    return attempt(this.path, () => this.#prepared(sql).all(...values)).map(textual);
+  }
+
+  /** All of it or nothing, and durable when this returns. */
+  transact<T>(action: () => T): T {
+    this.exec('BEGIN IMMEDIATE');
+    try {
+      const result = action();
+      this.exec('COMMIT');
+      return result;
+    } catch (error) {
+      // A full disk ends the transaction by itself.
+      if (this.#database.inTransaction) this.exec('ROLLBACK');
+      throw error;
+    }
+  }
+
+  close(): void {
+    this.#statements.clear();
+    this.#database.close();
+  }
+
+  #prepared(sql: string): Statement {
+    let statement = this.#statements.get(sql);
+    if (!statement) {
+      statement = this.#database.prepare(sql) as unknown as Statement;
+      this.#statements.set(sql, statement);
+    }
+    return statement;
+  }
+}
+
+interface Statement {
+  run(...values: Bound[]): { readonly changes: number };
+  get(...values: Bound[]): unknown;
+  all(...values: Bound[]): unknown[];
+}
+
+/**
+ * Text is read as bytes (`selection`, rows.ts): a Buffer of one row, an ArrayBuffer of several. What is not UTF-8 becomes
+ * text that no checksum fits.
+ */
+function textual(row: unknown): Row {
+  const cells = Object.entries(row as object).filter(([name]) => name !== '_metadata');
+  const text = ([name, cell]: [string, unknown]) => [name, isBytes(cell) ? TEXT.decode(cell) : cell];
+  return Object.fromEntries(cells.map(text)) as Row;
+}
+
+const isBytes = (cell: unknown): cell is Uint8Array | ArrayBuffer => typeof cell === 'object' && cell !== null;
+
+const TEXT = new TextDecoder();
+
+/** The file is not what was written. */
+export class Damaged extends Error {
+  constructor(what: string, cause?: unknown) {
+    super(what, { cause });
+    this.name = 'Damaged';
+  }
+}
+
+/** SQLite rejects a statement for a reason that is none of the others. */
+export class Rejected extends MillraceError {
+  readonly reason: string;
+
+  constructor(path: string, reason: string, cause: unknown) {
+    super({ code: 'io', message: `${path}: ${reason}`, asked: 'the ledger', cause });
+    this.reason = reason;
+  }
+}
+
+/** Another process is writing, or the disk is full for now: the same may work in a moment. */
+export class Unavailable extends Error {
+  /** What to do about it. */
+  readonly advice: string;
+
+  constructor(what: string, advice: string, cause: unknown) {
+    super(what, { cause });
+    this.name = 'Unavailable';
+    this.advice = advice;
+  }
+}
+
+function attempt<T>(path: string, action: () => T): T {
+  try {
+    return action();
+  } catch (error) {
+    throw translated(path, error);
+  }
+}
+
+function translated(path: string, error: unknown): unknown {
+  const { code = '', message } = error as { code?: string; message: string };
+  if (!code.startsWith('SQLITE_')) return error;
+  if (/^SQLITE_(CORRUPT|NOTADB)/.test(code)) return new Damaged(message, error);
+  if (/^SQLITE_(BUSY|LOCKED|PROTOCOL)/.test(code)) {
+    return new Unavailable(`${path} is in use by another process`, 'wait for it, or see `millrace jobs list`', error);
+  }
+  if (/^SQLITE_(FULL|IOERR|NOMEM)/.test(code)) {
+    return new Unavailable(`cannot write ${path}: ${message}`, FULL, error);
+  }
+  if (/^SQLITE_(CANTOPEN|READONLY|PERM|AUTH)/.test(code)) return unwritable(path, message, error);
+  return new Rejected(path, `${message} (${code})`, error);
+}
+
+/** Runs something of `node:fs` on a path, and says what its failure means. */
+export function onDisk<T>(path: string, action: () => T): T {
+  try {
+    return action();
+  } catch (error) {
+    const { code = '', message } = error as NodeJS.ErrnoException;
+    if (/^(ENOSPC|EDQUOT|EIO)$/.test(code)) throw new Unavailable(`cannot write ${path}: ${message}`, FULL, error);
+    throw code === '' ? error : unwritable(path, message, error);
+  }
+}
+
+const FULL = 'make room on that disk';
+
+const unwritable = (path: string, why: string, cause: unknown): MillraceError =>
+  new MillraceError({
+    code: 'io',
+    message: `cannot write ${path}: ${why}`,
+    asked: 'the ledger, where progress and hits are kept',
+    advice: 'give --data-dir a folder that you may write to, or --no-ledger to keep nothing',
+    cause,
+  });
+
+/** Loaded in the thread that uses it and nowhere else: 10 MB of native code. */
+const library = (): typeof Database => createRequire(import.meta.url)('libsql') as typeof Database;

@@ -1,0 +1,324 @@
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, readSync, statSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { MillraceError } from '../../kernel/error.js';
+import { Connection, Damaged, onDisk, Rejected, Unavailable } from './connection.js';
+import { allJobs } from './jobs.js';
+import { Lock } from './lock.js';
+import { readProgress } from './progress.js';
+import { migrate } from './schema.js';
+import { damagedIn, newestLedger, setAside, setLogsAside } from './set-aside.js';
+import { checkTunings } from './tuning.js';
+
+/**
+ * The ledger's file, opened and checked. A damaged one is set aside and a new one is begun; nothing is told from the
+ * damaged one. Every process that uses the ledger shares a lock. Only a process that has it alone checks it, and sets it
+ * aside.
+ */
+export class LedgerFile {
+  readonly directory: string;
+  readonly connection: Connection;
+  /** What people should know: damage, and what became of it. */
+  readonly notices: readonly string[];
+  readonly #inode: bigint;
+  readonly #lock: Lock;
+  readonly #witness: number;
+  #isOpen = true;
+
+  private constructor({ directory, connection, notices, inode }: Opened, lock: Lock) {
+    this.#witness = openWitness(directory);
+    this.directory = directory;
+    this.connection = connection;
+    this.notices = notices;
+    this.#inode = inode;
+    this.#lock = lock;
+  }
+
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
+  /**
+   * `alone` runs while no other process has the ledger. `suspect` is a file in which damage was found after it was opened;
+   * it is set aside unless another process has done so already.
+   */
+  static open(directory: string, alone: (connection: Connection) => void, suspect?: Suspect): LedgerFile {
+    onDisk(directory, () => mkdirSync(directory, { recursive: true, mode: 0o700 }));
+    const sole = Lock.take(directory, STORE, 'exclusive');
+    if (!sole) return LedgerFile.#openBeside(directory, suspect);
+    let opened: Opened;
+    try {
+      opened = openAlone(directory, alone, suspect);
+    } finally {
+      sole.release();
+    }
+    return LedgerFile.#share(opened) ?? LedgerFile.open(directory, alone);
+  }
+
+  /** Returns undefined if another process has had it alone since, and has set it aside. */
+  static #share(opened: Opened): LedgerFile | undefined {
+    const { directory, inode, connection } = opened;
+    let lock: Lock | undefined;
+    let file: LedgerFile | undefined;
+    try {
+      lock = Lock.take(directory, STORE, 'shared', CHECK_MS);
+      if (lock && inodeOf(join(directory, newestLedger(directory))) === inode) file = new LedgerFile(opened, lock);
+      return file;
+    } finally {
+      if (!file) {
+        connection.close();
+        lock?.release();
+      }
+    }
+  }
+
+  /** The process that was here first has checked it. */
+  static #openBeside(directory: string, suspect: Suspect | undefined): LedgerFile {
+    const lock = Lock.take(directory, STORE, 'shared', CHECK_MS);
+    const path = join(directory, newestLedger(directory));
+    if (!lock) throw new Unavailable(`${path} is being checked by another process`, 'wait for it', undefined);
+    let connection: Connection | undefined;
+    let file: LedgerFile | undefined;
+    try {
+      if (suspect && inodeOf(path) === suspect.inode) throw suspect.damage;
+      connection = new Connection(path, BUSY_MS);
+      configure(connection);
+      migrate(connection);
+      file = new LedgerFile({ directory, connection, notices: [], inode: connectedInode(connection) }, lock);
+      return file;
+    } catch (error) {
+      throw error instanceof Damaged ? damagedInUse(path, error) : error;
+    } finally {
+      if (!file) {
+        connection?.close();
+        lock.release();
+      }
+    }
+  }
+
+  /** One transaction: durable when it returns, and known to have happened. */
+  commit<T>(action: () => T): T {
+    let count = 0;
+    const result = this.connection.transact(() => {
+      const made = action();
+      count = Number(this.connection.get('UPDATE commits SET n = n + 1 RETURNING CAST(n AS INTEGER) AS n')?.n ?? 0);
+      return made;
+    });
+    this.#note(String(count));
+    return result;
+  }
+
+  /** Damage was found that this process cannot act on now: the next one that has the ledger alone checks all of it. */
+  suspectDamage(): void {
+    this.#note(SUSPECT);
+  }
+
+  #note(text: string): void {
+    try {
+      writeSync(this.#witness, text.padStart(WITNESS_CHARACTERS), 0);
+    } catch {
+      // A full disk: the commit has happened, and a witness that is behind only sees less.
+    }
+  }
+
+  close(): void {
+    if (!this.#isOpen) return;
+    try {
+      // Tidy for those who copy the file; refused where others are reading, which does no harm.
+      this.connection.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+    } finally {
+      this.#letGo();
+    }
+  }
+
+  /** Closes a file in which damage was found. */
+  abandon(damage: Damaged): Suspect {
+    if (this.#isOpen) this.#letGo();
+    return { damage, inode: this.#inode };
+  }
+
+  #letGo(): void {
+    this.#isOpen = false;
+    this.connection.close();
+    closeSync(this.#witness);
+    this.#lock.release();
+  }
+}
+
+/** A file, by its inode, in which damage was found. */
+export interface Suspect {
+  readonly damage: Damaged;
+  readonly inode: bigint;
+}
+
+interface Opened {
+  readonly directory: string;
+  readonly connection: Connection;
+  readonly inode: bigint;
+  readonly notices: readonly string[];
+}
+
+const STORE = 'store';
+/** A check reads the file once. */
+const CHECK_MS = 60_000;
+/** How long a write waits for those of other processes: each takes some milliseconds. */
+const BUSY_MS = 5000;
+const PAGE_BYTES = 4096;
+/** Up to this size every row is checked when the ledger is opened, in 0.1 s. Beyond it, a row is checked when it is read. */
+const SMALL_BYTES = 4 * 2 ** 20;
+
+function openAlone(directory: string, alone: (connection: Connection) => void, suspect: Suspect | undefined): Opened {
+  const name = newestLedger(directory);
+  const path = join(directory, name);
+  const seen = commitsSeen(directory);
+  const inode = inodeOf(path);
+  if (inode === undefined || statSync(path).size === 0)
+    return begin(directory, name, goneNotices(directory, path, seen));
+  let connection: Connection | undefined;
+  let isGood = false;
+  try {
+    if (suspect?.inode === inode) throw suspect.damage;
+    checkHeader(path);
+    connection = new Connection(path, BUSY_MS);
+    const notices = checked(connection, path, seen);
+    alone(connection);
+    if (notices.length > 0 || seen === undefined) forget(directory);
+    isGood = true;
+    return { directory, connection, inode, notices };
+  } catch (error) {
+    if (!(error instanceof Damaged)) throw error;
+    const kept = setAside(directory);
+    return begin(directory, newestLedger(directory), [asideNotice(path, error, kept)]);
+  } finally {
+    if (!isGood) connection?.close();
+  }
+}
+
+/** Throws `Damaged` unless the file is sound. Returns what people should know about it. */
+function checked(connection: Connection, path: string, seen: number | undefined): string[] {
+  try {
+    configure(connection);
+    migrate(connection);
+    check(connection, seen === undefined || statSync(path).size < SMALL_BYTES);
+    const lost = (seen ?? 0) - Number(connection.get('SELECT CAST(n AS INTEGER) AS n FROM commits')?.n ?? 0);
+    return lost > 0 ? [lostNotice(path, lost)] : [];
+  } catch (error) {
+    // A sound ledger answers each of these statements. "unsupported file format" and "no such column" have no code of
+    // their own.
+    throw error instanceof Rejected ? new Damaged(error.reason, error) : error;
+  }
+}
+
+/** A new ledger. */
+function begin(directory: string, name: string, notices: readonly string[]): Opened {
+  setLogsAside(directory, name);
+  const connection = new Connection(join(directory, name), BUSY_MS);
+  try {
+    configure(connection);
+    migrate(connection);
+    forget(directory);
+    return { directory, connection, inode: connectedInode(connection), notices };
+  } catch (error) {
+    connection.close();
+    throw error;
+  }
+}
+
+function configure(connection: Connection): void {
+  // FULL: each commit waits until the disk has the log. NORMAL would lose acknowledged hits with the power.
+  connection.exec(
+    `PRAGMA page_size = ${PAGE_BYTES}; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA secure_delete = ON`,
+  );
+}
+
+/** SQLite takes a file of a later format for one that can only be read, and says so when it is written to. */
+function checkHeader(path: string): void {
+  // Before SQLite opens it: closing a file drops all locks that a process has on it.
+  const file = onDisk(path, () => openSync(path, 'r'));
+  try {
+    const version = Buffer.alloc(1);
+    readSync(file, version, 0, 1, WRITE_VERSION_AT);
+    if ((version[0] ?? 0) > WAL_VERSION) throw new Damaged(`its header says format ${version[0]} of SQLite`);
+  } finally {
+    closeSync(file);
+  }
+}
+
+const WRITE_VERSION_AT = 18;
+const WAL_VERSION = 2;
+
+/** Throws `Damaged` if the file's structure is broken, or a row does not have the checksum that it was written with. */
+function check(connection: Connection, isThorough: boolean): void {
+  // The full check compares indices with tables as well.
+  const pragma = isThorough ? 'integrity_check' : 'quick_check';
+  const told = connection.get(`SELECT CAST(${pragma} AS BLOB) AS verdict FROM pragma_${pragma}(1)`);
+  const verdict = String(told?.verdict ?? '');
+  if (verdict !== 'ok') throw new Damaged(verdict);
+  if (!isThorough) return;
+  allJobs(connection);
+  const jobs = connection.all('SELECT CAST(job AS BLOB) AS job FROM done UNION SELECT CAST(job AS BLOB) FROM hits');
+  for (const { job } of jobs) readProgress(connection, String(job));
+  checkTunings(connection);
+}
+
+/** Tells one file from another: one that was renamed keeps it. Undefined if there is no such file. */
+const inodeOf = (path: string): bigint | undefined => statSync(path, { bigint: true, throwIfNoEntry: false })?.ino;
+
+function connectedInode({ path }: Connection): bigint {
+  const inode = inodeOf(path);
+  if (inode !== undefined) return inode;
+  throw new Unavailable(`${path} was removed while it was opened`, 'run the same again', undefined);
+}
+
+/**
+ * The number of the last commit that was acknowledged, in a file of its own that is written after each and never made
+ * durable: after a crash it may be behind the ledger, ahead of it only if the ledger has lost something. SQLite takes
+ * a log that was cut short for one whose writer died, and would say nothing.
+ */
+const WITNESS = 'ledger.seen';
+const WITNESS_CHARACTERS = 20;
+const SUSPECT = 'suspect';
+
+function openWitness(directory: string): number {
+  const path = join(directory, WITNESS);
+  return onDisk(path, () => openSync(path, existsSync(path) ? 'r+' : 'w+', 0o600));
+}
+
+/** Undefined if the witness suspects damage, or cannot be read itself. */
+function commitsSeen(directory: string): number | undefined {
+  const path = join(directory, WITNESS);
+  const count = existsSync(path) ? Number(onDisk(path, () => readFileSync(path, 'latin1')).trim()) : 0;
+  return Number.isSafeInteger(count) ? count : undefined;
+}
+
+function forget(directory: string): void {
+  const path = join(directory, WITNESS);
+  onDisk(path, () => closeSync(openSync(path, 'w', 0o600)));
+}
+
+const asideNotice = (path: string, { message }: Damaged, kept: string): string =>
+  `the ledger ${path} is damaged (${printable(message)}). It was set aside as ${kept} and a new one was begun: ` +
+  'its jobs are searched again from the start, its hits are in the old file only. ' +
+  `\`sqlite3 ${kept} .recover\` may read them`;
+
+const lostNotice = (path: string, lost: number): string =>
+  `the last ${lost} writes to the ledger ${path} are missing: its log was cut short. What they held is searched again`;
+
+function goneNotices(directory: string, path: string, seen: number | undefined): string[] {
+  if (seen === 0) return [];
+  const kept = damagedIn(directory);
+  const aside = kept.length > 0 ? ` (damaged ledgers that were set aside: ${kept.join(', ')})` : '';
+  return [`the ledger ${path} was here and is gone: a new one was begun${aside}`];
+}
+
+/** Reasons quote names from the file, whose bytes may be anything. */
+const printable = (text: string): string => text.replace(/[^ -~]+/g, ' ').slice(0, 200);
+
+function damagedInUse(path: string, damage: Damaged): MillraceError {
+  return new MillraceError({
+    code: 'io',
+    message: `${path} is damaged (${printable(damage.message)}), and another process is using it`,
+    asked: 'the ledger',
+    advice: 'end the others (`millrace jobs list` shows them), then run this again: it sets the damaged ledger aside',
+    cause: damage,
+  });
+}

@@ -1,0 +1,325 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterAll, describe, expect, it } from 'vitest';
+import { Intervals } from '../../engine/work/intervals.js';
+import { between } from '../../engine/work/space.js';
+import { digestOf } from '../encoding.js';
+import { idOf } from '../identity.js';
+import { Connection } from './connection.js';
+import type { JobOpening } from './jobs.js';
+import { type Batch, Ledger } from './ledger.js';
+import { Lock } from './lock.js';
+import { intervalsOf } from './progress.js';
+import { APPLICATION_ID, migrate, STEPS } from './schema.js';
+
+const folders: string[] = [];
+const folder = (): string => {
+  const made = mkdtempSync(join(tmpdir(), 'millrace-ledger-'));
+  folders.push(made);
+  return made;
+};
+afterAll(() => {
+  for (const made of folders) rmSync(made, { recursive: true, force: true });
+});
+
+const opening = (more: Partial<JobOpening> = {}): JobOpening => ({
+  key: digestOf('a job'),
+  name: 'run a.ts',
+  command: 'run',
+  params: { every: 5, target: 1n << 70n },
+  space: between(0n, 1n << 128n),
+  call: { args: ['run', 'a.ts'], folder: '/tmp' },
+  ...more,
+});
+const batch = (more: Partial<Batch> = {}): Batch => ({
+  done: [],
+  hits: [],
+  told: [],
+  elapsedMs: 0,
+  devices: [],
+  ...more,
+});
+const range = (start: bigint, past: bigint, hits = 0) => ({ start, past, hits });
+
+describe('a ledger', () => {
+  it('has, after it was opened again, what was committed before', () => {
+    const place = folder();
+    const first = new Ledger(place);
+    const { job, before } = first.begin(opening());
+    expect(before).toBeUndefined();
+    const hit = { index: (1n << 128n) - 1n, nth: 0, fields: '{"n":1}' };
+    const done = [range(0n, 10n), range((1n << 128n) - 5n, 1n << 128n, 1)];
+    first.commit(job.id, batch({ done, hits: [hit], elapsedMs: 1500, devices: ['wasm'] }));
+    first.commit(job.id, batch({ elapsedMs: 20_000, devices: ['cuda:0'], told: [hit] }));
+    first.end(job.id, 'open', 'for a test');
+    first.close();
+
+    const second = new Ledger(place);
+    expect(second.notices()).toEqual([]);
+    const again = second.begin(opening());
+    expect(again.before).toMatchObject({ state: 'open', reason: 'for a test', elapsedMs: 21_500 });
+    expect(again.job).toMatchObject({ id: job.id, params: opening().params, devices: ['wasm', 'cuda:0'] });
+    expect(again.progress.done).toEqual(done);
+    expect(again.progress.hits).toMatchObject([{ ...hit, told: true }]);
+    second.close();
+  });
+
+  it('merges what touches, and refuses what would count twice', () => {
+    const pieces = fc.uniqueArray(fc.integer({ min: 0, max: 40 }), { minLength: 1 });
+    const ledger = new Ledger(folder());
+    let jobs = 0;
+    fc.assert(
+      fc.property(pieces, fc.integer({ min: 1, max: 7 }), (order, atOnce) => {
+        const { id } = ledger.begin(opening({ key: digestOf(`job ${jobs++}`), space: between(0n, 410n) })).job;
+        const of = (piece: number) => range(BigInt(piece) * 10n, BigInt(piece) * 10n + 10n, piece % 3 === 0 ? 1 : 0);
+        for (let at = 0; at < order.length; at += atOnce) {
+          const some = order.slice(at, at + atOnce);
+          const hits = some
+            .filter((piece) => piece % 3 === 0)
+            .map((piece) => ({ index: of(piece).start + 3n, nth: 0, fields: '{}' }));
+          ledger.commit(id, batch({ done: some.map(of), hits }));
+        }
+        const wanted = Intervals.of(order.map((piece) => between(of(piece).start, of(piece).past)));
+        const { done, hits } = ledger.progress(id);
+        expect(done.map(({ start, past }) => between(start, past))).toEqual([...wanted]);
+        expect(done.reduce((sum, { hits: found }) => sum + found, 0)).toBe(hits.length);
+        expect(() => ledger.commit(id, batch({ done: [of(order[0]!)] }))).toThrow('count twice');
+        expect(intervalsOf(ledger.progress(id).done).total).toBe(wanted.total);
+      }),
+      { numRuns: 30 },
+    );
+    ledger.close();
+  });
+
+  it('believes that a job is complete when every index is there', () => {
+    const ledger = new Ledger(folder());
+    const { id } = ledger.begin(opening({ space: between(5n, 20n) })).job;
+    ledger.commit(id, batch({ done: [range(5n, 10n), range(11n, 20n)] }));
+    expect(() => ledger.end(id, 'complete')).toThrow('14 of 15 indices are done; 10 to 11 is missing');
+    ledger.commit(id, batch({ done: [range(10n, 11n)] }));
+    ledger.end(id, 'complete');
+    expect(ledger.find(id)).toMatchObject({ done: 15n, ranges: 1, isRunning: false, job: { state: 'complete' } });
+    ledger.close();
+  });
+
+  it('keeps a hit that is told before its range is done, once', () => {
+    const ledger = new Ledger(folder());
+    const { id } = ledger.begin(opening()).job;
+    const hit = { index: 7n, nth: 0, fields: '{"n":7}' };
+    ledger.commit(id, batch({ hits: [hit] }));
+    ledger.commit(id, batch({ hits: [hit], done: [range(0n, 10n, 1)] }));
+    expect(ledger.progress(id).hits).toMatchObject([hit]);
+    ledger.close();
+  });
+
+  it('starts over where that is asked for, and keeps the old', () => {
+    const ledger = new Ledger(folder());
+    const { id } = ledger.begin(opening()).job;
+    ledger.commit(id, batch({ done: [range(0n, 10n)] }));
+    ledger.end(id, 'open');
+    const fresh = ledger.begin(opening({ fresh: true }));
+    expect(fresh.job.id).not.toBe(id);
+    expect(fresh.progress.done).toEqual([]);
+    ledger.end(fresh.job.id, 'open');
+    expect(ledger.begin(opening()).job.id).toBe(fresh.job.id);
+    expect(ledger.find(id).job.state).toBe('replaced');
+    ledger.close();
+  });
+
+  it('that is over is begun anew where that is asked for, and nothing is left of it; one that is open goes on', () => {
+    const ledger = new Ledger(folder());
+    const anew = opening({ anew: true });
+    const { id } = ledger.begin(anew).job;
+    ledger.commit(
+      id,
+      batch({ done: [{ start: 0n, past: 10n, hits: 1 }], hits: [{ index: 3n, nth: 0, fields: '{}' }] }),
+    );
+    ledger.end(id, 'open');
+    expect(ledger.begin(anew)).toMatchObject({ job: { id }, progress: { done: [{ start: 0n, past: 10n, hits: 1 }] } });
+    ledger.end(id, 'answered');
+    const next = ledger.begin(anew);
+    expect(next).toMatchObject({ job: { generation: 1 }, progress: { done: [], hits: [] } });
+    expect(next.job.id).not.toBe(id);
+    expect(ledger.jobs().map(({ job }) => job.id)).toEqual([next.job.id]);
+    ledger.close();
+  });
+});
+
+describe('a job', () => {
+  it('is one ledger’s at a time, and free when that is gone', () => {
+    const place = folder();
+    const [first, second] = [new Ledger(place), new Ledger(place)];
+    const { id } = first.begin(opening()).job;
+    expect(() => second.begin(opening())).toThrow(`process ${process.pid}`);
+    expect(() => second.begin(opening({ fresh: true }))).toThrow(`process ${process.pid}`);
+    expect(() => second.remove(id)).toThrow('is working on it');
+    expect(second.find(id).isRunning).toBe(true);
+    const other = second.begin(opening({ key: digestOf('another') })).job;
+    expect(first.find(other.id).isRunning).toBe(true);
+    first.close();
+    expect(second.begin(opening()).job.id).toBe(id);
+    second.close();
+  });
+
+  it('that cannot be begun anew because the new one is taken leaves the old one free', () => {
+    const place = folder();
+    const ledger = new Ledger(place);
+    const { id, key } = ledger.begin(opening()).job;
+    ledger.end(id, 'open');
+    const next = Lock.claim(place, idOf(key, 1));
+    expect(() => ledger.begin(opening({ fresh: true }))).toThrow('is working on it');
+    next?.release();
+    expect(Lock.isClaimed(place, id)).toBe(false);
+    expect(ledger.begin(opening()).job.id).toBe(id);
+    ledger.close();
+  });
+
+  it('hears what others ask for, once, and of more important ones', () => {
+    const place = folder();
+    const [first, second] = [new Ledger(place), new Ledger(place)];
+    const { id } = first.begin(opening()).job;
+    const tick = () => first.commit(id, batch({ elapsedMs: 20_000, devices: ['wasm'] }));
+    expect(tick()).toMatchObject({ request: undefined, outrankedBy: undefined });
+    second.request(id, 'pause');
+    expect(tick().request).toBe('pause');
+    expect(tick().request).toBeUndefined();
+    second.request(id, 'cancel');
+    first.mark(id, 'paused'); // its own state is no answer
+    expect(tick().request).toBe('cancel');
+    const other = second.begin(opening({ key: digestOf('another'), priority: 5 })).job.id;
+    expect(tick().outrankedBy).toBeUndefined(); // it uses no device of ours
+    second.commit(other, batch({ elapsedMs: 20_000, devices: ['cuda:0', 'wasm'] }));
+    expect(tick().outrankedBy).toBe(other);
+    second.close();
+    expect(tick().outrankedBy).toBeUndefined();
+    expect(first.find(other)).toMatchObject({ isRunning: false, job: { state: 'running' } });
+    first.close();
+  });
+
+  it('is found by the beginning of its id, and as the last one', () => {
+    const ledger = new Ledger(folder());
+    const { id } = ledger.begin(opening()).job;
+    expect(ledger.find(id.slice(0, 3)).job.id).toBe(id);
+    expect(ledger.find('last').job.id).toBe(id);
+    expect(() => ledger.find('xyz')).toThrow('no job xyz');
+    expect(() => ledger.find('')).toThrow('no job');
+    ledger.close();
+  });
+
+  it('goes to another ledger and comes back with what was done there', () => {
+    const [here, there] = [new Ledger(folder()), new Ledger(folder())];
+    const given = opening({ space: between(0n, 100n) });
+    const { id } = here.begin(given).job;
+    const hits = [{ index: 4n, nth: 0, fields: '{"n":{"$big":"5"}}' }];
+    here.commit(id, batch({ done: [range(0n, 10n, 1)], hits }));
+    here.end(id, 'open');
+    expect(there.import(JSON.parse(JSON.stringify(here.export(id))))).toEqual({ id, indices: 10n, hits: 1 });
+    expect(there.begin(given)).toMatchObject({ job: { params: given.params }, progress: here.progress(id) });
+    const more = [
+      { index: 30n, nth: 0, fields: '{}' },
+      { index: 30n, nth: 1, fields: '{}' },
+    ];
+    there.commit(id, batch({ done: [range(25n, 35n, 2)], hits: more }));
+    there.end(id, 'open');
+    here.begin(given);
+    here.commit(id, batch({ done: [range(10n, 30n)] }));
+    expect(() => here.import(there.export(id))).toThrow('is working on it');
+    here.end(id, 'open');
+    expect(here.import(there.export(id))).toEqual({ id, indices: 5n, hits: 2 });
+    expect(here.import(there.export(id))).toEqual({ id, indices: 0n, hits: 0 });
+    expect(here.progress(id).done).toEqual([range(0n, 35n, 3)]);
+    here.close();
+    there.close();
+  });
+
+  it('is forgotten when it is over, old and has found nothing', () => {
+    const place = folder();
+    const ledger = new Ledger(place);
+    const made = ['old', 'new', 'found', 'open'].map((name) => ledger.begin(opening({ key: digestOf(name) })).job.id);
+    const [old, recent, found, open] = made as [string, string, string, string];
+    ledger.commit(found, batch({ hits: [{ index: 1n, nth: 0, fields: '{}' }] }));
+    for (const id of made) ledger.end(id, id === open ? 'open' : 'answered');
+    ledger.close();
+    const connection = new Connection(join(place, 'ledger.db'), 0);
+    connection.run('UPDATE jobs SET active_ms = 1 WHERE id <> ?', recent);
+    connection.close();
+    const again = new Ledger(place);
+    expect(new Set(again.jobs().map(({ job: { id } }) => id))).toEqual(new Set([recent, found, open]));
+    expect(() => again.find(old)).toThrow('no job');
+    again.close();
+  });
+});
+
+it('measurements are kept by what they were made with', () => {
+  const ledger = new Ledger(folder());
+  const key = { kernel: 'k', device: 'd', driver: '1', candidates: 'c' };
+  ledger.keepTuning(key, { best: 1 });
+  ledger.keepTuning(key, { best: 2, times: [0.5] });
+  expect(ledger.tuning(key)).toMatchObject({ timings: { best: 2, times: [0.5] } });
+  for (const other of ['kernel', 'device', 'driver', 'candidates']) {
+    expect(ledger.tuning({ ...key, [other]: 'x' })).toBeUndefined();
+  }
+  ledger.close();
+});
+
+describe('a file', () => {
+  it('of an older version is brought to this one, step by step, whole or not at all', () => {
+    const connection = new Connection(join(folder(), 'x.db'), 0);
+    migrate(connection, ['CREATE TABLE a (x) ', 'ALTER TABLE a ADD COLUMN y']);
+    connection.exec('INSERT INTO a VALUES (1, 2)');
+    expect(() => migrate(connection, ['', '', 'CREATE TABLE b (x); CREATE TABLE a (x)'])).toThrow('already exists');
+    expect(connection.all("SELECT name FROM sqlite_schema WHERE name = 'b'")).toEqual([]);
+    migrate(connection, ['', '', 'ALTER TABLE a ADD COLUMN z', 'UPDATE a SET z = x + y']);
+    expect(connection.get('SELECT * FROM a')).toMatchObject({ x: 1, y: 2, z: 3 });
+    expect(connection.get('PRAGMA user_version')).toMatchObject({ user_version: 4 });
+    expect(() => migrate(connection, ['', ''])).toThrow('has format 4, this version of Millrace knows 2');
+    connection.close();
+  });
+
+  it('of another program is not touched', () => {
+    const place = folder();
+    const connection = new Connection(join(place, 'ledger.db'), 0);
+    connection.exec('CREATE TABLE theirs (x); PRAGMA user_version = 7');
+    connection.close();
+    expect(() => new Ledger(place)).toThrow('the database of another program');
+  });
+
+  it('says whose it is', () => {
+    const place = folder();
+    new Ledger(place).close();
+    const connection = new Connection(join(place, 'ledger.db'), 0);
+    expect(connection.get('PRAGMA application_id')).toMatchObject({ application_id: APPLICATION_ID });
+    expect(connection.get('PRAGMA user_version')).toMatchObject({ user_version: STEPS.length });
+    expect(connection.get('PRAGMA journal_mode')).toMatchObject({ journal_mode: 'wal' });
+    connection.close();
+  });
+});
+
+it('a lock is shared or exclusive', () => {
+  const place = folder();
+  const first = Lock.take(place, 'x', 'shared');
+  const second = Lock.take(place, 'x', 'shared');
+  expect(Lock.take(place, 'x', 'exclusive')).toBeUndefined();
+  first?.release();
+  expect(Lock.take(place, 'x', 'exclusive')).toBeUndefined();
+  second?.release();
+  const sole = Lock.take(place, 'x', 'exclusive');
+  expect(sole).toBeDefined();
+  expect(Lock.take(place, 'x', 'shared')).toBeUndefined();
+  expect(Lock.take(place, 'y', 'shared')).toBeDefined();
+  sole?.release();
+});
+
+it('a lock is claimed once, and probes neither see nor stop each other', () => {
+  const place = folder();
+  expect(Lock.isClaimed(place, 'x')).toBe(false);
+  const probe = Lock.take(place, 'x', 'shared'); // another probe, in the middle
+  expect(Lock.isClaimed(place, 'x')).toBe(false);
+  probe?.release();
+  const claim = Lock.claim(place, 'x');
+  expect([claim === undefined, Lock.isClaimed(place, 'x'), Lock.claim(place, 'x')]).toEqual([false, true, undefined]);
+  claim?.release();
+  expect(Lock.isClaimed(place, 'x')).toBe(false);
+});

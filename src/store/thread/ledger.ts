@@ -1,0 +1,392 @@
+import { existsSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { endOf } from '../../engine/work/space.js';
+import { MillraceError } from '../../kernel/error.js';
+import { type PackedHits, unpack } from '../client/packed-hits.js';
+import { indexText } from '../encoding.js';
+import { idOf } from '../identity.js';
+import { type Connection, Damaged } from './connection.js';
+import { type Exported, exportJob, exportText, importJob } from './exchange.js';
+import { LedgerFile, type Suspect } from './file.js';
+import {
+  addJob,
+  allJobs,
+  findById,
+  findByKey,
+  type JobOpening,
+  type JobRecord,
+  type JobState,
+  noSuchJob,
+  noteTime,
+  OVER,
+  type Request,
+  removeJob,
+  runningAbove,
+  setRequest,
+  setState,
+  take,
+} from './jobs.js';
+import { LOCKS, Lock } from './lock.js';
+import {
+  addHits,
+  addRange,
+  type DoneRange,
+  intervalsOf,
+  type Progress,
+  readProgress,
+  readRanges,
+  type StoredHit,
+} from './progress.js';
+import { allTunings, isSameKey, type KeptTuning, putTuning, type Tuning, type TuningKey } from './tuning.js';
+
+/**
+ * The ledger: what survives. Everything in it is synchronous and may wait for a disk; the store's thread calls it
+ * (worker.ts), tests call it directly.
+ */
+export class Ledger {
+  readonly directory: string;
+  #file: LedgerFile;
+  readonly #notices: string[];
+  /** Jobs that this process works on. */
+  readonly #held = new Map<string, Lock>();
+
+  constructor(directory: string) {
+    this.directory = directory;
+    this.#file = LedgerFile.open(directory, (connection) => this.#prune(connection));
+    this.#notices = [...this.#file.notices];
+  }
+
+  /** What has happened to the file, for people; told once. */
+  notices(): string[] {
+    return this.#notices.splice(0);
+  }
+
+  /** Takes a job, new or known, for this process. Throws `io` where another one has it. */
+  begin(opening: JobOpening): Begun {
+    return this.#replacing(() => {
+      const known = findByKey(this.#connection, opening.key);
+      if (known) checkSpace(known, opening);
+      const isForgotten = known !== undefined && opening.anew === true && OVER.includes(known.state);
+      const isFresh = opening.fresh === true || isForgotten;
+      const generation = known === undefined ? 0 : known.generation + (isFresh ? 1 : 0);
+      const id = idOf(opening.key, generation);
+      // Two processes that start over would both make the next generation: the old one is held, too.
+      const before = known && isFresh ? this.#hold(known.id, opening.name) : undefined;
+      let lock: Lock | undefined;
+      try {
+        lock = this.#hold(id, opening.name);
+        this.#commit(() => {
+          if (known && isForgotten) removeJob(this.#connection, known.id);
+          else if (known && before) setState(this.#connection, known.id, 'replaced');
+          if (known === undefined || before) addJob(this.#connection, opening, generation, Date.now());
+          take(this.#connection, id, opening, Date.now());
+        });
+        const begun = { job: this.#job(id), progress: readProgress(this.#connection, id), before: known };
+        this.#held.set(id, lock);
+        return begun;
+      } catch (error) {
+        lock?.release();
+        throw error;
+      } finally {
+        before?.release();
+      }
+    });
+  }
+
+  /** What a job has done since the last commit; durable when this returns. */
+  commit(id: string, batch: Batch): Standing {
+    const { done, told, elapsedMs, devices } = batch;
+    const hits = [...batch.hits, ...(batch.packed ?? []).flatMap(unpack)];
+    const isNothing = done.length + hits.length + told.length === 0 && elapsedMs < IDLE_MS;
+    if (!isNothing) {
+      this.#commit(() => {
+        const now = Date.now();
+        addHits(this.#connection, id, hits, now);
+        for (const range of done) addRange(this.#connection, id, range);
+        for (const { index, nth } of told) {
+          this.#connection.run(
+            'UPDATE hits SET told = 1 WHERE job = ? AND at = ? AND nth = ?',
+            id,
+            indexText(index),
+            nth,
+          );
+        }
+        noteTime(this.#connection, id, { elapsedMs, devices }, now);
+      });
+    }
+    return { ...this.#standing(id), isWritten: !isNothing };
+  }
+
+  /** Paused or going on again, for others to see. */
+  mark(id: string, state: 'running' | 'paused'): void {
+    this.#commit(() => this.#connection.run('UPDATE jobs SET state = ? WHERE id = ?', state, id));
+  }
+
+  /** The process is done with a job. `complete` is believed only where every index is there. */
+  end(id: string, state: JobState, reason?: string): void {
+    if (state === 'complete') this.#checkComplete(id);
+    this.#commit(() => setState(this.#connection, id, state, reason));
+    this.#release(id);
+  }
+
+  jobs(): JobSummary[] {
+    return this.#replacing(() => allJobs(this.#connection).map((job) => this.#summary(job)));
+  }
+
+  /** A job by its id or the beginning of it, or `last`. */
+  find(given: string): JobSummary {
+    const all = this.jobs();
+    const [newest] = [...all].sort((a, b) => b.job.activeMs - a.job.activeMs);
+    if (given === 'last' && newest) return newest;
+    const named = all.filter(({ job: { id } }) => given !== '' && id.startsWith(given));
+    const [found] = named;
+    if (found && named.length === 1) return found;
+    if (named.length === 0) throw noSuchJob(given);
+    throw new MillraceError({
+      code: 'usage',
+      message: `several jobs begin with ${given}`,
+      asked: given,
+      advice: `give more of it: ${named.map(({ job: { id } }) => id).join(', ')}`,
+    });
+  }
+
+  progress(id: string): Progress {
+    return this.#replacing(() => readProgress(this.#connection, id));
+  }
+
+  /** Asks the process that runs a job for something. */
+  request(id: string, request: Request): void {
+    this.#commit(() => setRequest(this.#connection, id, request));
+  }
+
+  /** For a job that nobody runs. */
+  cancel(id: string): void {
+    this.#alone(id, () => this.#commit(() => setState(this.#connection, id, 'cancelled')));
+  }
+
+  setPriority(id: string, priority: number): void {
+    this.#commit(() => this.#connection.run('UPDATE jobs SET priority = ? WHERE id = ?', priority, id));
+  }
+
+  /** Removes a job that nobody runs, with its hits. */
+  remove(id: string): void {
+    this.#alone(id, () => this.#commit(() => removeJob(this.#connection, id)));
+  }
+
+  export(id: string): Exported {
+    return this.#replacing(() => exportJob(this.#job(id), readProgress(this.#connection, id)));
+  }
+
+  /** Ranges and hits from elsewhere: an export, or its text. Returns the job, and how many indices and hits are new. */
+  import(given: unknown): { readonly id: string; readonly indices: bigint; readonly hits: number } {
+    return this.#replacing(() =>
+      importJob(this.#connection, exportText(given), (id, write) => {
+        this.#alone(id, () => this.#commit(write));
+      }),
+    );
+  }
+
+  tunings(): KeptTuning[] {
+    return allTunings(this.#connection);
+  }
+
+  tuning(key: TuningKey): Tuning | undefined {
+    return this.tunings().find((kept) => isSameKey(kept, key));
+  }
+
+  keepTuning(key: TuningKey, timings: unknown): void {
+    this.#commit(() => putTuning(this.#connection, key, timings, Date.now()));
+  }
+
+  close(): void {
+    for (const id of [...this.#held.keys()]) this.#release(id);
+    this.#file.close();
+  }
+
+  get #connection(): Connection {
+    return this.#file.connection;
+  }
+
+  #job(id: string): JobRecord {
+    const job = findById(this.#connection, id);
+    if (!job) throw noSuchJob(id);
+    return job;
+  }
+
+  #summary(job: JobRecord): JobSummary {
+    const done = readRanges(this.#connection, job.id);
+    const hits = Number(this.#connection.get('SELECT count(*) AS n FROM hits WHERE job = ?', job.id)?.n ?? 0);
+    return { job, done: intervalsOf(done).total, ranges: done.length, hits, isRunning: this.#isRunning(job) };
+  }
+
+  #standing(id: string): Omit<Standing, 'isWritten'> {
+    const { request, priority = 0 } = findById(this.#connection, id) ?? {};
+    // Another process may have asked for something else by now: that is for the next look.
+    if (request) {
+      const answered = 'UPDATE jobs SET request = NULL WHERE id = ? AND request = ?';
+      this.#commit(() => this.#connection.run(answered, id, request));
+    }
+    return { request, outrankedBy: this.#outrankedBy(id, priority) };
+  }
+
+  /** A job of a higher priority that somebody runs on a device that this one uses, too. */
+  #outrankedBy(id: string, priority: number): string | undefined {
+    const higher = runningAbove(this.#connection, priority);
+    if (higher.length === 0) return undefined;
+    const own = new Set(findById(this.#connection, id)?.devices);
+    return higher.find((job) => job.devices.some((device) => own.has(device)) && this.#isRunning(job))?.id;
+  }
+
+  #isRunning({ id, state }: JobRecord): boolean {
+    if (this.#held.has(id)) return true;
+    if (isAtRest(state)) return false;
+    return Lock.isClaimed(this.directory, id);
+  }
+
+  /** Does something to a job while no process has it. */
+  #alone(id: string, action: () => void): void {
+    const lock = this.#hold(id, id);
+    try {
+      action();
+    } finally {
+      lock.release();
+    }
+  }
+
+  #hold(id: string, name: string): Lock {
+    const lock = this.#held.has(id) ? undefined : Lock.claim(this.directory, id);
+    if (lock) return lock;
+    // The owner of a job that says it is not running was its last; the holder is a command like `jobs remove`.
+    const { owner, state = 'open' } = findById(this.#connection, id) ?? {};
+    throw new MillraceError({
+      code: 'io',
+      message: `${owner && !isAtRest(state) ? `process ${owner.pid} on ${owner.host}` : 'another process'} is working on it`,
+      asked: `the job ${id}${name === id ? '' : ` (${name})`}`,
+      advice: `wait for it, or end it: \`millrace jobs pause ${id}\`, \`millrace jobs cancel ${id}\``,
+    });
+  }
+
+  #release(id: string): void {
+    const lock = this.#held.get(id);
+    this.#held.delete(id);
+    lock?.release();
+  }
+
+  #checkComplete(id: string): void {
+    const { space } = this.#job(id);
+    const done = intervalsOf(readProgress(this.#connection, id).done);
+    const [missing] = done.missing(space);
+    if (missing === undefined && done.total === space.length) return;
+    throw new Error(
+      `job ${id} was taken for complete, but ${done.total} of ${space.length} indices are done` +
+        (missing ? `; ${missing.start} to ${endOf(missing)} is missing` : ''),
+    );
+  }
+
+  /** Runs an action, and once more on a new ledger if this one turns out to be damaged and is set aside. */
+  #replacing<T>(action: () => T): T {
+    // It is closed if it was damaged while another process used it.
+    if (!this.#file.isOpen) this.#reopen();
+    try {
+      return action();
+    } catch (error) {
+      if (!(error instanceof Damaged)) throw error;
+      if (this.#held.size > 0) {
+        this.#file.suspectDamage();
+        throw error;
+      }
+      this.#reopen(this.#file.abandon(error));
+      return action();
+    }
+  }
+
+  #reopen(suspect?: Suspect): void {
+    this.#file = LedgerFile.open(this.directory, () => undefined, suspect);
+    this.#notices.push(...this.#file.notices);
+  }
+
+  /** A transaction. Its job is held: where it meets damage, the next process that has the ledger alone looks for it. */
+  #commit<T>(action: () => T): T {
+    try {
+      return this.#file.commit(action);
+    } catch (error) {
+      if (error instanceof Damaged) this.#file.suspectDamage();
+      throw error;
+    }
+  }
+
+  /**
+   * What nobody will miss: jobs that are over, have found nothing, and were last touched long ago. Those with hits stay
+   * until somebody removes them. Nobody else has the ledger open, so locks of jobs that are gone can go, too.
+   */
+  #prune(connection: Connection): void {
+    const before = Date.now() - KEEP_DAYS * 86_400_000;
+    const old = connection.all(
+      `SELECT CAST(id AS BLOB) AS id FROM jobs WHERE state IN ('complete', 'answered', 'cancelled', 'replaced') AND active_ms < ?
+         AND NOT EXISTS (SELECT 1 FROM hits WHERE job = jobs.id)`,
+      before,
+    );
+    if (old.length === 0) return;
+    connection.transact(() => {
+      for (const { id } of old) removeJob(connection, String(id));
+    });
+    for (const { id } of old) {
+      const lock = join(this.directory, LOCKS, String(id));
+      if (existsSync(lock)) rmSync(lock);
+    }
+  }
+}
+
+export interface Begun {
+  readonly job: JobRecord;
+  readonly progress: Progress;
+  /** The job as it stood; undefined where it is new. */
+  readonly before: JobRecord | undefined;
+}
+
+/** What is written down at once. */
+export interface Batch {
+  readonly done: readonly DoneRange[];
+  readonly hits: readonly StoredHit[];
+  /** More of them, as they come from another thread. */
+  readonly packed?: readonly PackedHits[];
+  /** Hits that `--on-hit` has been told of. */
+  readonly told: readonly { readonly index: bigint; readonly nth: number }[];
+  /** Working time since the last one. */
+  readonly elapsedMs: number;
+  readonly devices: readonly string[];
+}
+
+export interface Standing {
+  readonly request: Request | undefined;
+  readonly outrankedBy: string | undefined;
+  /** Whether there was anything to write. */
+  readonly isWritten: boolean;
+}
+
+export interface JobSummary {
+  readonly job: JobRecord;
+  /** Indices. */
+  readonly done: bigint;
+  readonly ranges: number;
+  readonly hits: number;
+  readonly isRunning: boolean;
+}
+
+/** The key of a job is made from its space, among others; an import brings both. */
+function checkSpace({ id, space }: JobRecord, { space: { start, length } }: JobOpening): void {
+  if (space.start === start && space.length === length) return;
+  throw new MillraceError({
+    code: 'input-format',
+    message: `job ${id} was imported with the space ${space.start} to ${endOf(space)}, which is not that of its command`,
+    asked: `the space ${start} to ${start + length}`,
+    advice: `remove it (\`millrace jobs remove ${id}\`), then run this again`,
+  });
+}
+
+/** True if a job in this state is not worked on by any process. */
+const isAtRest = (state: JobState): boolean => state !== 'running' && state !== 'paused';
+
+/** How often the time of a job that has nothing else to say is written down. */
+const IDLE_MS = 10_000;
+const KEEP_DAYS = 90;

@@ -1,0 +1,138 @@
+import { indexText, markOf } from '../encoding.js';
+
+/** Rows of the ledger as they are written, and whether one that was read is to be believed. */
+
+export interface JobRow {
+  readonly id: string;
+  readonly key: string;
+  readonly generation: number;
+  readonly name: string;
+  readonly command: string;
+  /** As `spell` writes them. */
+  readonly params: string;
+  readonly first: string;
+  readonly past: string;
+  readonly made_ms: number;
+  readonly mark: string;
+  readonly state: string;
+  readonly priority: number;
+  readonly elapsed_ms: number;
+  readonly active_ms: number;
+  readonly call: string;
+  readonly devices: string;
+  readonly owner: string | null;
+  readonly request: string | null;
+  readonly reason: string | null;
+}
+
+export interface DoneRow {
+  readonly job: string;
+  readonly first: string;
+  readonly past: string;
+  /** How many hits lie in it: a row whose hits are not all there is not believed. */
+  readonly hits: number;
+  readonly mark: string;
+}
+
+export interface HitRow {
+  readonly job: string;
+  readonly at: string;
+  /** Of several hits of one index. */
+  readonly nth: number;
+  readonly fields: string;
+  readonly found_ms: number;
+  readonly mark: string;
+  /** 1: whoever wanted to be told (`--on-hit`) has been. */
+  readonly told: number;
+}
+
+export interface TuningRow {
+  readonly kernel: string;
+  readonly device: string;
+  readonly driver: string;
+  readonly candidates: string;
+  readonly timings: string;
+  readonly made_ms: number;
+  readonly mark: string;
+}
+
+export interface Rows {
+  readonly jobs: JobRow;
+  readonly done: DoneRow;
+  readonly hits: HitRow;
+  readonly tuning: TuningRow;
+}
+export type TableName = keyof Rows;
+
+/** Columns in the order of the file, and which of them the mark is over. */
+const TABLES: { readonly [T in TableName]: Table<Rows[T]> } = {
+  jobs: {
+    columns: [
+      ...(['id', 'key', 'generation', 'name', 'command', 'params', 'first', 'past', 'made_ms', 'mark'] as const),
+      ...(['state', 'priority', 'elapsed_ms', 'active_ms', 'call', 'devices', 'owner', 'request', 'reason'] as const),
+    ],
+    marked: ['id', 'key', 'generation', 'name', 'command', 'params', 'first', 'past', 'made_ms'],
+  },
+  done: {
+    columns: ['job', 'first', 'past', 'hits', 'mark'],
+    marked: ['job', 'first', 'past', 'hits'],
+  },
+  hits: {
+    columns: ['job', 'at', 'nth', 'fields', 'found_ms', 'mark', 'told'],
+    marked: ['job', 'at', 'nth', 'fields', 'found_ms'],
+  },
+  tuning: {
+    columns: ['kernel', 'device', 'driver', 'candidates', 'timings', 'made_ms', 'mark'],
+    marked: ['kernel', 'device', 'driver', 'candidates', 'timings', 'made_ms'],
+  },
+};
+
+export interface Table<R> {
+  readonly columns: readonly (keyof R & string)[];
+  readonly marked: readonly (keyof R & string)[];
+}
+
+/** The row with its mark. */
+export function marked<T extends TableName>(table: T, row: Omit<Rows[T], 'mark'>): Rows[T] {
+  return { ...row, mark: markFor(table, row as Rows[T]) } as Rows[T];
+}
+
+/** Whether a row is as it was written. */
+export const isWhole = <T extends TableName>(table: T, row: Rows[T]): boolean => row.mark === markFor(table, row);
+
+function markFor<T extends TableName>(table: T, row: Rows[T]): string {
+  const { marked: columns } = TABLES[table];
+  return markOf(
+    table,
+    columns.map((column) => row[column] as string | number),
+  );
+}
+
+/** Columns that hold numbers. */
+const NUMBERS = new Set([
+  ...['generation', 'made_ms', 'priority', 'elapsed_ms', 'active_ms', 'hits', 'nth', 'found_ms', 'told'],
+]);
+
+/**
+ * `SELECT` of all columns. Text is asked for as bytes, and whatever stands for a number as one: the library ends the whole
+ * process where a text is not UTF-8, as it may be in a damaged file. Names are ours, not the file's.
+ */
+export function selection(table: TableName, rest: string): string {
+  const columns: readonly string[] = TABLES[table].columns;
+  const read = columns.map((column) => `CAST(${column} AS ${NUMBERS.has(column) ? 'INTEGER' : 'BLOB'}) AS ${column}`);
+  return `SELECT ${read.join(', ')} FROM ${table} ${rest}`;
+}
+
+/** `INSERT` of all columns, in their order. */
+export function insertion(table: TableName): string {
+  const { columns } = TABLES[table];
+  return `INSERT OR IGNORE INTO ${table} (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`;
+}
+
+export function valuesOf<T extends TableName>(table: T, row: Rows[T]): (string | number | null)[] {
+  return TABLES[table].columns.map((column) => row[column] as string | number | null);
+}
+
+export function doneRow(job: string, first: bigint, past: bigint, hits: number): DoneRow {
+  return marked('done', { job, first: indexText(first), past: indexText(past), hits });
+}

@@ -1,0 +1,127 @@
+import { createHash } from 'node:crypto';
+import type { Candidate } from '../../../bench/measure.js';
+import { mostOf, type Sized } from '../../../bench/scaling.js';
+import { plural } from '../../../console/output/format.js';
+import type { Device } from '../../../device/device.js';
+import { between, Engine, type EngineOptions, search } from '../../../engine/index.js';
+import { settingFor, tunedFeeding } from '../../../engine/tune/known.js';
+import { nameOf as settingName } from '../../../engine/tune/tune.js';
+import { MillraceError } from '../../../kernel/error.js';
+import { blockTunable, openScan } from '../job/tune.js';
+import { EASY, GENESIS_NONCES, genesis, genesisWindow } from '../kernel/genesis.js';
+import { type BlockSetting, nonceFlow, perThreadOn } from '../kernel/nonce-flow.js';
+import { checkNonce, headerPrefix, targetFromBits } from '../kernel/reference.js';
+import { NONCES, type Piece } from '../kernel/scan.js';
+
+/**
+ * The kernel's rate at difficulty 1, over a window around the genesis block's nonce that takes about half a second. Its
+ * hits are known, so each run is checked; and before the first, an easy target's known number of hits is.
+ */
+export async function rateOf(device: Device, runs: number): Promise<Candidate> {
+  const setting = await settingFor(device, blockTunable);
+  await audit(device, setting);
+  const { scan } = await openScan(device, setting, target);
+  const piece = genesisWindow(await countFor(RUN_SECONDS, scan));
+  const run = async () => outcome(device, piece, (await scan(piece)).hits);
+  return { name: nameOf(device, setting), unit: 'H', runs, run };
+}
+
+const prefix = headerPrefix(genesis);
+const target = targetFromBits(genesis.bits);
+
+/** The rate that a job has: the same window in chunks that the engine keeps in flight, from its beginning to its end. */
+export async function fedRateOf(
+  device: Device,
+  runs: number,
+  options: EngineOptions,
+  seconds = RUN_SECONDS,
+): Promise<FedCandidate> {
+  const setting = await settingFor(device, blockTunable);
+  const { scan } = await openScan(device, setting, target);
+  const piece = genesisWindow(await countFor(seconds, scan));
+  const feeding = await tunedFeeding([device], blockTunable);
+  const engine = { feeding, ...options, pipeline: options.pipeline ?? 'poll' };
+  const flow = nonceFlow({ prefix, target, most: NONCES }, setting);
+  const space = between(BigInt(piece.base), BigInt(piece.base + piece.count));
+  let share: number | undefined;
+  const run = async () => {
+    const fed = new Engine([device], engine);
+    const hits: number[] = [];
+    try {
+      const found = search(flow, { engine: fed, space });
+      for await (const { nonce } of found) hits.push(nonce);
+      share = fed.devices[0]?.fed;
+    } finally {
+      await fed.close();
+    }
+    return outcome(device, piece, hits);
+  };
+  return { name: `${nameOf(device, setting)}, fed (${engine.pipeline})`, unit: 'H', runs, run, fed: () => share };
+}
+
+/** And the share of the last run's time that the device had work. */
+export interface FedCandidate extends Candidate {
+  fed(): number | undefined;
+}
+
+function outcome(device: Device, { base, count }: Piece, hits: readonly number[]): { work: number; digest: string } {
+  const known = GENESIS_NONCES.filter((nonce) => nonce >= base && nonce < base + count);
+  if (hits.join() !== known.join()) throw wrong(device, `nonces ${hits.join(', ')} instead of ${known.join(', ')}`);
+  return { work: count, digest: createHash('sha256').update(hits.join()).digest('hex') };
+}
+
+function nameOf({ info }: Device, setting: BlockSetting): string {
+  const name = info.kind === 'native' ? `native, ${plural(info.units, 'thread')}` : info.id;
+  return Object.keys(setting).length === 0 ? name : `${name}, tuned (${settingName(setting)})`;
+}
+
+const RUN_SECONDS = 0.5;
+
+/** How many nonces take about so long: four times as many until a tenth of it is reached, then in proportion. */
+async function countFor(wanted: number, scanning: (piece: Piece) => Promise<{ seconds: number }>): Promise<number> {
+  for (let count = 2 ** 6; ; count = Math.min(count * 4, NONCES)) {
+    const { seconds } = await scanning(genesisWindow(count));
+    if (seconds >= wanted / 10 || count === NONCES) return Math.min(Math.ceil((count * wanted) / seconds), NONCES);
+  }
+}
+
+/** Scans an easy target's window, where hits are many and their number is known, and recomputes each of them. */
+async function audit(device: Device, setting: BlockSetting): Promise<void> {
+  const { scan } = await openScan(device, setting, EASY.target);
+  // The interpreter takes minutes for all of it.
+  if (device.info.kind === 'interpreter') return;
+  const { hits } = await scan({ base: 0, count: EASY.count });
+  if (new Set(hits).size !== EASY.hits) throw wrong(device, `${hits.length} hits instead of ${EASY.hits}`);
+  const bad = hits.find((nonce) => !checkNonce(prefix, EASY.target, nonce).valid);
+  if (bad !== undefined) throw wrong(device, `nonce ${bad}, whose hash is not below the target`);
+}
+
+function wrong({ info: { id } }: Device, what: string): MillraceError {
+  return new MillraceError({
+    code: 'device-failed',
+    message: `${id} reported ${what}`,
+    asked: `the block kernel on ${id}`,
+    advice: `run \`millrace selftest --device ${id}\`; a figure for wrong results is worth nothing`,
+  });
+}
+
+/** Nonces from 0 on, as one job over all of the devices: what scaling is measured with. */
+export async function sizedOn(devices: readonly Device[], most?: number): Promise<Sized> {
+  const flow = nonceFlow({ prefix, target, most: NONCES }, {});
+  const run = async (work: number): Promise<number> => {
+    const begun = performance.now();
+    const engine = new Engine([...devices], { pipeline: 'poll' });
+    const hits: number[] = [];
+    try {
+      for await (const { nonce } of search(flow, { engine, space: BigInt(work) })) hits.push(nonce);
+    } finally {
+      await engine.close();
+    }
+    const known = GENESIS_NONCES.filter((nonce) => nonce < work);
+    if (hits.join() !== known.join()) throw wrong(devices[0] as Device, `nonces ${hits.join(', ')}`);
+    return (performance.now() - begun) / 1000;
+  };
+  await run(1); // compiles
+  const perItem = perThreadOn(devices[0] as Device, {});
+  return { unit: 'H', perItem, most: most ?? (await mostOf(run, NONCES)), run, close: () => {} };
+}

@@ -1,0 +1,81 @@
+import { constants } from 'node:fs';
+import { access, readFile, realpath, stat, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { temporaryFile } from '../../../device/cache/temporary.js';
+import { MillraceError } from '../../../kernel/error.js';
+
+/** A file's bytes as one character each, so that what is not ASCII shows up as it is instead of as a guess. */
+export async function readText(path: string): Promise<string> {
+  try {
+    return await readFile(path, 'latin1');
+  } catch (error) {
+    throw failed(`cannot read ${path}`, `to read ${path}`, error);
+  }
+}
+
+/**
+ * Writes a file under a temporary name in its folder, then renames it: readers see the old text or the new one, and a
+ * crash never leaves half a file. What is not a plain file (a pipe, /dev/null) is written to in place.
+ */
+export async function replaceFile(path: string, text: string): Promise<void> {
+  try {
+    const target = await destination(path);
+    if (!target.plain) return await writeFile(target.path, text, 'latin1');
+    const { file, commit, discard } = await temporaryFile(target.path);
+    try {
+      await file.writeFile(text, 'latin1');
+      await commit();
+    } catch (error) {
+      await discard();
+      throw error;
+    }
+  } catch (error) {
+    throw failed(`cannot write ${path}`, `to write ${path}`, error);
+  }
+}
+
+/** Fails now instead of after the work is done. */
+export async function checkWritable(path: string): Promise<void> {
+  try {
+    const target = await destination(path);
+    await access(target.plain ? dirname(target.path) : target.path, constants.W_OK);
+  } catch (error) {
+    throw failed(`cannot write ${path}`, `to write ${path}`, error);
+  }
+}
+
+/** True when both names lead to one file. */
+export async function sameFile(a: string, b: string): Promise<boolean> {
+  const [first, second] = await Promise.all([a, b].map((path) => realpath(path).catch(() => undefined)));
+  return first !== undefined && first === second;
+}
+
+/** Where a name leads: through links, and whether a plain file is, or can be, there. */
+async function destination(path: string): Promise<{ path: string; plain: boolean }> {
+  const real = await realpath(path).catch(() => undefined);
+  if (real === undefined) return { path, plain: true };
+  const found = await stat(real);
+  if (found.isDirectory()) throw Object.assign(new Error('it is a folder'), { code: 'EISDIR' });
+  return { path: real, plain: found.isFile() };
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file or folder',
+  EACCES: 'permission denied',
+  EISDIR: 'it is a folder',
+  ENOTDIR: 'a part of its path is not a folder',
+  ENOSPC: 'the disk is full',
+  EROFS: 'the disk is read-only',
+};
+
+function failed(what: string, asked: string, cause: unknown): MillraceError {
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
+  const reason = reasons[code] ?? (cause instanceof Error ? cause.message : String(cause));
+  return new MillraceError({
+    code: 'io',
+    message: `${what}: ${reason}`,
+    asked,
+    advice: 'check the name, its folder and the permissions',
+    cause,
+  });
+}

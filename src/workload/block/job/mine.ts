@@ -1,0 +1,102 @@
+import { openEngine } from '../../../engine/devices.js';
+import type { Where } from '../../../engine/index.js';
+import { tunedFeeding } from '../../../engine/tune/known.js';
+import { MillraceError } from '../../../kernel/error.js';
+import { header as wholeHeader } from '../kernel/reference.js';
+import { NONCES } from '../kernel/scan.js';
+import { type Rolling, solveVersions, withVersion } from '../kernel/versions.js';
+import { solveOn } from './solve.js';
+import { blockTunable } from './tune.js';
+
+/**
+ * Looks for the nonce of a block header: the smallest with which SHA-256d of the header is below the target, or null.
+ *
+ *   const header = Uint8Array.from([...version, ...previous, ...merkleRoot(ids), ...time, ...bits]);
+ *   const found = await mineHeader(header, targetFromBits(0x1d00ffff), { devices: 'cuda:0,cpu' });
+ *
+ * The header is its 80 bytes, of which the last four do not matter, or the first 76. Every nonce that a device reports
+ * is recomputed by node:crypto before it is told.
+ */
+export async function mineHeader(
+  header: Uint8Array,
+  target: bigint,
+  options: MineOptions = {},
+): Promise<MinedHeader | null> {
+  const { nonces, versions, mode, orEqual = false, signal, onProgress, ...where } = options;
+  const prefix = prefixOf(header);
+  const wanted = {
+    prefix,
+    target: limitOf(target, orEqual),
+    ...(mode && { mode }),
+    ...(signal && { signal }),
+    ...(onProgress && { onProgress }),
+  };
+  const range = rangeOf(nonces, versions);
+  signal?.throwIfAborted();
+  const { engine, close } = await openEngine(where, (devices) => tunedFeeding(devices, blockTunable));
+  try {
+    if (versions === undefined) {
+      const found = await solveOn(engine, { ...wanted, ...range });
+      return found && { ...found, version: versionOf(prefix), header: wholeHeader(prefix, found.nonce) };
+    }
+    const found = await solveVersions(engine, { ...wanted, rolling: versions });
+    return found && { ...found, header: wholeHeader(withVersion(prefix, found.version), found.nonce) };
+  } finally {
+    await close();
+  }
+}
+
+/** Where to look is as for every job: `devices` by name or opened, or an `engine` that several searches share. */
+export type MineOptions = Where & {
+  /** Only these; `to` is not included. Default all 2^32. */
+  readonly nonces?: { readonly from?: number; readonly to?: number };
+  /** Also other versions of the header, each with all nonces. */
+  readonly versions?: Rolling;
+  /** The smallest (default): lowest versions first. Or the first that somebody finds. */
+  readonly mode?: 'first' | 'any';
+  /** A hash equal to the target counts as well: the rule of consensus and pools. Default: strictly below. */
+  readonly orEqual?: boolean;
+  readonly signal?: AbortSignal;
+  /** Called after each chunk with the number of headers tried so far. */
+  readonly onProgress?: (tried: number) => void;
+};
+
+export interface MinedHeader {
+  readonly nonce: number;
+  readonly version: number;
+  /** All 80 bytes. */
+  readonly header: Uint8Array;
+  /** In display order, leading zeros first. */
+  readonly hash: string;
+  /** How many headers were tried, those included that turned out not to matter. */
+  readonly tried: number;
+}
+
+const versionOf = (prefix: Uint8Array): number => Buffer.from(prefix).readUInt32LE(0);
+
+function prefixOf(header: Uint8Array): Uint8Array {
+  if (header.length === 80 || header.length === 76) return Uint8Array.from(header.subarray(0, 76));
+  throw wrong(
+    `a header has 80 bytes, or 76 without its nonce, not ${header.length}`,
+    `a header of ${header.length} bytes`,
+  );
+}
+
+/** What a hash must be below. The largest target leaves out one hash of 2^256, all ones, that there is no limit above. */
+function limitOf(target: bigint, orEqual: boolean): bigint {
+  if (target < 0n || target >= MOST || (target === 0n && !orEqual)) {
+    throw wrong('a target is a number from 1 to 2^256 − 1', `target ${target}`);
+  }
+  return orEqual && target + 1n < MOST ? target + 1n : target;
+}
+const MOST = 1n << 256n;
+
+function rangeOf(nonces: MineOptions['nonces'], versions: Rolling | undefined): { from: number; to: number } {
+  const { from = 0, to = NONCES } = nonces ?? {};
+  if (nonces && versions) throw wrong('every version is tried with all nonces', 'versions, and some nonces only');
+  if ([from, to].every((end) => Number.isInteger(end) && end >= 0 && end <= NONCES)) return { from, to };
+  throw wrong('nonces are whole numbers from 0 to 2^32', `nonces ${from} to ${to}`);
+}
+
+const wrong = (message: string, asked: string): MillraceError =>
+  new MillraceError({ code: 'usage', message, asked, advice: 'see MineOptions' });

@@ -1,0 +1,131 @@
+import type { Device } from '../../../device/device.js';
+import type { Expected } from '../../../device/kinds.js';
+import {
+  type Aim,
+  between,
+  type ChunkSource,
+  Engine,
+  type EngineOptions,
+  type Preparation,
+  search,
+} from '../../../engine/index.js';
+import { settingFor, tunedFlow } from '../../../engine/tune/known.js';
+import {
+  compileOptions,
+  type FoundNonce,
+  isTopWordZero,
+  kernelFor,
+  nonceFlow,
+  perThreadOn,
+} from '../kernel/nonce-flow.js';
+import { checkNonce } from '../kernel/reference.js';
+import { NONCES } from '../kernel/scan.js';
+import { blockTunable } from './tune.js';
+
+/** Finds nonces. It holds devices and programs between blocks; several searches share them by turns. */
+export class Solver {
+  readonly engine: Engine;
+
+  constructor(devices: Device | readonly Device[], options?: EngineOptions) {
+    this.engine = new Engine(Array.isArray(devices) ? devices : [devices as Device], options);
+  }
+
+  /** Compiles what targets need, so that the first search is not charged for it. */
+  async prepare(...targets: readonly bigint[]): Promise<void> {
+    await Promise.all(preparations(targets).map((one) => this.engine.prepare(one)));
+  }
+
+  /** The smallest valid nonce in `[from, to)` (any one with mode `any`), or null when there is none. */
+  solve(wanted: Search): Promise<Solution | null> {
+    return solveOn(this.engine, wanted);
+  }
+
+  async close(): Promise<void> {
+    await this.engine.close();
+  }
+}
+
+/** A search for one header's nonce, on an engine that others may use at the same time. */
+export async function solveOn(engine: Engine, wanted: Search): Promise<Solution | null> {
+  const { prefix, target, from = 0, to = NONCES, mode = 'first', signal, onProgress } = wanted;
+  signal?.throwIfAborted();
+  if (from >= to) return null;
+  let tried = 0;
+  const nonces = { prefix, target, most: mostNonces(target) };
+  const found = tunedFlow(blockTunable, (setting) => nonceFlow(nonces, setting));
+  const hits = search(found, {
+    engine,
+    space: between(BigInt(from), BigInt(to)),
+    mode,
+    ...(wanted.name !== undefined && { name: wanted.name }),
+    ...(wanted.source && { source: wanted.source }),
+    // Every hit is recomputed by code that shares nothing with the kernel.
+    verify: ({ index, nonce }) => {
+      if (BigInt(nonce) !== index) return `but gave it as nonce ${nonce}`;
+      const { valid, hash } = checkNonce(prefix, target, nonce);
+      return valid || `but its hash ${hash} is not below the target`;
+    },
+    onProgress: ({ done }) => {
+      tried = Number(done);
+      onProgress?.(tried);
+    },
+    // All nonces are half a second of a GPU's work: a hit is not to wait for a long chunk's end.
+    aim: wanted.aim ?? 'interactive',
+    ...(signal && { signal }),
+  });
+  const hit = await hits.first();
+  return hit ? { nonce: hit.nonce, hash: checkNonce(prefix, target, hit.nonce).hash, tried } : null;
+}
+
+export interface Search {
+  /** The first 76 bytes of the header. */
+  readonly prefix: Uint8Array;
+  readonly target: bigint;
+  /** Default 0. */
+  readonly from?: number;
+  /** Not included; default 2^32. */
+  readonly to?: number;
+  readonly mode?: 'first' | 'any';
+  /** What it is called in telemetry. */
+  readonly name?: string;
+  /** How long chunks should be. */
+  readonly aim?: Aim;
+  /** Where its work comes from and is written down, instead of memory. */
+  readonly source?: ChunkSource<readonly FoundNonce[]>;
+  readonly signal?: AbortSignal;
+  /** Called after each chunk with the number of nonces tried so far. */
+  readonly onProgress?: (tried: number) => void;
+}
+
+export interface Solution {
+  readonly nonce: number;
+  readonly hash: string;
+  readonly tried: number;
+}
+
+/**
+ * The largest chunk for a target. With more than 64 solutions in it all that comes after the first is thrown away, and
+ * each was recomputed before: at the easiest target of all, where every second nonce is valid, that took 0.3 s.
+ */
+export function mostNonces(target: bigint): number {
+  const nonces = (ENOUGH << 256n) / target + 1n;
+  return nonces < BigInt(NONCES) ? Number(nonces) : NONCES;
+}
+const ENOUGH = 64n;
+
+/** What targets need, each once, as it suits each device. */
+export function preparations(targets: readonly bigint[]): readonly Preparation[] {
+  return variants(targets).map((topWordZero) => ({
+    name: kernelFor(topWordZero).name,
+    on: async (device) => {
+      const setting = await settingFor(device, blockTunable);
+      return { kernel: kernelFor(topWordZero, perThreadOn(device, setting)), compile: compileOptions(setting) };
+    },
+  }));
+}
+
+/** The same, for devices that are still to be opened. */
+export const expected = (targets: readonly bigint[]): readonly Expected[] =>
+  variants(targets).map((topWordZero) => ({ kernel: kernelFor(topWordZero) }));
+
+const variants = (targets: readonly bigint[]): boolean[] => [...new Set(targets.map(isTopWordZero))];

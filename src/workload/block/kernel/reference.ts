@@ -1,0 +1,105 @@
+import { createHash } from 'node:crypto';
+import { MillraceError } from '../../../kernel/error.js';
+
+/**
+ * What a right answer is, written without the kernel language: SHA-256 comes from node:crypto, numbers are bigints.
+ * Nothing here is shared with the kernel, so an error would have to be made twice to go unseen.
+ */
+export function checkNonce(prefix: Uint8Array, target: bigint, nonce: number): Check {
+  const digest = hashHeader(prefix, nonce);
+  return { valid: numberOf(digest) < target, hash: displayOf(digest) };
+}
+
+export interface Check {
+  /** Strictly below the target: the rule of the course's files (consensus itself also accepts equality). */
+  readonly valid: boolean;
+  /** The header's hash in display order, leading zeros first. */
+  readonly hash: string;
+}
+
+/** A block as a file describes it. Hashes are lower-case hex in display order. */
+export interface Block {
+  readonly version: number;
+  readonly previousHash: string;
+  readonly time: number;
+  /** The compact target. */
+  readonly bits: number;
+  readonly transactions: readonly string[];
+}
+
+/** The first 76 bytes of the header: all but the nonce. */
+export function headerPrefix(block: Block): Uint8Array {
+  const bytes = Buffer.alloc(76);
+  bytes.writeUInt32LE(block.version, 0);
+  bytes.set(fromDisplay(block.previousHash), 4);
+  bytes.set(merkleRoot(block.transactions), 36);
+  bytes.writeUInt32LE(block.time, 68);
+  bytes.writeUInt32LE(block.bits, 72);
+  return bytes;
+}
+
+/** The whole header, 80 bytes. */
+export function header(prefix: Uint8Array, nonce: number): Uint8Array {
+  const bytes = Buffer.alloc(80);
+  bytes.set(prefix, 0);
+  bytes.writeUInt32LE(nonce, 76);
+  return bytes;
+}
+
+export const hashHeader = (prefix: Uint8Array, nonce: number): Uint8Array => doubleHash(header(prefix, nonce));
+
+/**
+ * The root of the tree of transaction ids, which are given as block explorers show them; the root is in header byte
+ * order. On every level an odd node is paired with itself; a single transaction is its own root.
+ */
+export function merkleRoot(transactions: readonly string[]): Uint8Array {
+  const bad = transactions.findIndex((id) => !/^[0-9a-fA-F]{64}$/.test(id));
+  if (bad >= 0) throw invalid(`transaction ${bad + 1} is not 64 hex digits`, 'a merkle root', 'give transaction ids');
+  let level = transactions.map(fromDisplay);
+  while (level.length > 1) {
+    const above: Uint8Array[] = [];
+    for (const [at, left] of level.entries()) {
+      if (at % 2 === 0) above.push(doubleHash(Buffer.concat([left, level[at + 1] ?? left])));
+    }
+    level = above;
+  }
+  const [root] = level;
+  if (root === undefined)
+    throw invalid('no transactions have no merkle root', 'a merkle root', 'a block has at least one');
+  return root;
+}
+
+/**
+ * The target of a compact `bits` value, by Bitcoin's rule: the top byte is a length in bytes, the rest a signed
+ * mantissa. Negative, zero and more than 256 bits are errors.
+ */
+export function targetFromBits(bits: number): bigint {
+  if (!Number.isInteger(bits) || bits < 0 || bits > 0xffffffff) throw invalid(`${bits} is no nbits`, 'a target');
+  const asked = `the target of nbits ${hex32(bits)}`;
+  const exponent = bits >>> 24;
+  const mantissa = BigInt(bits & 0x007fffff);
+  const target = exponent <= 3 ? mantissa >> BigInt(8 * (3 - exponent)) : mantissa << BigInt(8 * (exponent - 3));
+  if (target === 0n) throw invalid(`nbits ${hex32(bits)} is a target of zero, which no hash is below`, asked);
+  if ((bits & 0x00800000) !== 0) throw invalid(`nbits ${hex32(bits)} is a negative target`, asked);
+  if (target >> 256n !== 0n) throw invalid(`nbits ${hex32(bits)} is a target of more than 256 bits`, asked);
+  return target;
+}
+
+/** A digest as a number: its bytes are little-endian. */
+export const numberOf = (digest: Uint8Array): bigint => BigInt(`0x${displayOf(digest)}`);
+
+/** Bytes as hex in display order, which is the reverse of header order. */
+export const displayOf = (bytes: Uint8Array): string => Buffer.from(bytes).reverse().toString('hex');
+
+/** A target as 64 hex digits, most significant first. */
+export const targetText = (target: bigint): string => target.toString(16).padStart(64, '0');
+
+const fromDisplay = (hex: string): Uint8Array => Buffer.from(hex, 'hex').reverse();
+const doubleHash = (bytes: Uint8Array): Uint8Array => sha256(sha256(bytes));
+const sha256 = (bytes: Uint8Array): Uint8Array => createHash('sha256').update(bytes).digest();
+const hex32 = (value: number): string => value.toString(16).padStart(8, '0');
+
+function invalid(message: string, asked: string, advice = BITS): MillraceError {
+  return new MillraceError({ code: 'input-format', message, asked, advice });
+}
+const BITS = 'take the value from the block it describes, for example 1d00ffff for difficulty 1';

@@ -1,0 +1,130 @@
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { Candidate, Run } from '../../../bench/measure.js';
+import { temporaryFolder } from '../../../device/cache/temporary.js';
+import type { Device } from '../../../device/device.js';
+import { MillraceError } from '../../../kernel/error.js';
+import { fillSynthetic } from '../files/synthetic.js';
+import { lengthOf, type StateShape } from '../kernel/encoding.js';
+import { referenceStates } from '../kernel/reference.js';
+import { PEER_PROGRAM } from './peer-program.js';
+
+/** The same states by somebody else: amplitudes in f64, a batch at a time. */
+export interface PeerWork {
+  readonly qubits: number;
+  readonly batch: number;
+  /** Batches of a run. */
+  readonly batches: number;
+  readonly runs: number;
+  /** `cuda:0` and the like, for those who know it. */
+  readonly place: 'cpu' | 'cuda';
+  /** Where samples are when a run begins. */
+  readonly from: 'there' | 'pinned' | 'plain';
+}
+
+export interface OpenPeer extends Candidate {
+  close(): void;
+}
+
+export type PeerLibrary = 'NumPy' | 'PyTorch';
+
+/**
+ * NumPy or PyTorch in a Python process that stays, so that only its work is timed: it gets our samples by a file, gives
+ * its first and last state back to be checked by our reference, and then runs when asked. Undefined where there is none
+ * (or no CUDA in it).
+ */
+export async function openPeer(library: PeerLibrary, device: Device, work: PeerWork): Promise<OpenPeer | undefined> {
+  const { path: folder, remove } = temporaryFolder(tmpdir(), 'millrace-peer-');
+  const shape: StateShape = {
+    encoding: 'amplitude',
+    qubits: work.qubits,
+    length: lengthOf('amplitude', work.qubits),
+  };
+  const values = new Float64Array(work.batch * shape.length);
+  fillSynthetic(shape, values, 0n);
+  writeFileSync(join(folder, 'samples'), values);
+  const asked = { library, folder, ...work, length: shape.length };
+  const python = new Python(JSON.stringify(asked));
+  const close = (): void => {
+    python.end();
+    remove();
+  };
+  try {
+    const begun = await python.answer();
+    if (begun === undefined) {
+      close();
+      return undefined;
+    }
+    check(library, shape, values, join(folder, 'states'));
+    const run = async (): Promise<Run> => {
+      const { seconds, digest } = (await python.ask()) as { seconds: number; digest: string };
+      return { seconds, work: work.batches * work.batch, digest };
+    };
+    const { version, how } = begun as { version: string; how: string };
+    const where = work.place === 'cpu' ? '' : `, ${device.info.id}`;
+    return { name: `${library} ${version}${where}: ${how}`, unit: 'vec', runs: work.runs, run, close };
+  } catch (error) {
+    close();
+    throw error;
+  }
+}
+
+/** Its first and its last state, against the reference. */
+function check(library: string, shape: StateShape, values: Float64Array, file: string): void {
+  const bytes = readFileSync(file);
+  const given = new Float64Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 8);
+  const last = values.length - shape.length;
+  const size = 2 ** (shape.qubits + 1);
+  for (const [at, from] of [0, last].entries()) {
+    const right = referenceStates(shape, 1, values.subarray(from, from + shape.length), { precision: 'f64' });
+    const bad = right.findIndex((value, i) => !(Math.abs((given[at * size + i] ?? Number.NaN) - value) <= 1e-14));
+    if (bad < 0) continue;
+    throw new MillraceError({
+      code: 'device-failed',
+      message: `${library}: part ${bad} of a state is ${given[at * size + bad]}, not ${right[bad]}`,
+      asked: `amplitudes of ${shape.qubits} qubits by ${library}`,
+      advice: 'a figure for wrong results is worth nothing',
+    });
+  }
+}
+
+/** A line to it is a run, a line from it what came of that. */
+class Python {
+  readonly #child: ChildProcessWithoutNullStreams;
+  readonly #lines: AsyncIterator<string>;
+
+  constructor(asked: string) {
+    this.#child = spawn('python3', ['-c', PEER_PROGRAM, asked], { stdio: 'pipe' });
+    this.#child.stderr.resume(); // what is missing is told by its absence
+    this.#child.stdin.on('error', () => {});
+    // Where there is no Python, its output ends at once, and that is the answer.
+    this.#child.on('error', () => {});
+    this.#lines = createInterface({ input: this.#child.stdout })[Symbol.asyncIterator]();
+  }
+
+  /** What it says next; undefined when it has ended. */
+  async answer(): Promise<unknown> {
+    const { value, done } = await this.#lines.next();
+    return done === true ? undefined : JSON.parse(value);
+  }
+
+  async ask(): Promise<unknown> {
+    this.#child.stdin.write('run\n');
+    const told = await this.answer();
+    if (told !== undefined) return told;
+    throw new MillraceError({
+      code: 'device-failed',
+      message: 'the Python process of a peer has ended by itself',
+      asked: 'a run of a peer',
+      advice: 'try again without --peers',
+    });
+  }
+
+  end(): void {
+    this.#child.stdin.end();
+    this.#child.kill();
+  }
+}

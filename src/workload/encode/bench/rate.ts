@@ -1,0 +1,275 @@
+import { createHash } from 'node:crypto';
+import type { Candidate, Run } from '../../../bench/measure.js';
+import type { Device, DeviceBuffer, Stream } from '../../../device/device.js';
+import { programOf } from '../../../engine/flow/programs.js';
+import { lengthRatio, type Overlap, overlapOf } from '../../../engine/telemetry/overlap.js';
+import { MillraceError } from '../../../kernel/error.js';
+import { fillSynthetic } from '../files/synthetic.js';
+import { type BatchTimes, type Encoder, type EncoderOptions, openEncoder } from '../job/encoder.js';
+import { rowsFor } from '../job/rows.js';
+import { lengthOf, type Precision, type StateShape } from '../kernel/encoding.js';
+import { bindingOf, type EncodePlan, planFor } from '../kernel/plan.js';
+import { referenceStates } from '../kernel/reference.js';
+import { oneAtATime, type RequestAt, streamed, type Way } from './ways.js';
+
+export interface RateOptions extends EncoderOptions {
+  readonly batches: number;
+  readonly runs?: number;
+  readonly inFlight?: number;
+  /** Kernels alone: see `PlanOptions`, and on how many streams batches are encoded by turns. */
+  readonly pieceBits?: number;
+  readonly streams?: number;
+}
+
+export interface Rated extends Candidate {
+  readonly path: string;
+  /** What the device and the processors did in the runs so far, the first one left out. */
+  readonly busy?: () => Busy;
+  /** Of requests in flight with others, in the runs so far, the first one left out: milliseconds of each. */
+  readonly latencies?: () => readonly number[];
+  /** Milliseconds of each of so many requests that are made one at a time. */
+  readonly alone: Way;
+  close(): void;
+}
+
+/** How well the bus was used, and what it cost. */
+export interface Busy {
+  /** Of each run: what of copying and encoding went on at the same time. */
+  readonly overlaps: readonly Overlap[];
+  /** The figure that others call overlap: see `lengthRatio`. */
+  readonly lengthRatio: number;
+  /** Processor seconds of all threads a second. */
+  readonly processors: number;
+}
+
+/** From values in memory of the host to states on the device, batch by batch as `Encoder.stream` does it. */
+export async function hostRate(device: Device, from: 'pinned' | 'plain', options: RateOptions): Promise<Rated> {
+  let times: BatchTimes[] = [];
+  const encoder = await openEncoder(device, { ...options, onTimes: (one) => times.push(one) });
+  const inputs = await inputsOf(encoder, from);
+  const { shape, precision, path } = encoder.plan;
+  const { batches, inFlight = 4, runs } = options;
+  const request: RequestAt = (k) => inputs.arrays[k % inputs.arrays.length] as Float64Array;
+  const spent = new Spent();
+  const latencies: (readonly number[])[] = [];
+  const run = async (): Promise<Run> => {
+    times = [];
+    const before = process.cpuUsage();
+    const begun = performance.now();
+    let last: Float64Array | Float32Array | undefined;
+    let seconds = 0;
+    const stream = streamed(encoder, request, inFlight, async (states) => {
+      seconds = (performance.now() - begun) / 1000;
+      spent.add(times, process.cpuUsage(before), seconds);
+      last = await states.read();
+    });
+    latencies.push(await stream(batches));
+    const digest = checkedStates(device, shape, precision, request(batches - 1), last ?? new Float64Array());
+    return { seconds, work: batches * encoder.batch, digest };
+  };
+  const name = `${shape.encoding} ${shape.qubits} × ${encoder.batch}, ${precision}, ${from} host`;
+  const close = (): void => {
+    encoder.close();
+    inputs.free();
+  };
+  return {
+    name,
+    unit: 'vec',
+    path,
+    ...(runs !== undefined && { runs }),
+    run,
+    close,
+    busy: () => spent.busy(),
+    latencies: () => latencies.slice(1).flat(),
+    alone: oneAtATime((k) => encoder.encodeBatch(request(k))),
+  };
+}
+
+/** Run by run. The first, which warms up, is left out in the end. */
+class Spent {
+  readonly #runs: { readonly overlap: Overlap; readonly processors: number }[] = [];
+
+  add(times: readonly BatchTimes[], { user, system }: NodeJS.CpuUsage, seconds: number): void {
+    const copies = times.flatMap(({ copy }) => (copy ? [copy] : []));
+    const overlap = overlapOf(
+      copies,
+      times.map(({ compute }) => compute),
+    );
+    this.#runs.push({ overlap, processors: (user + system) / 1e6 / seconds });
+  }
+
+  busy(): Busy {
+    const counted = this.#runs.slice(1);
+    const mean = (of: (run: (typeof counted)[number]) => number): number =>
+      counted.reduce((sum, run) => sum + of(run), 0) / counted.length;
+    return {
+      overlaps: counted.map(({ overlap }) => overlap),
+      lengthRatio: lengthRatio(
+        mean(({ overlap }) => overlap.copyNs),
+        mean(({ overlap }) => overlap.computeNs),
+      ),
+      processors: mean(({ processors }) => processors),
+    };
+  }
+}
+
+/** Different batches, so that nothing is copied twice in a row. */
+const INPUTS = 4;
+
+export async function inputsOf(encoder: Encoder, from: 'pinned' | 'plain', samples = encoder.batch) {
+  const { shape, precision } = encoder.plan;
+  const arrays: (Float64Array | Float32Array)[] = [];
+  const held: { free(): void }[] = [];
+  for (let at = 0; at < INPUTS; at++) {
+    const values = samples * shape.length;
+    const memory = from === 'pinned' ? await encoder.input(samples) : undefined;
+    if (memory) held.push(memory);
+    const { buffer, byteOffset } = memory?.bytes ?? { buffer: undefined, byteOffset: 0 };
+    const array =
+      precision === 'f64'
+        ? buffer
+          ? new Float64Array(buffer, byteOffset, values)
+          : new Float64Array(values)
+        : buffer
+          ? new Float32Array(buffer, byteOffset, values)
+          : new Float32Array(values);
+    fillSynthetic(shape, array, BigInt(at * samples));
+    arrays.push(array);
+  }
+  return {
+    arrays,
+    free: () => {
+      for (const one of held) one.free();
+    },
+  };
+}
+
+/** Kernels alone, over data that is on the device already: launches one after the other, by the device's own times. */
+export async function deviceRate(device: Device, options: RateOptions): Promise<Rated> {
+  const { encoding, qubits, precision = 'f32', batch = 64, batches, runs } = options;
+  const shape: StateShape = { encoding, qubits, length: options.length ?? lengthOf(encoding, qubits) };
+  const plan = planFor(device.info, shape, {
+    precision,
+    ...(options.shared !== undefined && { shared: options.shared }),
+    ...(options.pieceBits !== undefined && { pieceBits: options.pieceBits }),
+  });
+  const values = new Float64Array(batch * shape.length);
+  fillSynthetic(shape, values, 0n);
+  const rows = rowsFor(device.info, shape, precision, values);
+  const { streams: width = 1 } = options;
+  const lines: Line[] = [];
+  const close = (): void => {
+    for (const line of lines) line.close();
+  };
+  try {
+    for (let at = 0; at < width; at++) lines.push(await openLine(device, plan, batch, rows));
+    const array = precision === 'f64' ? Float64Array : Float32Array;
+    const digests: string[] = [];
+    for (const { stream, buffers, encode } of lines) {
+      const states = new array(batch * 2 ** (qubits + 1));
+      encode();
+      stream.read(buffers.states as DeviceBuffer, states);
+      await stream.mark().done;
+      digests.push(checkedStates(device, shape, precision, values, states));
+    }
+    const [digest = ''] = digests;
+    const run = async (): Promise<Run> => {
+      for (let k = 0; k < batches; k++) lines[k % width]?.encode();
+      const ended = await Promise.all(lines.map(({ stream }) => stream.mark().done));
+      const startedNs = ended.reduce((least, one) => (one.startedNs < least ? one.startedNs : least), BigInt(2 ** 63));
+      const endedNs = ended.reduce((most, one) => (one.endedNs > most ? one.endedNs : most), 0n);
+      return { seconds: Number(endedNs - startedNs) / 1e9, work: batches * batch, digest };
+    };
+    const more = width > 1 ? `, ${width} streams` : '';
+    const name = `${encoding} ${qubits} × ${batch}, ${precision}, encode only${more}`;
+    const alone = oneAtATime(async () => {
+      lines[0]?.encode();
+      await lines[0]?.stream.mark().done;
+      return { release: () => undefined };
+    });
+    return { name, unit: 'vec', path: plan.path, ...(runs !== undefined && { runs }), run, close, alone };
+  } catch (error) {
+    close();
+    throw error;
+  }
+}
+
+/** A stream with a batch of its own. */
+interface Line {
+  readonly stream: Stream;
+  readonly buffers: Readonly<Record<string, DeviceBuffer>>;
+  encode(): void;
+  close(): void;
+}
+
+async function openLine(device: Device, plan: EncodePlan, batch: number, rows: ArrayBufferView): Promise<Line> {
+  const stream = device.stream();
+  const buffers: Record<string, DeviceBuffer> = {};
+  const close = (): void => {
+    for (const buffer of Object.values(buffers)) buffer.free();
+    stream.close();
+  };
+  try {
+    for (const [name, bytes] of Object.entries(plan.bytes)) {
+      buffers[name] = await device.alloc(Math.ceil((bytes * batch) / 16) * 16);
+    }
+    stream.write(buffers.x as DeviceBuffer, rows);
+    await stream.mark().done;
+    return { stream, buffers, encode: await launcher(device, plan, stream, buffers, batch), close };
+  } catch (error) {
+    close();
+    throw error;
+  }
+}
+
+async function launcher(
+  device: Device,
+  plan: EncodePlan,
+  stream: Stream,
+  buffers: Readonly<Record<string, DeviceBuffer>>,
+  samples: number,
+): Promise<() => void> {
+  const launches = await Promise.all(
+    plan.launches.map(async ({ kernel, tilesPerSample }) => {
+      const program = await programOf(device, plan.kernels[kernel] as EncodePlan['kernels'][string]);
+      const bound = program.bindings.map(
+        ({ name }) => [name, buffers[bindingOf(plan, kernel, name)] as DeviceBuffer] as const,
+      );
+      return { job: program.bind({}), count: tilesPerSample * samples, buffers: Object.fromEntries(bound) };
+    }),
+  );
+  return () => {
+    for (const launch of launches) stream.launch(launch);
+  };
+}
+
+/** The first and the last state of a batch against the reference; a digest of all of them. */
+export function checkedStates(
+  device: Device,
+  shape: StateShape,
+  precision: Precision,
+  values: Float64Array | Float32Array,
+  states: Float64Array | Float32Array,
+): string {
+  const { length, qubits } = shape;
+  const size = 2 ** (qubits + 1);
+  const samples = values.length / length;
+  for (const sample of new Set([0, samples - 1])) {
+    const expected = referenceStates(shape, 1, values.subarray(sample * length, (sample + 1) * length), { precision });
+    const tolerance = precision === 'f64' ? 2e-15 : 1e-6;
+    expected.forEach((value, i) => {
+      const given = states[sample * size + i] ?? Number.NaN;
+      if (Math.abs(given - value) <= tolerance) return;
+      throw new MillraceError({
+        code: 'device-failed',
+        message: `${device.info.id}: part ${i} of state ${sample} is ${given}, not ${value}`,
+        asked: `${shape.encoding} of ${qubits} qubits`,
+        advice: `run \`millrace selftest --device ${device.info.id}\`; a figure for wrong results is worth nothing`,
+      });
+    });
+  }
+  const { buffer, byteOffset, byteLength } = states;
+  return createHash('sha256')
+    .update(new Uint8Array(buffer, byteOffset, byteLength))
+    .digest('hex');
+}

@@ -1,0 +1,105 @@
+import type { FileHandle } from 'node:fs/promises';
+import { extname } from 'node:path';
+import { temporaryFile } from '../../../device/cache/temporary.js';
+import { MillraceError } from '../../../kernel/error.js';
+import { EncodeError } from '../job/errors.js';
+import type { Precision } from '../kernel/encoding.js';
+
+/** A file of states. It is there under its name when all of it is; until then, and if not, there is none. */
+export interface Sink {
+  write(states: Uint8Array): Promise<void>;
+  /** All states are written. */
+  finish(): Promise<void>;
+  /** There will be no file. */
+  discard(): Promise<void>;
+}
+
+/** How a format puts bytes around states. */
+interface Format {
+  begin(): Uint8Array;
+  /** The bytes of some states, in pieces that follow each other. */
+  around(states: Uint8Array): readonly Uint8Array[];
+  /** After the last state: what follows, and what now stands at the beginning. */
+  end(samples: number): Promise<{ readonly last: Uint8Array; readonly first?: Uint8Array }>;
+}
+
+export async function openSink(path: string, qubits: number, precision: Precision): Promise<Sink> {
+  const format = await formatOf(path, qubits, precision);
+  const rowBytes = 2 ** qubits * (precision === 'f64' ? 16 : 8);
+  const { file, commit, discard } = await attempt(path, () => temporaryFile(path));
+  let samples = 0;
+  try {
+    await attempt(path, () => append(file, format.begin()));
+  } catch (error) {
+    await discard();
+    throw error;
+  }
+  return {
+    write: async (states) => {
+      samples += states.byteLength / rowBytes;
+      for (const bytes of format.around(states)) await attempt(path, () => append(file, bytes));
+    },
+    finish: () =>
+      attempt(path, async () => {
+        const { last, first } = await format.end(samples);
+        await append(file, last);
+        if (first) await file.write(first, 0, first.length, 0);
+        await commit();
+      }),
+    discard,
+  };
+}
+
+async function formatOf(path: string, qubits: number, precision: Precision): Promise<Format> {
+  const ending = extname(path).toLowerCase();
+  if (ending === '.npy') return npy(qubits, precision);
+  if (ending === '.arrow' || ending === '.feather' || ending === '.ipc') {
+    return (await import('./sink-arrow.js')).arrowFormat(qubits, precision);
+  }
+  throw new EncodeError('source', {
+    message: `files that end in ${ending || 'nothing'} are not written`,
+    asked: `states in ${path}`,
+    advice: 'there are .npy, .arrow, .feather, .ipc',
+  });
+}
+
+/** NumPy's format: rows of complex numbers. How many is known in the end. */
+function npy(qubits: number, precision: Precision): Format {
+  const header = (samples: number): Uint8Array => {
+    const type = precision === 'f64' ? '<c16' : '<c8';
+    const text = `{'descr': '${type}', 'fortran_order': False, 'shape': (${samples}, ${2 ** qubits}), }`;
+    const bytes = Buffer.alloc(HEADER_BYTES, ' ');
+    bytes.write('\x93NUMPY\x01\x00', 'latin1');
+    bytes.writeUInt16LE(HEADER_BYTES - 10, 8);
+    bytes.write(text, 10, 'latin1');
+    bytes[HEADER_BYTES - 1] = 0x0a;
+    return bytes;
+  };
+  return {
+    begin: () => header(0),
+    around: (states) => [states],
+    end: async (samples) => ({ last: new Uint8Array(0), first: header(samples) }),
+  };
+}
+
+const HEADER_BYTES = 128;
+
+async function append(file: FileHandle, bytes: Uint8Array): Promise<void> {
+  for (let done = 0; done < bytes.length; ) {
+    done += (await file.write(bytes, done, bytes.length - done)).bytesWritten;
+  }
+}
+
+async function attempt<T>(path: string, act: () => Promise<T>): Promise<T> {
+  try {
+    return await act();
+  } catch (cause) {
+    throw new MillraceError({
+      code: 'io',
+      message: `cannot write ${path}: ${(cause as Error).message}`,
+      asked: `states in ${path}`,
+      advice: 'name a file in a folder that you may write to, on a disk that has room',
+      cause,
+    });
+  }
+}

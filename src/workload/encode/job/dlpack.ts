@@ -1,0 +1,110 @@
+import { addressHere, bytesAt, mapPages, unmapPages } from '../../../device/native/libc.js';
+
+/** What DLPack says of a tensor. Shape and strides are in elements. */
+export interface TensorFields {
+  readonly pointer: number;
+  readonly device: { readonly type: number; readonly ordinal: number };
+  readonly code: number;
+  readonly bits: number;
+  readonly lanes: number;
+  readonly shape: readonly number[];
+  readonly strides: readonly number[];
+}
+
+/** Where fields lie in a DLManagedTensor of 64 bits (DLPack's unversioned one); shape and strides follow it. */
+const Field = {
+  data: 0,
+  deviceType: 8,
+  deviceOrdinal: 12,
+  dimensions: 16,
+  code: 20,
+  bits: 21,
+  lanes: 22,
+  shape: 24,
+  strides: 32,
+  byteOffset: 40,
+  context: 48,
+  deleter: 56,
+} as const;
+const STRUCT_BYTES = 64;
+const PAGE = 4096;
+
+/**
+ * A tensor for a library in this process that takes DLPack's. It keeps its memory until whoever took it has called the
+ * deleter, on whatever thread. That may not be JavaScript, which would hold a foreign thread up (or crash it at the end of
+ * the process): it is the C library's `time`, which stores the time where its argument points, at the tensor's first
+ * field. So the data pointer is gone from there when nobody uses it any more, which is looked for now and then.
+ */
+export class ManagedTensor {
+  readonly fields: TensorFields;
+  /** Of the DLManagedTensor: what a capsule named `dltensor` holds. */
+  readonly address: number;
+  readonly #words: DataView;
+  readonly #freed: () => void;
+  #over = false;
+
+  /** `freed`: nobody uses the memory any more. */
+  constructor(fields: TensorFields, freed: () => void) {
+    this.fields = fields;
+    this.#freed = freed;
+    this.address = mapPages(PAGE);
+    // SAFETY: a page of our own, unmapped when the deleter has been called; nothing here looks at it afterwards.
+    this.#words = new DataView(bytesAt(this.address, PAGE).buffer);
+    this.#put();
+    live.add(this);
+    sweeping ??= setInterval(sweep, SWEEP_MS).unref();
+  }
+
+  /** Has its taker called the deleter? Its memory is freed then. */
+  get isReleased(): boolean {
+    this.#look();
+    return this.#over;
+  }
+
+  /** For those who find that nobody takes it: what the taker would have done. */
+  release(): void {
+    if (!this.isReleased) this.#words.setBigUint64(Field.data, 0n, true);
+    this.#look();
+  }
+
+  #put(): void {
+    const { pointer, device, code, bits, lanes, shape, strides } = this.fields;
+    const words = this.#words;
+    const list = (field: number, at: number, numbers: readonly number[]): number => {
+      words.setBigUint64(field, BigInt(this.address + at), true);
+      for (const [i, value] of numbers.entries()) words.setBigInt64(at + 8 * i, BigInt(value), true);
+      return at + 8 * numbers.length;
+    };
+    words.setBigUint64(Field.data, BigInt(pointer), true);
+    words.setInt32(Field.deviceType, device.type, true);
+    words.setInt32(Field.deviceOrdinal, device.ordinal, true);
+    words.setInt32(Field.dimensions, shape.length, true);
+    words.setUint8(Field.code, code);
+    words.setUint8(Field.bits, bits);
+    words.setUint16(Field.lanes, lanes, true);
+    list(Field.strides, list(Field.shape, STRUCT_BYTES, shape), strides);
+    words.setBigUint64(Field.byteOffset, 0n, true);
+    words.setBigUint64(Field.context, 0n, true);
+    words.setBigUint64(Field.deleter, BigInt(addressHere('time')), true);
+  }
+
+  #look(): void {
+    if (this.#over || this.#words.getBigUint64(Field.data, true) === BigInt(this.fields.pointer)) return;
+    this.#over = true;
+    live.delete(this);
+    unmapPages(this.address, PAGE);
+    this.#freed();
+  }
+}
+
+const SWEEP_MS = 50;
+/** Tensors that are somebody else's: kept here, whoever forgets them. */
+const live = new Set<ManagedTensor>();
+let sweeping: NodeJS.Timeout | undefined;
+
+function sweep(): void {
+  for (const tensor of live) void tensor.isReleased;
+  if (live.size > 0) return;
+  clearInterval(sweeping);
+  sweeping = undefined;
+}

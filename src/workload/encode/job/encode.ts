@@ -1,0 +1,247 @@
+import type { Device } from '../../../device/device.js';
+import { type Flow, flow, type Step } from '../../../engine/flow/flow.js';
+import type { Engine, Piece, TransformedRow } from '../../../engine/index.js';
+import { batches } from '../../../engine/makers/batches.js';
+import { paddedBytes, rowsOf } from '../../../engine/makers/buffer-choice.js';
+import { InputSource } from '../../../engine/makers/row-source.js';
+import type { Verify } from '../../../engine/verify/verify.js';
+import { MOST_INDICES } from '../../../engine/work/space.js';
+import type { Float } from '../../../kernel/index.js';
+import { type Precision, type QubitOrder, type StateShape, stateBytes } from '../kernel/encoding.js';
+import { bindingOf, type EncodePlan, planFor } from '../kernel/plan.js';
+import { referenceStates } from '../kernel/reference.js';
+import { checkMemory, sumOf } from './memory.js';
+import { rowBytesOf, rowsFor, type Values } from './rows.js';
+import { checkBatch, checkLength, checkNorm } from './validate.js';
+
+export interface EncodeOptions {
+  readonly shape: StateShape;
+  readonly precision?: Precision;
+  readonly order?: QubitOrder;
+  readonly engine: Engine;
+  readonly devices: readonly Device[];
+  /** Samples of a batch that comes out, at most. */
+  readonly batch?: number;
+  /** States of each batch that the reference makes too; default 1, as often as that takes a fiftieth of the time. */
+  readonly samples?: number;
+  /** Called with an array that came in when nobody needs it any more. */
+  readonly release?: (rows: ArrayBufferView) => void;
+  readonly signal?: AbortSignal;
+}
+
+/** States of consecutive samples, in memory of the host, until they are released. */
+export interface StateBatch {
+  readonly start: bigint;
+  readonly count: number;
+  readonly bytes: Uint8Array;
+  release(): void;
+}
+
+/**
+ * Samples to states on any devices of an engine, in order: chunks are cut to the devices' measure, not to that of the
+ * arrays that come in. Which sample has a norm of nothing is seen when its states come back; nothing waits for it before.
+ */
+export async function* encodeRows(
+  source: Iterable<Values> | AsyncIterable<Values>,
+  options: EncodeOptions,
+): AsyncGenerator<StateBatch, void, undefined> {
+  const { shape, precision = 'f32', devices, engine, signal, release } = options;
+  checkLength(shape);
+  const rowBytes = stateBytes(shape.qubits, precision);
+  const inputBytes = rowBytesOf(shape, precision);
+  const batchBytes = Math.max(BATCH_BYTES, rowBytes, inputBytes, (options.batch ?? 0) * rowBytes);
+  const fitting = rowsOf(Math.max(inputBytes, rowBytes), batchBytes, MOST_INDICES);
+  const most = Math.min(fitting, options.batch ?? fitting);
+  // What all devices can take: the most careful of them decides.
+  const careful = devices.find(({ info }) => !info.capabilities.includes('exact-floats')) ?? devices[0];
+  const rows = (values: Values, first: number): ArrayBufferView => {
+    const made = rowsFor((careful as Device).info, shape, precision, values, first);
+    if (made !== values && ArrayBuffer.isView(values)) release?.(values);
+    return made;
+  };
+  const input = new InputSource(careful ? prepare(source, rows, shape) : [], inputBytes, AHEAD_BATCHES * most, release);
+  const norms = new Norms();
+  const pace = new Pace();
+  const { samples = () => (pace.isDue ? 1 : 0) } = options;
+  const verify = samples === 0 ? undefined : verifier(options, precision, pace);
+  const made = batches<TransformedRow>({
+    flow: encodeFlow(options, precision, input, norms, most),
+    options: {
+      engine,
+      rowBytes,
+      samples,
+      ...(verify && { verify }),
+      ...(signal && { signal }),
+    },
+    source: () => input,
+    row: (index, bytes) => ({ index, bytes, input: input.row(index) }),
+  });
+  for await (const batch of made) {
+    const bad = norms.takeFirst(batch);
+    if (bad) {
+      batch.release();
+      checkNorm(shape, bad.squares, Number(bad.sample), bad.accumulated);
+    }
+    yield batch;
+  }
+}
+
+const BATCH_BYTES = 8 * 2 ** 20;
+/** Batches that are read before they are needed. */
+const AHEAD_BATCHES = 8;
+
+async function* prepare(
+  source: Iterable<Values> | AsyncIterable<Values>,
+  rows: (values: Values, first: number) => ArrayBufferView,
+  shape: StateShape,
+): AsyncGenerator<ArrayBufferView> {
+  let first = 0;
+  for await (const values of source) {
+    if (values.length === 0) continue;
+    const samples = values.length / shape.length;
+    checkBatch(shape, samples, values.length);
+    yield rows(values, first);
+    first += samples;
+  }
+}
+
+/** Sums of squares that are none, by their samples. Devices may do a sample twice: they find the same. */
+class Norms {
+  readonly #bad = new Map<bigint, { readonly squares: number; readonly accumulated: Float }>();
+
+  note(shape: StateShape, start: bigint, squares: ArrayLike<number>, accumulated: Float): void {
+    for (let at = 0; at < squares.length; at++) {
+      const own = squares[at] ?? Number.NaN;
+      try {
+        checkNorm(shape, own, at, accumulated);
+      } catch {
+        this.#bad.set(start + BigInt(at), { squares: own, accumulated });
+      }
+    }
+  }
+
+  /** The first bad sample of a piece. */
+  takeFirst({ start, count }: Piece) {
+    if (this.#bad.size === 0) return undefined;
+    const end = start + BigInt(count);
+    const [sample] = [...this.#bad.keys()].filter((one) => one >= start && one < end).sort((a, b) => Number(a - b));
+    const found = sample === undefined ? undefined : this.#bad.get(sample);
+    return found && { sample: sample as bigint, ...found };
+  }
+}
+
+/** Each device has the kernels that suit it. */
+function encodeFlow(
+  { shape, order }: EncodeOptions,
+  precision: Precision,
+  input: InputSource,
+  norms: Norms,
+  most: number,
+): Flow<Uint8Array> {
+  const rowBytes = stateBytes(shape.qubits, precision);
+  return {
+    name: `encode ${shape.encoding}`,
+    open: async (device, options) => {
+      const plan = planFor(device.info, shape, { precision, ...(order && { order }) });
+      const normBytes = plan.bytes.norms ?? 0;
+      await checkMemory(device, plan, most, (options?.slots ?? 1) * most * sumOf(plan.bytes));
+      return flow<Uint8Array>({
+        name: `encode ${shape.encoding}`,
+        kernels: plan.kernels,
+        buffers: Object.fromEntries(
+          Object.entries(plan.bytes).map(([name, bytes]) => [name, paddedBytes(most, bytes)] as const),
+        ),
+        host: { rows: paddedBytes(most, rowBytes), ...(normBytes > 0 && { norms: paddedBytes(most, normBytes) }) },
+        steps: (piece, { rows, norms: squares }) => [
+          ...writes(input, piece),
+          ...launches(plan, piece.count),
+          { do: 'read', buffer: 'states', into: (rows as Uint8Array).subarray(0, piece.count * rowBytes) },
+          ...(squares
+            ? [{ do: 'read', buffer: 'norms', into: squares.subarray(0, piece.count * normBytes) } as const]
+            : []),
+        ],
+        reap: (piece, { host }) => {
+          const { norm } = plan;
+          if (norm && host.norms) norms.note(shape, piece.start, realsIn(host.norms, norm, piece.count), norm);
+          return (host.rows as Uint8Array).subarray(0, piece.count * rowBytes);
+        },
+        most: Math.min(most, plan.most),
+      }).open(device, options);
+    },
+  };
+}
+
+function* writes(input: InputSource, piece: Piece): Generator<Step> {
+  let offset = 0;
+  for (const data of input.rows(piece)) {
+    yield { do: 'write', buffer: 'x', data, offset };
+    offset += data.byteLength;
+  }
+}
+
+const launches = (plan: EncodePlan, samples: number): Step[] =>
+  plan.launches.map(({ kernel, tilesPerSample }) => ({
+    do: 'launch',
+    kernel,
+    count: tilesPerSample * samples,
+    buffers: Object.fromEntries(
+      Object.keys(plan.kernels[kernel]?.signature.buffers ?? {}).map((name) => [name, bindingOf(plan, kernel, name)]),
+    ),
+  }));
+
+function realsIn({ buffer, byteOffset }: Uint8Array, type: Float, count: number): Float64Array | Float32Array {
+  return type === 'f64' ? new Float64Array(buffer, byteOffset, count) : new Float32Array(buffer, byteOffset, count);
+}
+
+/** The reference takes milliseconds for these, and seconds for the others. */
+const cheap: Readonly<Record<StateShape['encoding'], number>> = {
+  amplitude: 16,
+  basis: 16,
+  angle: 12,
+  phase: 12,
+  'iqp-z': 12,
+  iqp: 8,
+};
+
+function verifier(
+  { shape, order }: EncodeOptions,
+  precision: Precision,
+  pace: Pace,
+): Verify<TransformedRow> | undefined {
+  if (shape.qubits > cheap[shape.encoding]) return undefined;
+  const tolerance = precision === 'f64' ? 2e-15 : 1e-6;
+  const isRight = ({ input, bytes }: TransformedRow): boolean => {
+    const values =
+      shape.encoding === 'basis'
+        ? new Uint32Array(input.slice().buffer)
+        : realsIn(input.slice(), precision, shape.length);
+    let expected: Float64Array;
+    try {
+      expected = referenceStates(shape, 1, values, { precision, ...(order && { order }) });
+    } catch {
+      return true; // a sample without a norm, which is told in its turn
+    }
+    const given = realsIn(bytes.slice(), precision, expected.length);
+    return expected.every((value, i) => Math.abs(value - (given[i] ?? Number.NaN)) <= tolerance);
+  };
+  return (row) => pace.spend(() => isRight(row));
+}
+
+/** Keeps checks to a fiftieth of the time: one state of 16 qubits takes 2 ms, in which a bus moves a hundred. */
+class Pace {
+  #nextMs = 0;
+
+  get isDue(): boolean {
+    return performance.now() >= this.#nextMs;
+  }
+
+  spend<T>(act: () => T): T {
+    const begun = performance.now();
+    const result = act();
+    const ended = performance.now();
+    this.#nextMs = ended + REST * (ended - begun);
+    return result;
+  }
+}
+
+const REST = 49;

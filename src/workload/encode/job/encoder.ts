@@ -1,0 +1,333 @@
+import type { BoundJob, Completion, Device, DeviceBuffer, HostMemory, Stream } from '../../../device/device.js';
+import { openStreams } from '../../../device/streams.js';
+import { programOf } from '../../../engine/flow/programs.js';
+import type { Span } from '../../../engine/telemetry/overlap.js';
+import { type Encoding, lengthOf, type Precision, type QubitOrder, type StateShape } from '../kernel/encoding.js';
+import { bindingOf, type EncodePlan, planFor } from '../kernel/plan.js';
+import { EncodeError } from './errors.js';
+import { Gatherer, type GatherOptions } from './gather.js';
+import { checkMemory, sumOf } from './memory.js';
+import { placeParts } from './parts.js';
+import { normsIn, openPlace, type Place, takeTurn } from './place.js';
+import { checkPresent, followStream, PresentCheck, type PresentInput } from './present.js';
+import type { Values } from './rows.js';
+import { type Calls, EncodedStates } from './states.js';
+import { checkBatch, checkLength, checkNorm } from './validate.js';
+
+export interface EncoderOptions {
+  readonly encoding: Encoding;
+  readonly qubits: number;
+  /** Values of a sample; by default as many as the encoding takes. */
+  readonly length?: number;
+  /** Default f32. */
+  readonly precision?: Precision;
+  readonly order?: QubitOrder;
+  /** Most samples of a batch; default 64. */
+  readonly batch?: number;
+  /** Batches whose input is on its way at a time; default 4. */
+  readonly slots?: number;
+  /** Kernels that share a sample, instead of a tile for each; see `PlanOptions`. */
+  readonly shared?: boolean;
+  /** Told when each batch was copied and when it was encoded, as the device timed it. */
+  readonly onTimes?: (times: BatchTimes) => void;
+  /** Told for each batch how many slots were free when it asked for one, and how long it waited, in nanoseconds. */
+  readonly onSlot?: (free: number, waitedNs: number) => void;
+}
+
+export interface BatchTimes {
+  /** Undefined where the samples were on the device already. */
+  readonly copy: Span | undefined;
+  readonly compute: Span;
+}
+
+/**
+ * Makes states of one shape on one device, where they stay. Everything is made once: streams, programs, a ring of input
+ * buffers; buffers of states come back when they are released. Batches may be asked for without waiting for the one
+ * before: while one is copied, the one before it is encoded. Page-locked input (`device.host`) is copied as it lies.
+ */
+export async function openEncoder(device: Device, options: EncoderOptions): Promise<Encoder> {
+  const { encoding, qubits, precision = 'f32', batch = 64, slots = 4 } = options;
+  const shape: StateShape = { encoding, qubits, length: options.length ?? defaultLength(encoding, qubits) };
+  checkLength(shape);
+  const plan = planFor(device.info, shape, {
+    precision,
+    ...(options.order && { order: options.order }),
+    ...(options.shared !== undefined && { shared: options.shared }),
+  });
+  const { states = 0, ...others } = plan.bytes;
+  await checkMemory(device, plan, batch, batch * (2 * states + slots * sumOf(others)));
+  const stages = await Promise.all(
+    plan.launches.map(async ({ kernel, tilesPerSample }) => {
+      const program = await programOf(device, plan.kernels[kernel] as EncodePlan['kernels'][string]);
+      const bindings = program.bindings.map(({ name }) => [name, bindingOf(plan, kernel, name)] as const);
+      return { job: program.bind({}), tilesPerSample, bindings };
+    }),
+  );
+  const places: Place[] = [];
+  try {
+    for (let slot = 0; slot < slots; slot++) places.push(await openPlace(device, plan, batch));
+    const [copying, computing] = openStreams(device, 2) as [Stream, Stream];
+    return new Encoder(device, plan, batch, { stages, places, copying, computing }, options);
+  } catch (error) {
+    for (const place of places) place.free();
+    throw error;
+  }
+}
+
+/** `qubits` may be nonsense, which `checkLength` says better than an array of that length. */
+const defaultLength = (encoding: Encoding, qubits: number): number =>
+  lengthOf(encoding, Math.min(31, Math.max(1, qubits)));
+
+interface Stage {
+  readonly job: BoundJob;
+  readonly tilesPerSample: number;
+  /** The kernel's name of a buffer, and ours. */
+  readonly bindings: readonly (readonly [string, string])[];
+}
+
+/** What an encoder closes. */
+interface Equipment {
+  readonly stages: readonly Stage[];
+  readonly places: readonly Place[];
+  readonly copying: Stream;
+  readonly computing: Stream;
+}
+
+export class Encoder {
+  readonly device: Device;
+  readonly plan: EncodePlan;
+  readonly batch: number;
+  readonly #stages: readonly Stage[];
+  readonly #places: readonly Place[];
+  readonly #copying: Stream;
+  readonly #computing: Stream;
+  readonly #free: DeviceBuffer[] = [];
+  readonly #mine = new Set<DeviceBuffer>();
+  readonly #told: Pick<EncoderOptions, 'onTimes' | 'onSlot'>;
+  /** Batches that have a slot or wait for one. */
+  #batches = 0;
+  #check: Promise<PresentCheck | undefined> | undefined;
+  #next = 0;
+
+  constructor(
+    device: Device,
+    plan: EncodePlan,
+    batch: number,
+    { stages, places, copying, computing }: Equipment,
+    told: Pick<EncoderOptions, 'onTimes' | 'onSlot'>,
+  ) {
+    this.device = device;
+    this.plan = plan;
+    this.batch = batch;
+    this.#stages = stages;
+    this.#places = places;
+    this.#told = told;
+    this.#copying = copying;
+    this.#computing = computing;
+  }
+
+  /** One sample. */
+  encode(values: Values): Promise<EncodedStates> {
+    return this.encodeBatch(values, 1);
+  }
+
+  /** Samples one after the other, up to `batch`. The values must not change until the states are there. */
+  async encodeBatch(
+    values: Values,
+    samples = values.length / this.plan.shape.length,
+    first = 0,
+  ): Promise<EncodedStates> {
+    checkBatch(this.plan.shape, samples, values.length);
+    return this.encodeParts([values], first);
+  }
+
+  /** Samples in several arrays, each copied from where it lies, as one batch. */
+  async encodeParts(parts: readonly Values[], first = 0): Promise<EncodedStates> {
+    const { shape, precision } = this.plan;
+    const { placed, samples } = placeParts(this.device.info, shape, precision, parts, first);
+    checkBatch(shape, samples, samples * shape.length);
+    this.#checkSamples(samples);
+    const place = this.#place();
+    return this.#encode(place, { samples, first, calls: { copies: placed.length } }, () => {
+      const x = place.buffers.x as DeviceBuffer;
+      if (place.used) this.#copying.wait(place.used);
+      for (const { rows, offset } of placed) this.#copying.write(x, rows, offset);
+      const copied = this.#copying.mark();
+      this.#computing.wait(copied);
+      return { x, copied };
+    });
+  }
+
+  /** Samples that lie on this device already: nothing is copied, and the buffer stays the caller's. */
+  async encodePresent(input: PresentInput): Promise<EncodedStates> {
+    const { samples, first = 0, buffer, after } = input;
+    checkBatch(this.plan.shape, samples, samples * this.plan.shape.length);
+    this.#checkSamples(samples);
+    checkPresent(this.plan, input);
+    this.#check ??= PresentCheck.open(this.device, this.plan, this.batch);
+    const check = await this.#check;
+    const calls = { launches: check ? 1 : 0, reads: check ? 1 : 0 };
+    return this.#encode(this.#place(), { samples, first, calls }, () => {
+      if (typeof after === 'number') followStream(this.#computing, after);
+      else if (after) this.#computing.wait(after);
+      const counts = check?.queue(this.#computing, input);
+      return { x: buffer, verify: async () => counts && check?.verify(counts, this.#computing, input) };
+    });
+  }
+
+  /** Samples in arrays of their own, as one batch. */
+  async encodeList(list: readonly Values[]): Promise<EncodedStates> {
+    for (const one of list) checkBatch(this.plan.shape, 1, one.length);
+    return this.encodeParts(list);
+  }
+
+  /** Batches in order, `inFlight` of them at a time. An error comes when its batch's turn does. */
+  async *stream(
+    batches: Iterable<Values> | AsyncIterable<Values>,
+    { inFlight = 4 }: { readonly inFlight?: number } = {},
+  ): AsyncGenerator<EncodedStates, void, undefined> {
+    const waiting: Promise<EncodedStates>[] = [];
+    let first = 0;
+    try {
+      for await (const values of batches) {
+        const encoding = this.encodeBatch(values, undefined, first);
+        encoding.catch(() => undefined); // told when it is its turn
+        waiting.push(encoding);
+        first += values.length / this.plan.shape.length;
+        if (waiting.length >= inFlight) yield (await waiting.shift()) as EncodedStates;
+      }
+      while (waiting.length > 0) yield (await waiting.shift()) as EncodedStates;
+    } finally {
+      for (const left of waiting) void left.then((states) => states.release()).catch(() => undefined);
+    }
+  }
+
+  /** Gathers small requests into batches; see `Gatherer`. */
+  gather(options: GatherOptions = {}): Gatherer {
+    return new Gatherer(this, options);
+  }
+
+  /** Memory of the host from which batches are copied at the speed of the bus. */
+  async input(samples = this.batch): Promise<HostMemory> {
+    return this.device.host(samples * (this.plan.bytes.x ?? 0));
+  }
+
+  close(): void {
+    // A check that could not be opened was reported by `encodePresent`.
+    this.#check?.then((check) => check?.free()).catch(() => undefined);
+    this.#copying.close();
+    this.#computing.close();
+    for (const place of this.#places) place.free();
+    for (const buffer of this.#mine) buffer.free();
+    this.#mine.clear();
+  }
+
+  #place(): Place {
+    return this.#places[this.#next++ % this.#places.length] as Place;
+  }
+
+  /** `begin` says where the values are once the stream gets there; `verify` comes when the states are made. */
+  async #encode(
+    place: Place,
+    { samples, first, calls }: { samples: number; first: number; calls: Partial<Calls> },
+    begin: () => { readonly x: DeviceBuffer; readonly copied?: Completion; verify?(): Promise<unknown> },
+  ): Promise<EncodedStates> {
+    const over = await this.#takeSlot(place);
+    let states: DeviceBuffer | undefined;
+    try {
+      states = await this.#take();
+      const { x, copied, verify } = begin();
+      const used = this.#launch(place, x, states, samples);
+      place.used = used;
+      const [copy, compute] = await Promise.all([copied?.done, used.done]);
+      this.#told.onTimes?.({ copy, compute });
+      await verify?.();
+      this.#checkNorms(place, samples, first);
+    } catch (error) {
+      if (states) this.#give(states);
+      throw error;
+    } finally {
+      over();
+    }
+    const { shape, precision, path } = this.plan;
+    const { copies = 0, launches = 0, reads = 0 } = calls;
+    return new EncodedStates(
+      { ...shape, samples, precision },
+      {
+        device: this.device.info,
+        path,
+        calls: {
+          copies,
+          launches: launches + this.#stages.length,
+          reads: reads + (place.norms ? 1 : 0),
+          waits: 1,
+        },
+      },
+      this.#held(states),
+    );
+  }
+
+  async #takeSlot(place: Place): Promise<() => void> {
+    const free = Math.max(0, this.#places.length - this.#batches);
+    this.#batches += 1;
+    const begun = performance.now();
+    const over = await takeTurn(place);
+    this.#told.onSlot?.(free, free > 0 ? 0 : Math.round(1e6 * (performance.now() - begun)));
+    return () => {
+      this.#batches -= 1;
+      over();
+    };
+  }
+
+  #launch(place: Place, x: DeviceBuffer, states: DeviceBuffer, samples: number): Completion {
+    const others: Readonly<Record<string, DeviceBuffer>> = { ...place.buffers, x, states };
+    for (const { job, tilesPerSample, bindings } of this.#stages) {
+      const named = bindings.map(([name, buffer]) => [name, others[buffer] as DeviceBuffer] as const);
+      this.#computing.launch({ job, count: tilesPerSample * samples, buffers: Object.fromEntries(named) });
+    }
+    if (place.norms)
+      this.#computing.read(place.buffers.norms as DeviceBuffer, normsIn(place.norms, this.plan, samples));
+    return this.#computing.mark();
+  }
+
+  /** Deferred until the states are made: nothing waits for it in between. */
+  #checkNorms({ norms }: Place, samples: number, first: number): void {
+    if (!norms) return;
+    normsIn(norms, this.plan, samples).forEach((squares, sample) => {
+      checkNorm(this.plan.shape, squares, first + sample, this.plan.norm);
+    });
+  }
+
+  #held(buffer: DeviceBuffer) {
+    return {
+      buffer,
+      read: async (into: Float64Array | Float32Array, offset: number): Promise<void> => {
+        this.#computing.read(buffer, into, offset);
+        await this.#computing.mark().done;
+      },
+      back: () => this.#give(buffer),
+      leave: () => void this.#mine.delete(buffer),
+    };
+  }
+
+  async #take(): Promise<DeviceBuffer> {
+    const known = this.#free.pop();
+    if (known) return known;
+    const made = await this.device.alloc(this.batch * (this.plan.bytes.states ?? 0));
+    this.#mine.add(made);
+    return made;
+  }
+
+  #give(buffer: DeviceBuffer): void {
+    if (this.#mine.has(buffer)) this.#free.push(buffer);
+  }
+
+  #checkSamples(samples: number): void {
+    if (samples <= this.batch) return;
+    throw new EncodeError('size', {
+      message: `${samples} samples are more than a batch`,
+      asked: `batches of up to ${this.batch} samples`,
+      advice: 'open the encoder with a larger batch, or give them in several',
+    });
+  }
+}

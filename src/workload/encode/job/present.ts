@@ -1,0 +1,138 @@
+import type { BoundJob, Completion, Device, DeviceBuffer, Stream } from '../../../device/device.js';
+import { programOf } from '../../../engine/flow/programs.js';
+import { type Expr, type Float, type Kernel, lit, read, rw, select, tiles } from '../../../kernel/index.js';
+import type { Precision, StateShape } from '../kernel/encoding.js';
+import type { EncodePlan } from '../kernel/plan.js';
+import { EncodeError } from './errors.js';
+import { checkRow, mostAngleOf } from './rows.js';
+
+/** Samples that lie on the device already. */
+export interface PresentInput {
+  /** Values of the encoder's precision, one after the other from its beginning; `basis` takes whole numbers (u32). */
+  readonly buffer: DeviceBuffer;
+  readonly samples: number;
+  /**
+   * What they are written by: a mark on a stream of the same device, or the handle of a CUDA stream of another library's;
+   * without it they are there.
+   */
+  readonly after?: Completion | number;
+  /** The number of the first sample, for messages. */
+  readonly first?: number;
+}
+
+/**
+ * Looks at values that the host never sees. A tile a sample counts those that are none; where there are any, the host
+ * reads that sample and says which. Bits are compared, not floats: WGSL promises nothing of NaN. Undefined where the norm
+ * tells as much.
+ */
+export class PresentCheck {
+  readonly #job: BoundJob;
+  readonly #plan: EncodePlan;
+  readonly #device: Device;
+  readonly #counts: DeviceBuffer;
+
+  private constructor(device: Device, plan: EncodePlan, job: BoundJob, counts: DeviceBuffer) {
+    this.#device = device;
+    this.#plan = plan;
+    this.#job = job;
+    this.#counts = counts;
+  }
+
+  static async open(device: Device, plan: EncodePlan, batch: number): Promise<PresentCheck | undefined> {
+    if (plan.norm !== undefined && device.info.capabilities.includes('exact-floats')) return undefined;
+    const kernel = badValues(plan.shape, plan.precision, mostAngleOf(device.info)) as unknown as Kernel;
+    const program = await programOf(device, kernel);
+    return new PresentCheck(device, plan, program.bind({}), await device.alloc(Math.ceil(batch / 4) * 16));
+  }
+
+  /** Behind what the stream waits for; the counts are there when a later mark has passed. */
+  queue(stream: Stream, { buffer, samples }: PresentInput): Uint32Array {
+    stream.launch({ job: this.#job, count: samples, buffers: { x: buffer, counts: this.#counts } });
+    const counts = new Uint32Array(samples);
+    stream.read(this.#counts, counts); // before the next batch's launch, which writes there
+    return counts;
+  }
+
+  /** Rejects with the first bad value's error. */
+  async verify(counts: Uint32Array, stream: Stream, { buffer, first = 0 }: PresentInput): Promise<void> {
+    const sample = counts.findIndex((count) => count > 0);
+    if (sample < 0) return;
+    const { shape, precision, bytes } = this.#plan;
+    const row = rowArray(shape, precision);
+    stream.read(buffer, row, sample * (bytes.x ?? 0));
+    await stream.mark().done;
+    checkRow(this.#device.info, shape, row, first + sample);
+    throw new EncodeError('finite', {
+      message: `sample ${first + sample} has ${counts[sample]} values that are none`,
+      asked: `${shape.encoding} of ${shape.qubits} qubits`,
+      advice: 'values must be finite, and must not change while they are encoded',
+      sample: first + sample,
+    });
+  }
+
+  free(): void {
+    this.#counts.free();
+  }
+}
+
+/** Holds a stream back until another library's has done what it was given so far. */
+export function followStream(stream: Stream, handle: number): void {
+  if (stream.follow) {
+    stream.follow(handle);
+    return;
+  }
+  throw new EncodeError('handover', {
+    message: 'this device knows no streams of others',
+    asked: `samples that stream ${handle} writes`,
+    advice: 'wait for them, then ask again without `after`',
+  });
+}
+
+/** Refuses a buffer that is too short before anything is queued. */
+export function checkPresent({ shape, bytes }: EncodePlan, { buffer, samples }: PresentInput): void {
+  const needed = samples * (bytes.x ?? 0);
+  if (buffer.bytes >= needed) return;
+  throw new EncodeError('size', {
+    message: `${samples} samples of ${shape.length} values take ${needed} bytes, the buffer has ${buffer.bytes}`,
+    asked: `${shape.encoding} of ${shape.qubits} qubits from memory of the device`,
+    advice: 'give fewer samples, or the values in the precision of the encoder',
+  });
+}
+
+function rowArray({ encoding, length }: StateShape, precision: Precision): Float64Array | Float32Array | Uint32Array {
+  if (encoding === 'basis') return new Uint32Array(1);
+  return precision === 'f64' ? new Float64Array(length) : new Float32Array(length);
+}
+
+function badValues({ encoding, qubits, length }: StateShape, real: Float, mostAngle: number) {
+  const type = encoding === 'basis' ? 'u32' : real;
+  const most = encoding === 'amplitude' ? largest[real] : mostAngle;
+  return tiles(
+    'encode-check',
+    { buffers: { x: read(type), counts: rw('u32') }, lanes: 1 },
+    ({ tile, sum, once, buffers: { x, counts } }) => {
+      const isBad = (value: Expr<'u32'> | Expr<Float>): Expr<'bool'> =>
+        value.type === 'u32' ? (value as Expr<'u32'>).gt(2 ** qubits - 1) : isBeyond(value as Expr<Float>, most);
+      const bad = sum('u32', length, (i) => {
+        const value = x.at(tile.mul(length).add(i)) as Expr<'u32'> | Expr<Float>;
+        return select(isBad(value), lit('u32', 1), 0);
+      });
+      once(() => counts.set(tile, bad));
+    },
+  );
+}
+
+const largest = { f64: Number.MAX_VALUE, f32: (2 - 2 ** -23) * 2 ** 127 } as const;
+
+/** |value| > most, or none at all: bits without their sign rise with what they mean, and infinity and NaN come last. */
+function isBeyond(value: Expr<Float>, most: number): Expr<'bool'> {
+  const limit = new DataView(new ArrayBuffer(8));
+  if (value.type === 'f32') {
+    limit.setFloat32(0, most);
+    return value.bits('u32').and(0x7fff_ffff).gt(limit.getUint32(0));
+  }
+  limit.setFloat64(0, most);
+  const bits = value.bits('u64');
+  const high = bits.hi.and(0x7fff_ffff);
+  return high.gt(limit.getUint32(0)).or(high.eq(limit.getUint32(0)).and(bits.lo.gt(limit.getUint32(4))));
+}

@@ -1,0 +1,126 @@
+import type { DeviceBuffer, DeviceInfo } from '../../../device/device.js';
+import type { Precision, StateShape } from '../kernel/encoding.js';
+import type { ManagedTensor } from './dlpack.js';
+import { EncodeError } from './errors.js';
+
+/** What was called for a batch: copies to the device, launches, copies back, waits of the host. */
+export interface Calls {
+  readonly copies: number;
+  readonly launches: number;
+  readonly reads: number;
+  readonly waits: number;
+}
+
+/** What the device keeps for a batch of states. */
+export interface Held {
+  readonly buffer: DeviceBuffer;
+  /** From an offset in bytes on. */
+  read(into: Float64Array | Float32Array, offset: number): Promise<void>;
+  /** Takes the buffer back for another batch. */
+  back(): void;
+  /** The buffer is somebody else's now. */
+  leave(): void;
+}
+
+/** DLPack's numbers for devices. */
+const deviceTypes: Readonly<Partial<Record<DeviceInfo['kind'], number>>> = { native: 1, cuda: 2 };
+
+/**
+ * States on their device: rows of 2^qubits complex amplitudes, real and imaginary part next to each other. They are
+ * read, released, or handed over, the latter two once.
+ */
+export class EncodedStates {
+  readonly shape: readonly [samples: number, amplitudes: number];
+  readonly dtype: 'complex64' | 'complex128';
+  readonly device: DeviceInfo;
+  /** Which kernels made them. */
+  readonly path: string;
+  readonly calls: Calls;
+  readonly #held: Held;
+  #gone: string | undefined;
+
+  constructor(
+    states: StateShape & { readonly samples: number; readonly precision: Precision },
+    made: { readonly device: DeviceInfo; readonly path: string; readonly calls: Calls },
+    held: Held,
+  ) {
+    this.shape = [states.samples, 2 ** states.qubits];
+    this.dtype = states.precision === 'f64' ? 'complex128' : 'complex64';
+    this.device = made.device;
+    this.path = made.path;
+    this.calls = made.calls;
+    this.#held = held;
+  }
+
+  /** In elements. */
+  get strides(): readonly [number, number] {
+    return [this.shape[1], 1];
+  }
+
+  /** What DLPack says of such a tensor: complex (code 5), 64 or 128 bits, one lane. */
+  get type(): { readonly code: 5; readonly bits: 64 | 128; readonly lanes: 1 } {
+    return { code: 5, bits: this.dtype === 'complex128' ? 128 : 64, lanes: 1 };
+  }
+
+  /** A copy in memory of the host: all states, or `count` from `first` on. */
+  async read(first = 0, count = this.shape[0] - first): Promise<Float64Array | Float32Array> {
+    this.#check('a copy of the states');
+    const { bits } = this.type;
+    const length = count * this.shape[1] * 2;
+    const into = bits === 128 ? new Float64Array(length) : new Float32Array(length);
+    await this.#held.read(into, (first * this.shape[1] * bits) / 8);
+    return into;
+  }
+
+  /** The buffer, for whoever goes on with it on the device and frees it. It can be handed over once. */
+  handOver(): DeviceBuffer {
+    this.#check('the buffer');
+    this.#gone = 'handed over';
+    this.#held.leave();
+    return this.#held.buffer;
+  }
+
+  /** Where the states are, for other libraries: on CUDA the device's pointer, on `native` an address of this process. */
+  get pointer(): number | undefined {
+    return this.#held.buffer.pointer;
+  }
+
+  /**
+   * Hands them over as a tensor of DLPack: whoever takes it calls its deleter once, and then the memory is freed. Only
+   * where states have a pointer.
+   */
+  async handOverTensor(): Promise<ManagedTensor> {
+    const { kind, id } = this.device;
+    const type = deviceTypes[kind];
+    const { pointer } = this;
+    if (type === undefined || pointer === undefined) {
+      throw new EncodeError('handover', {
+        message: `memory of ${id} has no pointer that others could use`,
+        asked: 'states as a tensor of DLPack',
+        advice: 'encode on cuda or native, or read() them',
+      });
+    }
+    const { ManagedTensor } = await import('./dlpack.js'); // it brings the C library
+    const buffer = this.handOver();
+    const [, ordinal = '0'] = id.split(':');
+    const device = { type, ordinal: Number(ordinal) };
+    return new ManagedTensor({ ...this.type, pointer, device, shape: this.shape, strides: this.strides }, () =>
+      buffer.free(),
+    );
+  }
+
+  /** The memory is free for other states. */
+  release(): void {
+    if (this.#gone === undefined) this.#held.back();
+    this.#gone ??= 'released';
+  }
+
+  #check(asked: string): void {
+    if (this.#gone === undefined) return;
+    throw new EncodeError('consumed', {
+      message: `these states have been ${this.#gone} already`,
+      asked,
+      advice: 'states are handed over or released once; read them before',
+    });
+  }
+}

@@ -1,0 +1,163 @@
+import { type Encoding, lengthOf, MOST_QUBITS, type Precision, type StateShape } from '../kernel/encoding.js';
+import { EncodeError } from './errors.js';
+
+/** Numbers one after the other. */
+export type Reals = ArrayLike<number>;
+
+/** 1 to 30. */
+export function checkQubits(qubits: number): void {
+  const asked = `${qubits} qubits`;
+  if (!Number.isInteger(qubits) || qubits < 1) {
+    throw new EncodeError('qubits', {
+      message: `${qubits} is no number of qubits: at least 1 is needed`,
+      asked,
+      advice: `give a whole number from 1 to ${MOST_QUBITS}`,
+    });
+  }
+  if (qubits > MOST_QUBITS) {
+    throw new EncodeError('qubits', {
+      message: `${qubits} qubits exceeds the limit of ${MOST_QUBITS}`,
+      asked,
+      advice: `a state of ${MOST_QUBITS} qubits takes 16 GiB in f64; give fewer`,
+    });
+  }
+}
+
+/** How many values a sample has: the encoding's number, or for amplitude any number up to 2^qubits. */
+export function checkLength({ encoding, qubits, length }: StateShape): void {
+  checkQubits(qubits);
+  const asked = `${encoding} of ${qubits} qubits from ${length} values a sample`;
+  if (length === 0) {
+    const fault = encoding === 'amplitude' || encoding === 'basis' ? 'empty' : 'size';
+    throw new EncodeError(fault, { message: 'the input is empty', asked, advice: takes(encoding, qubits) });
+  }
+  const most = lengthOf(encoding, qubits);
+  if (encoding === 'amplitude' && length > most) {
+    throw new EncodeError('size', {
+      message: `${length} values exceeds the ${most} amplitudes of ${qubits} qubits`,
+      asked,
+      advice: 'use more qubits or fewer values',
+    });
+  }
+  if (encoding !== 'amplitude' && length !== most) {
+    const message = `${encoding} expects ${most} values a sample (${what[encoding]}), not ${length}`;
+    throw new EncodeError('size', { message, asked, advice: takes(encoding, qubits) });
+  }
+}
+
+/** Samples of one length, one after the other. */
+export function checkBatch(shape: StateShape, samples: number, values: number): void {
+  checkQubits(shape.qubits);
+  const asked = `${samples} samples of ${shape.length} values each from ${values} values`;
+  if (!(samples > 0)) {
+    throw new EncodeError('samples', { message: 'there are no samples', asked, advice: 'give at least one' });
+  }
+  if (shape.length < 1) {
+    throw new EncodeError('samples', { message: 'a sample has no values', asked, advice: 'give at least one' });
+  }
+  if (!Number.isInteger(samples) || samples * shape.length !== values || !Number.isSafeInteger(values)) {
+    throw new EncodeError('size', {
+      message: `${samples} samples of ${shape.length} values are ${samples * shape.length} values, not ${values}`,
+      asked,
+      advice: 'give whole samples',
+    });
+  }
+  checkLength(shape);
+}
+
+/** Everything but amplitude: few values a sample, so that looking at each costs nothing beside making its state. */
+export function checkValues(
+  { encoding, qubits, length }: StateShape,
+  values: Reals,
+  first = 0,
+  mostAngle = MOST_ANGLE,
+): void {
+  if (encoding === 'amplitude') return;
+  for (let at = 0; at < values.length; at++) {
+    const value = values[at] as number;
+    const fault = encoding === 'basis' ? basisFault(value, qubits) : phaseFault(value, mostAngle);
+    if (fault === undefined) continue;
+    const sample = first + Math.floor(at / length);
+    const position = at % length;
+    throw new EncodeError(fault.fault, {
+      message: `value ${position} of sample ${sample}, ${value}, ${fault.why}`,
+      asked: `${encoding} of ${qubits} qubits`,
+      advice: fault.advice,
+      sample,
+      position,
+    });
+  }
+}
+
+/** What a sample's sum of squares says about it. Below `leastSquares` its own rounding would show in the state. */
+export function checkNorm(shape: StateShape, squares: number, sample: number, accumulated: Precision = 'f64'): void {
+  if (squares >= leastSquares(shape, accumulated) && squares < Number.POSITIVE_INFINITY) return;
+  const asked = `amplitude of ${shape.qubits} qubits`;
+  const of = `sample ${sample}`;
+  const range = accumulated === 'f64' ? 'a double' : 'a float, which is all that this device has';
+  if (Number.isNaN(squares)) {
+    const message = `${of} has a NaN`;
+    throw new EncodeError('finite', { message, asked, advice: 'values must be finite', sample });
+  }
+  if (squares === Number.POSITIVE_INFINITY) {
+    throw new EncodeError('finite', {
+      message: `the norm of ${of} is Infinity: a value is Inf, or its square exceeds ${range}`,
+      asked,
+      advice: 'values must be finite; scale large ones down',
+      sample,
+    });
+  }
+  throw new EncodeError('norm', {
+    message: `the norm of ${of} is zero${squares > 0 ? `, or as good as: its square is ${squares}` : ''}`,
+    asked,
+    advice: `give a sample with a value that is not 0, and whose square ${range} can hold`,
+    sample,
+  });
+}
+
+/** Squares that underflow lose up to half of the least denormal each: all of them together must not show. */
+function leastSquares({ length }: StateShape, accumulated: Precision): number {
+  return length * (accumulated === 'f64' ? 2 ** -1022 : 2 ** -126);
+}
+
+interface Fault {
+  readonly fault: 'finite' | 'negative' | 'integer' | 'range';
+  readonly why: string;
+  readonly advice: string;
+}
+
+function basisFault(value: number, qubits: number): Fault | undefined {
+  const advice = `a basis state is a whole number from 0 to ${2 ** qubits - 1}`;
+  if (!Number.isFinite(value)) return { fault: 'finite', why: 'is not finite', advice };
+  if (value < 0) return { fault: 'negative', why: 'is negative: indices are non-negative', advice };
+  if (!Number.isInteger(value)) return { fault: 'integer', why: 'is not an integer', advice };
+  if (value >= 2 ** qubits) return { fault: 'range', why: `exceeds the last state, ${2 ** qubits - 1}`, advice };
+  return undefined;
+}
+
+/** Where neighbouring doubles are 2^-12 apart: a larger angle says nothing about its remainder. */
+export const MOST_ANGLE = 2 ** 40;
+
+function phaseFault(value: number, most: number): Fault | undefined {
+  if (!Number.isFinite(value)) return { fault: 'finite', why: 'is not finite', advice: 'angles must be finite' };
+  if (Math.abs(value) <= most) return undefined;
+  return {
+    fault: 'range',
+    why: 'is too large to be an angle',
+    advice: `give its remainder by 2π; the limit is ${most}`,
+  };
+}
+
+const what: Readonly<Record<Encoding, string>> = {
+  amplitude: 'amplitudes',
+  angle: 'one per qubit',
+  basis: 'exactly 1, the index',
+  phase: 'one per qubit',
+  'iqp-z': 'one per qubit',
+  iqp: 'one per qubit, then one per pair',
+};
+
+function takes(encoding: Encoding, qubits: number): string {
+  const most = lengthOf(encoding, qubits);
+  return encoding === 'amplitude' ? `give 1 to ${most} values` : `give ${most}: ${what[encoding]}`;
+}

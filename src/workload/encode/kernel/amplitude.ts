@@ -1,0 +1,235 @@
+import {
+  cell,
+  type Expr,
+  type Float,
+  type In,
+  lit,
+  loop,
+  min,
+  type ReadBuffer,
+  read,
+  rw,
+  select,
+  type TileContext,
+  tiles,
+  u64Of,
+  when,
+} from '../../../kernel/index.js';
+import {
+  amplitudesPerQuad,
+  mirroredBits,
+  type PieceOfState,
+  pieceOfState,
+  putQuad,
+  type StateSpec,
+  type StatesBuffer,
+  statesOf,
+} from './kernel.js';
+
+/**
+ * x / ‖x‖. The norm is the sum over pieces of 8192 values, in order, each in the order of the language's `sum`: the same
+ * bits whether one tile does a whole sample or several kernels share it.
+ */
+export interface AmplitudeSpec extends StateSpec {
+  /** Values of a sample; what the state has beyond is 0. */
+  readonly length: number;
+}
+
+const PIECE = 2 ** 13;
+/** Of the language's `sum`: element i goes to number i mod 256, and those are added in pairs. */
+const PARTIALS = 256;
+/**
+ * Values that a thread of a GPU has asked for before it uses the first: 64 bytes. 64 samples are 512 workgroups, four on a
+ * multiprocessor, and memory is 0.9 µs away: by twos, as the compiler has it, 16 KiB are on their way, 2.4 TB/s.
+ */
+const TOGETHER = 8;
+
+/** Pieces of a sample's values, each with a sum of its own. */
+export const piecesOfSample = (length: number): number => Math.ceil(length / PIECE);
+
+/** Sums that a tile adds up by itself: more are added by a kernel between the two, in the order of `sum`. */
+export const MOST_SUMS = 64;
+
+/** A tile per sample: for CPUs, where the sample is in the cache when it is read again, and for short samples. */
+export function wholeAmplitude(spec: AmplitudeSpec) {
+  const { real, wide, qubits, length } = spec;
+  const buffers = { x: read(real), norms: rw(wide), states: statesOf(spec) };
+  return tiles('encode-amplitude', { buffers, lanes: 1 }, (context) => {
+    const { tile, each, once } = context;
+    const { x, norms, states } = context.buffers;
+    const first = tile.mul(length);
+    const total = cell(wide, 0);
+    const pieces = piecesOfSample(length);
+    const add = (piece: In<'u32'>): void => {
+      total.set(total.add(squares(context, x, spec, first, piece)));
+    };
+    if (pieces === 1) add(0);
+    else loop(pieces, add);
+    once(() => norms.set(tile, total));
+    const inverse = lit(wide, 1).div(total.sqrt());
+    const quads = 2 ** qubits / amplitudesPerQuad(real);
+    const whole = { firstQuad: tile.mul(quads), indexOf: indexIn(real), quads };
+    putScaled(each, { states, x }, spec, first, whole, inverse);
+  });
+}
+
+/** The sum of squares of each piece of each sample: tile = sample × pieces + piece. */
+export function pieceNorms(spec: AmplitudeSpec) {
+  const { real, wide, length } = spec;
+  const pieces = piecesOfSample(length);
+  return tiles('encode-norms', { buffers: { x: read(real), sums: rw(wide) }, lanes: 1 }, (context) => {
+    const { tile, once } = context;
+    const { x, sums } = context.buffers;
+    const sample = tile.div(pieces);
+    const piece = tile.rem(pieces);
+    const own = squares(context, x, spec, sample.mul(length), piece);
+    once(() => sums.set(tile, own));
+  });
+}
+
+/** Adds the sums of many pieces: a tile per sample. */
+export function totalNorms({ wide, length }: AmplitudeSpec) {
+  const pieces = piecesOfSample(length);
+  return tiles(
+    'encode-total',
+    { buffers: { sums: read(wide), totals: rw(wide) }, lanes: 1 },
+    ({ tile, sum, once, buffers: { sums, totals } }) => {
+      const first = tile.mul(pieces);
+      const total = sum(wide, pieces, (i) => sums.at(first.add(i)));
+      once(() => totals.set(tile, total));
+    },
+  );
+}
+
+/** Divides by the norm: a tile per piece of a state. `sums` are the sample's, to be added in order. */
+export function scaledPieces(spec: AmplitudeSpec, sumsPerSample: number) {
+  const { real, wide, length } = spec;
+  const buffers = { x: read(real), sums: read(wide), norms: rw(wide), states: statesOf(spec) };
+  return tiles('encode-scale', { buffers, lanes: 1 }, ({ tile, each, once, buffers: { x, sums, norms, states } }) => {
+    const own = pieceOfState(tile, spec);
+    const total = cell(wide, 0);
+    loop(sumsPerSample, (i) => {
+      total.set(total.add(sums.at(own.sample.mul(sumsPerSample).add(i))));
+    });
+    once(() => {
+      when(own.piece.eq(0), () => norms.set(own.sample, total));
+    });
+    const inverse = lit(wide, 1).div(total.sqrt());
+    putScaled(each, { states, x }, spec, own.sample.mul(length), own, inverse);
+  });
+}
+
+const indexIn =
+  (real: Float): PieceOfState['indexOf'] =>
+  (quad, k) =>
+    quad.mul(amplitudesPerQuad(real)).add(k);
+
+/** What a sum takes of a tile. */
+type Summing = Pick<
+  TileContext<Record<never, never>, Record<never, never>, Record<never, never>, Record<never, never>>,
+  'sum' | 'each' | 'near'
+>;
+
+function squares(
+  { sum, each, near }: Summing,
+  x: ReadBuffer<Float>,
+  spec: AmplitudeSpec,
+  firstOfSample: Expr<'u32'>,
+  piece: In<'u32'>,
+): Expr<Float> {
+  const { real, wide, length, store } = spec;
+  const start = lit('u32', PIECE).mul(piece);
+  const from = valuesFrom(x, spec, firstOfSample.add(start));
+  const squareAt = (i: Expr<'u32'>): Expr<Float> => {
+    const value = from.at(i).to(wide);
+    return value.mul(value);
+  };
+  if (length % PIECE !== 0) return sum(wide, min(lit('u32', length).sub(start), PIECE), squareAt);
+  // From here on the sums of `sum(wide, PIECE, squareAt)`, in its order, in forms that suit the processor better.
+  const partial = near(wide, PARTIALS);
+  if (store === 'quads') {
+    each(PARTIALS, (i) => {
+      const total = cell(wide, 0);
+      for (let row = 0; row < PIECE / PARTIALS; row += TOGETHER) {
+        const loaded = range(TOGETHER).map((k) => cell(real, from.at(i.add((row + k) * PARTIALS))));
+        for (const one of loaded) {
+          const value = one.to(wide);
+          total.set(total.add(value.mul(value)));
+        }
+      }
+      partial.set(i, total);
+    });
+    return sum(wide, PARTIALS, (i) => partial.at(i));
+  }
+  // One that a compiler makes vectors of.
+  each(PARTIALS, (i) => partial.set(i, squareAt(i)));
+  loop(PIECE / PARTIALS - 1, (row) => {
+    const before = row.add(1).mul(PARTIALS);
+    each(PARTIALS, (i) => partial.set(i, partial.at(i).add(squareAt(before.add(i)))));
+  });
+  return sum(wide, PARTIALS, (i) => partial.at(i));
+}
+
+/** Values from one on. On a CPU by an address, where samples begin at a multiple of four values: see `putQuad`. */
+function valuesFrom(
+  x: ReadBuffer<Float>,
+  { store, length }: AmplitudeSpec,
+  first: Expr<'u32'>,
+): { at(i: In<'u32'>): Expr<Float> } {
+  return store === 'floats' && length % 4 === 0 ? x.slice(first.shr(2)) : { at: (i) => x.at(first.add(i)) };
+}
+
+function putScaled(
+  each: Summing['each'],
+  { states, x }: { readonly states: StatesBuffer; readonly x: ReadBuffer<Float> },
+  spec: AmplitudeSpec,
+  firstValue: Expr<'u32'>,
+  { firstQuad, indexOf, quads }: Pick<PieceOfState, 'firstQuad' | 'indexOf' | 'quads'>,
+  inverse: Expr<Float>,
+): void {
+  const { qubits, real, order, length, store } = spec;
+  const isFull = length === 2 ** qubits;
+  const from = valuesFrom(x, spec, firstValue);
+  const valuesOf = (quad: Expr<'u32'>) =>
+    range(amplitudesPerQuad(real)).map((k) => {
+      const own = indexOf(quad, k);
+      const index = order === 'big' ? mirroredBits(own, qubits) : own;
+      const value = from.at(isFull ? index : min(index, length - 1));
+      return { index, value: store === 'quads' ? cell(real, value) : value };
+    });
+  const together = store === 'quads' ? Math.min(TOGETHER, Math.max(1, quads / PARTIALS)) : 1;
+  each(quads / together, (i) => {
+    const loaded = range(together).map((k) => {
+      const quad = i.add(k * (quads / together));
+      return { quad, values: valuesOf(quad) };
+    });
+    const zero =
+      together > 1
+        ? zeroAfter(
+            loaded.flatMap(({ values }) => values.map(({ value }) => value)),
+            inverse,
+          )
+        : undefined;
+    loaded.forEach(({ quad, values }, which) => {
+      const amplitudes = values.map(({ index, value }, k) => {
+        const scaled = value.to(inverse.type).mul(inverse).to(real);
+        const re = isFull ? scaled : select(index.lt(length), scaled, 0);
+        return { re, ...(zero && which === 0 && k === 0 && { im: zero }) };
+      });
+      putQuad(states, firstQuad, quad, amplitudes);
+    });
+  });
+}
+
+/**
+ * 0, which is not known before all of these values are. NVIDIA's assembler moves loads down to where their values are used,
+ * one load and one store at a time; a norm is never negative, but it does not know that.
+ */
+function zeroAfter(values: readonly Expr<Float>[], inverse: Expr<Float>): Expr<Float> {
+  const word = (value: Expr<Float>): Expr<'u32'> => (value.type === 'f32' ? value.bits('u32') : value.bits('u64').lo);
+  const any = values.map(word).reduce((all, one) => all.or(one));
+  const none = select(inverse.lt(0), any, 0);
+  return values[0]?.type === 'f32' ? none.bits('f32') : u64Of(none, 0).bits('f64');
+}
+
+const range = (count: number): number[] => Array.from({ length: count }, (_, k) => k);

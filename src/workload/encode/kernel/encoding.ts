@@ -1,0 +1,97 @@
+import { EncodeError } from '../job/errors.js';
+
+/** The ways in which numbers become the amplitudes of a state. */
+export const encodings = ['amplitude', 'angle', 'basis', 'phase', 'iqp-z', 'iqp'] as const;
+export type Encoding = (typeof encodings)[number];
+
+/** What amplitudes are made of: complex numbers of two floats each. */
+export type Precision = 'f32' | 'f64';
+
+/** Which bit of an amplitude's index a qubit is: qubit 0 the lowest (as Qiskit has it), or the highest (PennyLane). */
+export type QubitOrder = 'little' | 'big';
+
+export const MOST_QUBITS = 30;
+
+/** What states are made, of what. */
+export interface StateShape {
+  readonly encoding: Encoding;
+  readonly qubits: number;
+  /** Values of a sample. */
+  readonly length: number;
+}
+
+/** An encoding by its name, in any case. */
+export function encodingOf(name: string): Encoding {
+  const found = encodings.find((one) => one === name.toLowerCase());
+  if (found !== undefined) return found;
+  throw new EncodeError('encoding', {
+    message: `${name} is an unknown encoding`,
+    asked: `encoding ${name}`,
+    advice: `there are ${encodings.join(', ')}`,
+  });
+}
+
+/** A precision by one of its names. */
+export function precisionOf(name: string): Precision {
+  const known: Readonly<Record<string, Precision>> = {
+    f32: 'f32',
+    float: 'f32',
+    float32: 'f32',
+    f64: 'f64',
+    double: 'f64',
+    float64: 'f64',
+  };
+  const found = known[name.toLowerCase()];
+  if (found !== undefined) return found;
+  throw new EncodeError('dtype', {
+    message: `${name} is no type of amplitudes`,
+    asked: `dtype ${name}`,
+    advice: `there are ${Object.keys(known).join(', ')}`,
+  });
+}
+
+/** Values that a sample has; of amplitude the most that it can have. */
+export function lengthOf(encoding: Encoding, qubits: number): number {
+  switch (encoding) {
+    case 'amplitude':
+      return 2 ** qubits;
+    case 'basis':
+      return 1;
+    case 'iqp':
+      return qubits + (qubits * (qubits - 1)) / 2;
+    case 'angle':
+    case 'phase':
+    case 'iqp-z':
+      return qubits;
+  }
+}
+
+export const realBytes = (precision: Precision): 4 | 8 => (precision === 'f64' ? 8 : 4);
+
+/** Bytes of a state. */
+export const stateBytes = (qubits: number, precision: Precision): number => 2 ** qubits * 2 * realBytes(precision);
+
+export interface MemoryEstimate {
+  readonly hostBytes: number;
+  readonly deviceBytes: number;
+  readonly totalBytes: number;
+}
+
+/** Memory that a loader takes: batches read ahead on the host, two batches of states on the device. */
+export function estimateMemory(
+  encoding: Encoding,
+  qubits: number,
+  batch: number,
+  precision: Precision,
+  depth: number,
+): MemoryEstimate {
+  const hostBytes = depth * batch * lengthOf(encoding, qubits) * realBytes(precision);
+  const deviceBytes = 2 * batch * stateBytes(qubits, precision);
+  const totalBytes = hostBytes + deviceBytes;
+  if (Number.isSafeInteger(totalBytes)) return { hostBytes, deviceBytes, totalBytes };
+  throw new EncodeError('memory', {
+    message: 'that is more memory than can be counted',
+    asked: `${depth} batches of ${batch} samples of ${qubits} qubits`,
+    advice: 'use fewer qubits or a smaller batch',
+  });
+}

@@ -1,0 +1,158 @@
+import type { DeviceInfo } from '../../../device/device.js';
+import { MillraceError } from '../../../kernel/error.js';
+import type { Float, Kernel } from '../../../kernel/index.js';
+import { MOST_SUMS, pieceNorms, piecesOfSample, scaledPieces, totalNorms, wholeAmplitude } from './amplitude.js';
+import { type Precision, type QubitOrder, realBytes, type StateShape, stateBytes } from './encoding.js';
+import { hadamardPass, type IqpSpec, iqpPhases, nearBytesOf, passesOf } from './iqp.js';
+import { pieceBitsFor, piecesOfState } from './kernel.js';
+import { basisState, productState } from './product.js';
+
+/** How states of one shape are made on a device: kernels, one after the other, and what they need besides the states. */
+export interface EncodePlan {
+  readonly shape: StateShape;
+  readonly precision: Precision;
+  /** For people, and for those who ask which path was taken. */
+  readonly path: string;
+  /** What sums are accumulated in; undefined where there is no norm. */
+  readonly norm: Float | undefined;
+  readonly kernels: Readonly<Record<string, Kernel>>;
+  readonly launches: readonly PlannedLaunch[];
+  /** Bytes of each buffer for each sample. */
+  readonly bytes: Readonly<Record<string, number>>;
+  /** Samples of one launch: kernels count values and quads in 32 bits. */
+  readonly most: number;
+}
+
+export interface PlannedLaunch {
+  readonly kernel: string;
+  readonly tilesPerSample: number;
+}
+
+export interface PlanOptions {
+  readonly precision: Precision;
+  readonly order?: QubitOrder;
+  /** Kernels that share a sample, or one for all of it. By default GPUs share; results are the same. */
+  readonly shared?: boolean;
+  /** As on such a processor, whatever it is: so that tests see what GPUs execute. */
+  readonly as?: DeviceInfo['processor'];
+  /** Amplitudes of a workgroup, as a power of two; for measurements. */
+  readonly pieceBits?: number;
+}
+
+/** The buffer names are the kernels': `x` goes in, `states` come out, `norms` are the sums of squares. */
+export function planFor(info: DeviceInfo, shape: StateShape, options: PlanOptions): EncodePlan {
+  const { precision, order = 'little' } = options;
+  const hasDouble = info.capabilities.includes('f64');
+  if (precision === 'f64' && !hasDouble) throw noDoubles(info, shape);
+  const { encoding, qubits, length } = shape;
+  const { as = info.processor, pieceBits = pieceBitsFor(as) } = options;
+  const store = as === 'gpu' ? 'quads' : 'floats';
+  const spec = { qubits, real: precision, wide: hasDouble ? 'f64' : 'f32', order, store, pieceBits } as const;
+  const states = stateBytes(qubits, precision);
+  const inputBytes = encoding === 'basis' ? 4 : length * realBytes(precision);
+  const common = {
+    shape,
+    precision,
+    norm: undefined,
+    bytes: { x: inputBytes, states },
+    most: mostSamples(states / (store === 'quads' ? 16 : realBytes(precision)), length),
+  };
+  const pieces = piecesOfState(qubits, pieceBits);
+  switch (encoding) {
+    case 'amplitude': {
+      const shared = options.shared ?? as === 'gpu';
+      return { ...common, ...amplitudePlan({ ...spec, length }, shared, common.bytes) };
+    }
+    case 'basis':
+      return { ...common, path: 'basis', ...inTurn({ basis: [basisState(spec), pieces] }) };
+    case 'iqp':
+      return { ...common, ...iqpPlan({ ...spec, tileBits: tileBitsFor(info, qubits, precision) }) };
+    case 'angle':
+    case 'phase':
+    case 'iqp-z':
+      return {
+        ...common,
+        path: 'product of two tables',
+        ...inTurn({ [encoding]: [productState(encoding, spec), pieces] }),
+      };
+  }
+}
+
+/** As many as 32 bits can count: what a state is stored in, and values. */
+const mostSamples = (stored: number, length: number): number =>
+  Math.max(1, Math.floor(2 ** 32 / Math.max(stored, length)) - 1);
+
+type Stages = Readonly<Record<string, readonly [kernel: unknown, tilesPerSample: number]>>;
+
+/** Kernels that run one after the other. */
+function inTurn(stages: Stages): Pick<EncodePlan, 'kernels' | 'launches'> {
+  const entries = Object.entries(stages);
+  return {
+    kernels: Object.fromEntries(entries.map(([name, [kernel]]) => [name, kernel as Kernel])),
+    launches: entries.map(([kernel, [, tilesPerSample]]) => ({ kernel, tilesPerSample })),
+  };
+}
+
+function amplitudePlan(
+  spec: Parameters<typeof wholeAmplitude>[0],
+  shared: boolean,
+  given: Readonly<Record<string, number>>,
+): Pick<EncodePlan, 'path' | 'norm' | 'kernels' | 'launches' | 'bytes'> {
+  const sums = piecesOfSample(spec.length);
+  const norm = spec.wide;
+  const bytes = { ...given, norms: realBytes(norm) };
+  if (sums === 1 || (!shared && sums <= MOST_SUMS)) {
+    return { path: 'amplitude, a tile a sample', norm, bytes, ...inTurn({ amplitude: [wholeAmplitude(spec), 1] }) };
+  }
+  const pieces = piecesOfState(spec.qubits, spec.pieceBits);
+  const partial = { ...bytes, sums: sums * realBytes(norm) };
+  if (sums <= MOST_SUMS) {
+    const stages = { norms: [pieceNorms(spec), sums], scale: [scaledPieces(spec, sums), pieces] } as const;
+    return { path: 'amplitude, norms and scale', norm, bytes: partial, ...inTurn(stages) };
+  }
+  const stages = {
+    norms: [pieceNorms(spec), sums],
+    total: [totalNorms(spec), 1],
+    scale: [scaledPieces(spec, 1), pieces],
+  } as const;
+  return {
+    path: 'amplitude, norms, total and scale',
+    norm,
+    bytes: { ...partial, totals: realBytes(norm) },
+    ...inTurn(stages),
+  };
+}
+
+function iqpPlan(spec: IqpSpec): Pick<EncodePlan, 'path' | 'kernels' | 'launches'> {
+  const [first, ...later] = passesOf(spec);
+  const stages: Record<string, readonly [unknown, number]> = {
+    iqp: [iqpPhases(spec), 2 ** (spec.qubits - (first?.bits ?? 0))],
+  };
+  for (const pass of later) {
+    const columns = Math.min(pass.from, spec.tileBits - pass.bits);
+    stages[`hadamard-${pass.from}`] = [hadamardPass(spec, pass), 2 ** (spec.qubits - pass.bits - columns)];
+  }
+  return { path: `iqp, Hadamard in ${later.length + 1} passes`, ...inTurn(stages) };
+}
+
+/** As many bits as workgroup memory holds, up to 11 in f64 and 10 in f32: more would leave room for fewer workgroups. */
+function tileBitsFor({ limits }: DeviceInfo, qubits: number, precision: Precision): number {
+  const room = limits.nearBytes ?? Number.POSITIVE_INFINITY;
+  let bits = precision === 'f64' ? 11 : 10;
+  while (bits > 4 && nearBytesOf(qubits, precision, bits) > room) bits -= 1;
+  return bits;
+}
+
+/** What a launch of the plan calls the kernel's buffers, where that is not their name: `scale` reads totals as its sums. */
+export function bindingOf(plan: EncodePlan, kernel: string, binding: string): string {
+  return kernel === 'scale' && binding === 'sums' && plan.bytes.totals !== undefined ? 'totals' : binding;
+}
+
+function noDoubles({ id, kind }: DeviceInfo, { encoding, qubits }: StateShape): MillraceError {
+  return new MillraceError({
+    code: 'device-capability',
+    message: `${id} has no 64-bit floats${kind === 'webgpu' ? ': WGSL knows none' : ''}`,
+    asked: `${encoding} of ${qubits} qubits in f64`,
+    advice: 'ask for f32, or use another device: cuda, opencl or cpu',
+  });
+}

@@ -1,0 +1,154 @@
+import { type Expr, type Float, lit, loop, type Near, read, select, sincos, tiles } from '../../../kernel/index.js';
+import {
+  type Amplitude,
+  amplitudesPerQuad,
+  mirroredBits,
+  pieceOfState,
+  putQuad,
+  type StateSpec,
+  statesOf,
+} from './kernel.js';
+
+/**
+ * angle, phase and iqp-z are products with a factor for each qubit. A tile makes the products over the low qubits once,
+ * those over the high ones that occur in its piece, and then multiplies one of each: 16 sines a tile instead of 16 an
+ * amplitude.
+ */
+export function productState(encoding: 'angle' | 'phase' | 'iqp-z', spec: StateSpec) {
+  const { qubits, real, wide } = spec;
+  const isReal = encoding === 'angle';
+  const low = Math.min(qubits, LOW_BITS);
+  const buffers = { x: read(real), states: statesOf(spec) };
+  return tiles(`encode-${encoding}`, { buffers, lanes: 1 }, ({ tile, near, each, buffers: { x, states } }) => {
+    const own = pieceOfState(tile, spec);
+    const highs = (own.quads * amplitudesPerQuad(real)) / 2 ** low;
+    const table = (type: Float, length: number): Table => ({
+      re: near(type, length),
+      im: isReal ? undefined : near(type, length),
+    });
+    const [factors, lows, high] = [table(wide, 2 * qubits), table(real, 2 ** low), table(real, highs)];
+
+    each(qubits, (bit) => {
+      const qubit = spec.order === 'big' ? lit('u32', qubits - 1).sub(bit) : bit;
+      const pair = factorsOf[encoding](x.at(own.sample.mul(qubits).add(qubit)).to(wide));
+      pair.forEach((factor, which) => {
+        put(factors, bit.mul(2).add(which), factor, wide);
+      });
+    });
+    /** The product over bits from..to of an index that begins with bit `from`. */
+    const over = (index: Expr<'u32'>, from: number, to: number, start: Product): Product => {
+      let value = start;
+      for (let bit = from; bit < to; bit++) {
+        const one = at(
+          factors,
+          index
+            .shr(bit - from)
+            .and(1)
+            .add(2 * bit),
+        );
+        value = value === undefined ? one : times(value, one);
+      }
+      return value;
+    };
+    each(2 ** low, (i) => put(lows, i, over(i, 0, low, undefined), real));
+    each(highs, (i) => {
+      const scale = encoding === 'phase' ? Math.SQRT2 ** -(qubits % 2) * 2 ** -Math.floor(qubits / 2) : 1;
+      const first: Amplitude = { re: lit(wide, scale), ...(!isReal && { im: lit(wide, 0) }) };
+      put(
+        high,
+        i,
+        over(own.piece.mul(highs).add(i), low, qubits, qubits > low && scale === 1 ? undefined : first),
+        real,
+      );
+    });
+
+    const perQuad = amplitudesPerQuad(real);
+    if (spec.store === 'quads') {
+      each(own.quads, (quad) => {
+        const amplitudes = Array.from({ length: perQuad }, (_, k) => {
+          const index = quad.mul(perQuad).add(k);
+          return times(at(lows, index.and(2 ** low - 1)), at(high, index.shr(low)));
+        });
+        putQuad(states, own.firstQuad, quad, amplitudes);
+      });
+      return;
+    }
+    // One product over high qubits at a time: what is left is a table times a number, which is a loop over vectors.
+    loop(highs, (row) => {
+      const above = at(high, row);
+      each(2 ** low / perQuad, (quad) => {
+        const amplitudes = Array.from({ length: perQuad }, (_, k) => times(at(lows, quad.mul(perQuad).add(k)), above));
+        putQuad(states, own.firstQuad.add(row.mul(2 ** low / perQuad)), quad, amplitudes);
+      });
+    });
+  });
+}
+
+/** 1 where the index says, 0 elsewhere. */
+export function basisState(spec: StateSpec) {
+  const { qubits, real, order } = spec;
+  return tiles(
+    'encode-basis',
+    { buffers: { x: read('u32'), states: statesOf(spec) }, lanes: 1 },
+    ({ tile, each, buffers }) => {
+      const own = pieceOfState(tile, spec);
+      const given = buffers.x.at(own.sample);
+      const index = order === 'big' ? mirroredBits(given, qubits) : given;
+      each(own.quads, (quad) => {
+        const amplitudes = Array.from({ length: amplitudesPerQuad(real) }, (_, k) => ({
+          re: select(own.indexOf(quad, k).eq(index), lit(real, 1), 0),
+        }));
+        putQuad(buffers.states, own.firstQuad, quad, amplitudes);
+      });
+    },
+  );
+}
+
+/** 256 products over low qubits, 32 over high ones in a piece of 8192. */
+const LOW_BITS = 8;
+
+interface Table {
+  readonly re: Near<Float>;
+  readonly im: Near<Float> | undefined;
+}
+
+type Product = Amplitude | undefined;
+
+/** What a qubit multiplies an amplitude by, where its bit is 0 and where it is 1. */
+const factorsOf: Readonly<Record<'angle' | 'phase' | 'iqp-z', (x: Expr<Float>) => readonly [Amplitude, Amplitude]>> = {
+  angle: (x) => {
+    const { sin, cos } = sincos(x);
+    return [{ re: cos }, { re: sin }];
+  },
+  phase: (x) => {
+    const { sin, cos } = sincos(x);
+    return [
+      { re: lit(x.type, 1), im: lit(x.type, 0) },
+      { re: cos, im: sin },
+    ];
+  },
+  'iqp-z': (x) => {
+    const { sin, cos } = sincos(x);
+    const one = lit(x.type, 1);
+    return [
+      { re: one.add(cos).mul(0.5), im: sin.mul(0.5) },
+      { re: one.sub(cos).mul(0.5), im: sin.mul(-0.5) },
+    ];
+  },
+};
+
+const at = ({ re, im }: Table, index: Expr<'u32'>): Amplitude => ({
+  re: re.at(index),
+  ...(im && { im: im.at(index) }),
+});
+
+function put({ re, im }: Table, index: Expr<'u32'>, value: Product, type: Float): void {
+  if (value === undefined) throw new TypeError('a product of no factors');
+  re.set(index, value.re.to(type));
+  if (im && value.im) im.set(index, value.im.to(type));
+}
+
+function times(a: Amplitude, b: Amplitude): Amplitude {
+  if (a.im === undefined || b.im === undefined) return { re: a.re.mul(b.re) };
+  return { re: a.re.mul(b.re).sub(a.im.mul(b.im)), im: a.re.mul(b.im).add(a.im.mul(b.re)) };
+}

@@ -1,0 +1,183 @@
+import { createHash } from 'node:crypto';
+import type { Candidate } from '../../../bench/measure.js';
+import type { Device } from '../../../device/device.js';
+import { Engine, type EngineOptions, Overflow } from '../../../engine/index.js';
+import { MillraceError } from '../../../kernel/error.js';
+import type { Kernel } from '../../../kernel/index.js';
+import { candidateFlow } from '../job/candidates.js';
+import { chineseSet, intervalsOf } from '../job/chinese-set.js';
+import type { PieceWork } from '../job/flow.js';
+import { searchIntervals } from '../job/interval-search.js';
+import { searchGaps } from '../job/search.js';
+import { limbs } from '../job/sieving.js';
+import { fermat, limbsOf, type NumberShape } from '../kernel/chain-kernel.js';
+import { DEFAULT_PRIMES, type PlanOptions, planFor } from '../kernel/plan.js';
+import { leastGap } from '../kernel/reference.js';
+import { passesFermat } from '../kernel/reference-primes.js';
+
+/** What is measured, and what it holds on a device until it is closed. */
+export interface Rated extends Candidate {
+  /** Of a job: the share of the time in which the device had work. */
+  fed?(): number | undefined;
+  close(): void | Promise<void>;
+}
+
+/** A block of the chain: 256 bits. */
+const HASH = 0xd5cada15b5b66983f5c04d8909b8b8f423f14936ecdf02829d6b3e847918d8b8n;
+const TARGET = 6244144922783894n;
+
+/** An even number of so many bits; the odd ones from there on are tested. */
+export const fermatBase = (bits: number): bigint => HASH << BigInt(bits - 256);
+
+export interface FermatOptions {
+  readonly bits: number;
+  readonly limb?: NumberShape['limb'];
+  /** Numbers of one run. */
+  readonly count?: number;
+  readonly runs?: number;
+}
+
+/** Fermat's tests alone, of consecutive odd numbers. The first of them are held against bigints. */
+export async function fermatRate(device: Device, options: FermatOptions): Promise<Rated> {
+  const { bits, limb = planFor(device).limb, count = 2 ** 12, runs = 5 } = options;
+  const shape = { limb, bits };
+  const base = fermatBase(bits);
+  const program = await device.compile(fermat(shape) as unknown as Kernel);
+  const stream = device.stream();
+  const candidate = await device.alloc(count * 4);
+  const prime = await device.alloc(count * 4);
+  stream.write(
+    candidate,
+    Uint32Array.from({ length: count }, (_, i) => i),
+  );
+  const job = program.bind({});
+  let checked = '';
+  const chunk = { base: limbs(base, limb === 'u32' ? 32 : 64, limbsOf(shape)) };
+  const run = async () => {
+    stream.launch({ job, count, chunk, buffers: { candidate, prime } });
+    const { startedNs, endedNs } = await stream.mark().done;
+    const passed = new Uint32Array(count);
+    stream.read(prime, passed);
+    await stream.mark().done;
+    const sum = digestOf(passed);
+    if (sum !== checked) check(device, base, passed);
+    checked = sum;
+    return { seconds: Number(endedNs - startedNs) / 1e9, work: count, digest: sum };
+  };
+  const close = (): void => {
+    candidate.free();
+    prime.free();
+    stream.close();
+  };
+  return { name: `Fermat tests, ${bits} bits, ${device.info.id}`, unit: 'tests', runs, run, close };
+}
+
+/** Enough that one of them is prime, in most cases. */
+const CHECKED = 128;
+
+function check(device: Device, base: bigint, passed: Uint32Array): void {
+  const bad = passed
+    .subarray(0, CHECKED)
+    .findIndex((pass, i) => (pass === 1) !== passesFermat(base + BigInt(2 * i + 1)));
+  if (bad < 0) return;
+  throw wrong(device, `that ${base} + ${2 * bad + 1} ${passed[bad] === 1 ? 'passes' : 'fails'} Fermat's test`);
+}
+
+export interface SieveOptions extends PlanOptions {
+  readonly primes?: number;
+  readonly runs?: number;
+}
+
+/** The sieve alone: windows of a piece, whose candidates are listed on the device. Their number is the check. */
+export async function sieveRate(device: Device, options: SieveOptions = {}): Promise<Rated> {
+  const { primes = DEFAULT_PRIMES, runs = 5, ...asked } = options;
+  const { window, depth } = planFor(device, asked);
+  const start = HASH << 32n;
+  const numbers = { start, length: 1n << 32n, leastGap: leastGap(start, TARGET), primes };
+  const open = await candidateFlow(numbers, { ...asked, list: false }).open(device);
+  const stream = device.stream();
+  const slot = await open.slot(stream);
+  const piece = { start: 0n, count: window * depth };
+  const run = async () => {
+    const { startedNs, endedNs } = await slot.submit(piece).done;
+    const found = slot.reap(piece);
+    if (found instanceof Overflow) throw wrong(device, `${found.found} candidates`);
+    return { seconds: Number(endedNs - startedNs) / 1e9, work: piece.count, digest: String(found.count) };
+  };
+  const close = (): void => {
+    slot.close();
+    open.close();
+    stream.close();
+  };
+  return { name: `sieve, ${primes} primes, ${device.info.id}`, unit: 'integers', runs, run, close };
+}
+
+export interface SearchRateOptions extends SieveOptions {
+  /** Integers of one run. */
+  readonly length?: number;
+  readonly engine?: EngineOptions;
+  readonly onPiece?: (work: PieceWork) => void;
+}
+
+/** Everything, as a job: sieve, chains, and the check of what they find. The block that was mined is among it. */
+export async function searchRate(device: Device, options: SearchRateOptions = {}): Promise<Rated> {
+  const { primes = DEFAULT_PRIMES, runs = 5, length = 2 ** 25, engine: given, onPiece, ...asked } = options;
+  const start = HASH << 32n;
+  const request = { start, length: BigInt(length), leastGap: leastGap(start, TARGET), primes, ...asked };
+  let share: number | undefined;
+  const run = async () => {
+    const found: bigint[] = [];
+    const engine = new Engine([device], given); // its own: between two runs nobody feeds the device
+    const gaps = searchGaps({ ...request, ...(onPiece && { onPiece }) }, { engine });
+    for await (const { offset } of gaps) found.push(offset);
+    share = engine.devices[0]?.fed;
+    await engine.close();
+    if (length > MINED && !found.includes(BigInt(MINED))) throw wrong(device, 'no gap where one is known');
+    return { work: length, digest: found.join() };
+  };
+  return {
+    name: `search, ${device.info.id}`,
+    unit: 'integers',
+    runs,
+    run,
+    close: () => {},
+    fed: () => share,
+  };
+}
+
+const MINED = 20_540_019;
+
+/** Intervals of a miners' set for numbers of 320 bits, as a job. The first of them are held against bigints by canaries. */
+export async function intervalRate(device: Device, options: { readonly runs?: number; readonly count?: number } = {}) {
+  const isGpu = device.info.processor === 'gpu';
+  const { runs = 5, count = isGpu ? 2 ** 20 : 2 ** 11 } = options;
+  const set = chineseSet(SET_64);
+  const start = HASH << 64n;
+  const range = { start, length: BigInt(count + 2) * set.primorial };
+  const intervals = { ...intervalsOf(set, range, leastGap(start, TARGET)), count: BigInt(count) };
+  const engine = new Engine([device]);
+  const run = async () => {
+    const found: bigint[] = [];
+    for await (const { index } of searchIntervals({ set, intervals, start }, { engine })) found.push(index);
+    return { work: count, digest: found.join() };
+  };
+  return { name: `intervals, ${device.info.id}`, unit: 'intervals', runs, run, close: () => engine.close() };
+}
+
+/** 657 candidates in 4,872 integers. */
+const SET_64 = '|== ChineseSet ==|\nn_primes: 14\nsize: 4872\nn_candidates: 657\noffset: 9009257614514959\n';
+
+/** Of a digest only whether it is the same matters. */
+export const digestOf = (words: Uint32Array): string =>
+  createHash('sha256')
+    .update(Buffer.from(words.buffer, words.byteOffset, words.byteLength))
+    .digest('hex');
+
+function wrong({ info: { id } }: Device, what: string): MillraceError {
+  return new MillraceError({
+    code: 'device-failed',
+    message: `${id} reported ${what}`,
+    asked: `the gaps kernels on ${id}`,
+    advice: `run \`millrace selftest --device ${id}\`; a figure for wrong results is worth nothing`,
+  });
+}

@@ -1,0 +1,125 @@
+import { Command, InvalidArgumentError } from 'commander';
+import { action, type Call } from '../../../console/command/action.js';
+import { withExamples } from '../../../console/command/conventions.js';
+import { Exit } from '../../../console/command/exit.js';
+import { valued, wholeNumber } from '../../../console/options/options.js';
+import type { Ending } from '../../../console/output/output.js';
+import { MillraceError } from '../../../kernel/error.js';
+import { bitsOf, difficulty, hashOf, merit, PRIME_ROUNDS, parseHeader, startOf } from '../kernel/reference.js';
+import { isProbablePrime, nextPrime } from '../kernel/reference-primes.js';
+import { decimal, difficultyGiven, natural } from './given.js';
+
+/** `millrace gaps verify` */
+export function verifyCommand(): Command {
+  const command = new Command('verify')
+    .alias('check')
+    .description('recompute a gap from its first prime, or a proof of work from its header')
+    .argument('<what>', 'the prime, as 2^61+20 or in decimal; or a header with shift and adder in hex')
+    .addOption(valued('--gap <n>', 'what its length should be').argParser(wholeNumber(1, 2 ** 20)))
+    .addOption(
+      valued('--target <t>', "what its difficulty should be at least (default: a header's own)").argParser(
+        difficultyGiven,
+      ),
+    )
+    .action(action(verify));
+  return withExamples(command, ['millrace gaps verify 1425172824437699411 --gap 1476']);
+}
+
+interface VerifyOptions {
+  readonly gap?: number;
+  readonly target?: bigint;
+}
+
+async function verify({
+  output,
+  args,
+  options: { gap: expected, target: asked },
+}: Call<VerifyOptions>): Promise<Ending> {
+  const what = args[0] ?? '';
+  const isHeader = /^[0-9a-fA-F]{174,}$/.test(what);
+  const header = isHeader ? parseHeader(what) : undefined;
+  const start = header ? startOf({ hash: hashOf(header), shift: header.shift, adder: header.adder }) : given(what);
+  const target = asked ?? header?.difficulty;
+  const { good, bad } = output.style;
+  if (start === undefined || !isProbablePrime(start, PRIME_ROUNDS)) {
+    const why = start === undefined ? 'hash, shift or adder break the rules' : `${start} is no prime`;
+    output.line(`${bad('invalid')}: ${why}`);
+    return { exit: Exit.no, answer: { valid: false, reason: why } };
+  }
+  const end = nextPrime(start);
+  const [gap, reached] = [Number(end - start), difficulty(start, end)];
+  const isValid = (expected === undefined || gap === expected) && (target === undefined || reached >= target);
+  output.line(isValid ? good('valid') : bad('invalid'));
+  output.line(`  gap         ${gap}${expected === undefined || expected === gap ? '' : `, not ${expected}`}`);
+  output.line(`  merit       ${decimal(merit(start, end))}`);
+  output.line(`  difficulty  ${decimal(reached)}  ${reached}`);
+  if (target !== undefined) output.line(`  target      ${decimal(target)}  ${target}`);
+  const answer = { valid: isValid, start, end, gap, merit: Number(decimal(merit(start, end))), difficulty: reached };
+  return { exit: isValid ? Exit.ok : Exit.no, answer: { ...answer, ...(target !== undefined && { target }) } };
+}
+
+/** `millrace gaps difficulty` */
+export function difficultyCommand(): Command {
+  const command = new Command('difficulty')
+    .description('the difficulty of offsets from a number that is given in 32-bit limbs, least significant first')
+    .argument('<target>', 'what a difficulty is compared with', difficultyGiven)
+    .argument('<limbs>', "the number's limbs, comma between")
+    .argument('<offsets...>', 'what is added to it')
+    .addOption(
+      valued('--shift <n>', 'bits of the number that are not the hash').argParser(wholeNumber(0, 1024)).default(32),
+    )
+    .addOption(valued('--radix <n>', 'of limbs and offsets: 10 or 16').argParser(radix).default(16))
+    .action(action(tell));
+  const limbs = '00000000,7918d8b8,9d6b3e84,ecdf0282,23f14936,09b8b8f4,f5c04d89,b5b66983,d5cada15';
+  return withExamples(command, [`millrace gaps difficulty 22.18 ${limbs} 1396a73`]);
+}
+
+interface DifficultyOptions {
+  readonly shift: number;
+  readonly radix: 10 | 16;
+}
+
+async function tell({ output, args, options: { shift, radix: base } }: Call<DifficultyOptions>): Promise<Ending> {
+  const [target, text, offsets] = args as unknown as [bigint, string, readonly string[]];
+  const limbs = text.split(',').map((limb) => numberIn(limb, base));
+  const tooLarge = limbs.find((limb) => bitsOf(limb) > 32);
+  if (tooLarge !== undefined) throw malformed(tooLarge.toString(base), 'a limb has 32 bits');
+  const number = limbs.reduceRight((sum, limb) => (sum << 32n) | limb, 0n);
+  const rows = offsets.map((one) => {
+    const start = number + numberIn(one, base);
+    const isPrime = isProbablePrime(start, PRIME_ROUNDS);
+    const reached = isPrime ? difficulty(start, nextPrime(start)) : 0n;
+    const hash = (start >> BigInt(shift)).toString(16);
+    const adder = start & ((1n << BigInt(shift)) - 1n);
+    return { offset: one, difficulty: reached, ratio: Number(reached) / Number(target), hash, adder };
+  });
+  for (const { offset, difficulty: reached, ratio, hash, adder } of rows) {
+    output.event('difficulty', { offset, difficulty: reached, ratio, hash, adder });
+    output.line(`${offset}  ${reached}  0x${reached.toString(16)}  ${ratio.toFixed(6)}  0x${hash}  ${adder}`);
+  }
+  return { exit: rows.every(({ ratio }) => ratio >= 1) ? Exit.ok : Exit.no, answer: { offsets: rows } };
+}
+
+function given(text: string): bigint {
+  try {
+    return natural(text);
+  } catch (error) {
+    if (error instanceof InvalidArgumentError) throw malformed(text, error.message);
+    throw error;
+  }
+}
+
+function numberIn(text: string, base: 10 | 16): bigint {
+  const digits = text.trim().replace(/^0x/i, '');
+  const isDigits = base === 16 ? /^[0-9a-fA-F]+$/.test(digits) : /^\d+$/.test(text.trim());
+  if (!isDigits) throw malformed(text, `numbers are taken in radix ${base}; --radix says which`);
+  return BigInt(base === 16 ? `0x${digits}` : text.trim());
+}
+
+function radix(text: string): 10 | 16 {
+  if (text === '10' || text === '16') return Number(text) as 10 | 16;
+  throw new InvalidArgumentError('10 or 16 is needed.');
+}
+
+const malformed = (asked: string, advice: string): MillraceError =>
+  new MillraceError({ code: 'usage', message: 'this is no number', asked, advice });

@@ -1,0 +1,147 @@
+import { InvalidArgumentError } from 'commander';
+import { MillraceError } from '../../../kernel/error.js';
+import {
+  bitsOf,
+  hashOf,
+  LEAST_SHIFT,
+  leastGap,
+  MOST_SHIFT,
+  ONE,
+  parseHeader,
+  withUsableNonce,
+} from '../kernel/reference.js';
+
+/** The numbers and bounds of a search, as the command line gives them. */
+export interface GivenNumbers {
+  readonly start?: bigint;
+  readonly header?: string;
+  readonly shift?: number;
+  /** Integers to skip; with a set, intervals. */
+  readonly offset?: bigint;
+  /** Integers to search, counted from the offset. */
+  readonly length?: bigint;
+  readonly minMerit?: number;
+  readonly minGap?: number;
+  readonly target?: bigint;
+}
+
+/** Numbers to search, and what makes a gap worth telling. */
+export interface Wanted {
+  /** Offsets count from here. */
+  readonly start: bigint;
+  /** Integers from the start to the end of the search. Those below `skipped` are not searched. */
+  readonly length: bigint;
+  readonly skipped: bigint;
+  readonly leastGap: number;
+  /** The least difficulty, in fixed point; undefined where it does not count. */
+  readonly target: bigint | undefined;
+  /** The least merit, as well. */
+  readonly merit: bigint | undefined;
+  /** Of a proof of work. */
+  readonly work: { readonly hash: bigint; readonly shift: number; readonly nonce: number } | undefined;
+}
+
+/** `step` is the number of integers that an offset of 1 skips: 1, or the primorial of a set of intervals. */
+export function wantedOf(given: GivenNumbers, step = 1n): Wanted {
+  const { start, header } = given;
+  if (start !== undefined && header === undefined) return fromStart(start, given, step);
+  if (start === undefined && header !== undefined) return fromHeader(header, given, step);
+  const what = start === undefined ? 'neither --start nor --header is given' : 'both --start and --header are given';
+  throw usage(what, 'give one of them');
+}
+
+/** 2^shift integers are searched where no length is given. */
+const DEFAULT_SHIFT = 32;
+
+function fromStart(start: bigint, given: GivenNumbers, step: bigint): Wanted {
+  const { shift = DEFAULT_SHIFT } = given;
+  const range = rangeOf(given, 1n << BigInt(shift), step);
+  const bounds = boundsOf(start, given, undefined);
+  const bits = bitsOf(start + range.length + BigInt(bounds.leastGap));
+  if (bits > MOST_BITS)
+    throw usage(
+      `the last numbers have ${bits} bits`,
+      `give numbers of at most ${MOST_BITS} bits to the end of the search`,
+    );
+  return { start, ...range, ...bounds, work: undefined };
+}
+
+function fromHeader(hex: string, given: GivenNumbers, step: bigint): Wanted {
+  const header = withUsableNonce(parseHeader(hex));
+  const shift = given.shift ?? (header.shift === 0 ? DEFAULT_SHIFT : header.shift);
+  if (shift < LEAST_SHIFT || shift > MOST_SHIFT)
+    throw usage(`a shift of ${shift}`, `give one from ${LEAST_SHIFT} to ${MOST_SHIFT}`);
+  const hash = hashOf(header);
+  const start = hash << BigInt(shift);
+  const all = 1n << BigInt(shift);
+  const range = rangeOf(given, all, step);
+  if (range.skipped >= all) throw skipsAll(given, shift);
+  if (range.length > all) {
+    throw usage(
+      `--length ${given.length} passes the end of the header's 2^${shift} numbers`,
+      `give a --length of at most ${all - range.skipped}, or a larger --shift`,
+    );
+  }
+  const bounds = boundsOf(start, given, header.difficulty);
+  return { start, ...range, ...bounds, work: { hash, shift, nonce: header.nonce } };
+}
+
+/** To `all` integers from the start where no length is given. */
+function rangeOf({ offset = 0n, length }: GivenNumbers, all: bigint, step: bigint): Pick<Wanted, 'length' | 'skipped'> {
+  const skipped = offset * step;
+  if (length === 0n) throw usage('--length is 0', 'give at least one integer to search');
+  if (length === undefined && skipped >= all) throw skipsAll({ offset }, bitsOf(all) - 1);
+  const range = { length: length === undefined ? all : skipped + length, skipped };
+  // A search numbers its integers, or with a set its intervals, in 128 bits.
+  if (step > 1n || range.length <= MOST_OFFSET) return range;
+  throw usage(
+    `the search ends more than 2^${bitsOf(range.length - 1n) - 1} numbers behind its start`,
+    'give an --offset and a --length that end at 2^128 or below',
+  );
+}
+const MOST_OFFSET = 1n << 128n;
+
+const skipsAll = ({ offset }: GivenNumbers, shift: number): MillraceError =>
+  usage(`--offset ${offset} skips all of the 2^${shift} numbers`, 'give a smaller --offset, or a larger --shift');
+
+type Bounds = Pick<Wanted, 'leastGap' | 'target' | 'merit'>;
+
+function boundsOf(start: bigint, { minMerit, minGap, target }: GivenNumbers, ofHeader: bigint | undefined): Bounds {
+  const given = [minMerit, minGap, target].filter((one) => one !== undefined);
+  if (given.length > 1) throw usage('two bounds for a gap', 'give one of --min-merit, --min-gap and --target');
+  if (minGap !== undefined) return { leastGap: minGap + (minGap % 2), target: undefined, merit: undefined };
+  const least = (bound: bigint): number => Math.max(2, leastGap(start, bound));
+  const asked = minMerit === undefined ? (target ?? ofHeader) : undefined;
+  if (asked !== undefined) return { leastGap: least(asked), target: asked, merit: undefined };
+  const merit = minMerit === undefined ? DEFAULT_MERIT * ONE : BigInt(Math.round(minMerit * 2 ** 48));
+  return { leastGap: least(merit), target: undefined, merit };
+}
+/** On average one prime in 485 million begins such a gap. */
+const DEFAULT_MERIT = 20n;
+
+/** A natural number: decimal, 0x…, or powers and sums as 2^64+13. */
+export function natural(text: string): bigint {
+  const parts = text.replaceAll(/[\s_]/g, '').split('+');
+  const values = parts.map((part) => {
+    const [, base, exponent] = /^(\d+|0x[0-9a-fA-F]+)(?:\^(\d{1,5}))?$/.exec(part) ?? [];
+    if (base === undefined) throw new InvalidArgumentError('A whole number is needed, as 1000003, 0xff or 2^64+13.');
+    return exponent === undefined ? BigInt(base) : BigInt(base) ** BigInt(exponent);
+  });
+  const sum = values.reduce((all, value) => all + value, 0n);
+  if (bitsOf(sum) > MOST_BITS) throw new InvalidArgumentError(`At most ${MOST_BITS} bits are possible.`);
+  return sum;
+}
+const MOST_BITS = 256 + MOST_SHIFT;
+
+/** A difficulty: 22.18, or in fixed point as nodes tell it, 6244144922783894. */
+export function difficultyGiven(text: string): bigint {
+  if (/^\d{13,}$/.test(text)) return BigInt(text);
+  const value = Number(text);
+  if (/^\d+(\.\d+)?$/.test(text) && value > 0 && value < 65_536) return BigInt(Math.round(value * 2 ** 48));
+  throw new InvalidArgumentError('A difficulty is needed, as 22.18 or 6244144922783894.');
+}
+
+/** In decimal: 22.823195607. */
+export const decimal = (fixed: bigint, digits = 9): string => (Number(fixed) / 2 ** 48).toFixed(digits);
+
+const usage = (message: string, advice: string): MillraceError => new MillraceError({ code: 'usage', message, advice });

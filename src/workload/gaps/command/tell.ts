@@ -1,0 +1,156 @@
+import type { Output } from '../../../console/output/output.js';
+import type { Device } from '../../../device/device.js';
+import type { PieceWork } from '../job/flow.js';
+import type { Gap } from '../job/search.js';
+import { expectedTrace, wordsFrom } from '../job/traces.js';
+import { limbsOf } from '../kernel/chain-kernel.js';
+import type { Plan } from '../kernel/plan.js';
+import { difficulty, merit } from '../kernel/reference.js';
+import { decimal, type Wanted } from './given.js';
+
+/** A gap as it is told: the fields of its event, and what a program that is started for it finds in its environment. */
+export interface Told {
+  readonly index: bigint;
+  readonly gap: number;
+  readonly merit: number;
+  readonly start: bigint;
+  readonly offset: bigint;
+  readonly difficulty: bigint;
+}
+
+/** Tells a gap, unless it has the length but not quite what was asked for. `list`: in the lists' format, by whom. */
+export function tellGap(output: Output, wanted: Wanted, found: Gap, list?: string): Told | undefined {
+  const { target, merit: least, work } = wanted;
+  const { index, offset, start, end } = found;
+  const [reached, gap, reachedMerit] = [difficulty(start, end), Number(end - start), merit(start, end)];
+  const isRight = work === undefined || (offset >= 0n && offset >> BigInt(work.shift) === 0n);
+  const isEnough = target === undefined || reached >= target;
+  if (target !== undefined) diagnoseGap(output, wanted, found, reached, isEnough && isRight);
+  if (!isEnough || !isRight || (least !== undefined && reachedMerit < least) || gap < wanted.leastGap) return undefined;
+  const shown = decimal(reachedMerit);
+  const proof = work && { nonce: work.nonce, shift: work.shift, adder: offset, hash: work.hash.toString(16) };
+  const told = { gap, merit: Number(shown), start, offset, difficulty: reached, ...proof };
+  output.event('gap', told);
+  output.line(list === undefined ? `${gap}  ${shown}  ${start}` : listLine(found, list));
+  if (work && list === undefined)
+    output.line(output.style.dim(`  shift ${work.shift}  adder ${offset}  difficulty ${decimal(reached)}`));
+  return { index, ...told };
+}
+
+/**
+ * A line of the lists of first known gaps: length, class (common, not known to be the first, between probable primes),
+ * discoverer, year, merit, digits, the prime.
+ */
+export function listLine({ start, end }: Pick<Gap, 'start' | 'end'>, discoverer: string, now = new Date()): string {
+  const prime = start.toString();
+  const fields = [
+    String(end - start).padStart(9),
+    ' C?P',
+    discoverer.padEnd(8).slice(0, 8),
+    String(now.getUTCFullYear()),
+    decimal(merit(start, end), 4).padStart(8),
+    String(prime.length).padStart(7),
+    prime,
+  ];
+  return fields.join(' ');
+}
+
+/** What a miner would submit, whether it is good enough or not. */
+function diagnoseGap(
+  output: Output,
+  { target = 0n, work }: Wanted,
+  { offset }: Gap,
+  reached: bigint,
+  isValid: boolean,
+): void {
+  output.diagnose?.(candidateLine({ offset, target, reached, hash: work?.hash, isValid }));
+}
+
+/** A line of the log, with the names that known miners have for these figures. */
+export function candidateLine(candidate: Candidate): string {
+  const { offset, target, reached, hash, isValid } = candidate;
+  const ratio = (Number(reached) / Number(target)).toFixed(6);
+  const ofHash = hash === undefined ? '' : ` mpz_hash=0x${hash.toString(16)}`;
+  return `submit-candidate: offset=${offset} target=${target} pow_valid=${isValid} ratio=${ratio} share_difficulty=${reached}${ofHash} mpz_adder=0x${offset.toString(16)}`;
+}
+
+export interface Candidate {
+  readonly offset: bigint;
+  readonly target: bigint;
+  readonly reached: bigint;
+  readonly hash: bigint | undefined;
+  readonly isValid: boolean;
+}
+
+/** A line for each window of a piece, one for the piece, and its traces. */
+export function diagnosePiece(output: Output, { start }: Pick<Wanted, 'start'>, work: PieceWork): void {
+  if (output.diagnose === undefined) return;
+  const { device, piece, windows, counts, candidates, tests, shape, found } = work;
+  const size = Math.ceil(piece.count / windows);
+  for (const [w, count] of counts.entries()) {
+    const from = piece.start + BigInt(w * size);
+    const length = Math.min(size, piece.count - w * size);
+    const gaps = found.flatMap(({ index, window }) => (window === w ? [` gap=${index}`] : []));
+    const round = from / BigInt(size);
+    output.diagnose(`sieve window ${length} start=${start + from} round=${round} candidates=${count}${gaps.join('')}`);
+  }
+  const limbs = `${limbsOf(shape)}×${shape.limb}`;
+  output.diagnose(
+    `batched ${windows} windows from ${piece.start}; candidates=${candidates} tests=${tests} limbs=${limbs} device=${device.info.id}`,
+  );
+  for (const line of traceLines(start, work)) output.diagnose(line);
+}
+
+/**
+ * The piece's base as the host has it, then a line for each candidate that was traced: the words of its number and of Fermat's
+ * residue, and the carries out of the limbs of the sum. Words are 32 bits wide, least significant first, so that lines of
+ * devices with other limbs can be compared; where a limb has two words, its carry stands below the second.
+ */
+function traceLines(start: bigint, { device, shape, base, traces }: PieceWork): string[] {
+  if (traces.length === 0) return [];
+  const { id } = device.info;
+  const wordCount = traces[0]?.words.length ?? 0;
+  const lines = traces.map(({ added, words, carries, residue }, at) => {
+    const expected = expectedTrace(shape, base, added);
+    const isSame = hex(expected.words) === hex(words) && expected.carries.join() === carries.join();
+    const parity = isSame
+      ? 'same'
+      : `differs words: ${hex(expected.words)} carries: ${carryText(expected.carries, wordCount)}`;
+    const offset = base - start + BigInt(added);
+    return `trace sample ${at} offset=${offset} added=${added} words: ${hex(words)} carries: ${carryText(carries, wordCount)} residue: ${hex(residue)} host=${parity} device=${id}`;
+  });
+  return [`trace base of ${id}: ${hex(wordsFrom(base, wordCount))}`, ...lines];
+}
+
+const hex = (words: Uint32Array): string => Array.from(words, (word) => word.toString(16).padStart(8, '0')).join(' ');
+
+function carryText(carries: Uint32Array, wordCount: number): string {
+  const perLimb = wordCount / carries.length;
+  return Array.from(carries, (carry) => `${'- '.repeat(perLimb - 1)}${carry}`).join(' ');
+}
+
+/** How a device is going to search. */
+export function diagnosePlan(output: Output, { info: { id } }: Device, plan: Plan): void {
+  const { window, depth, tileBits, perChain, threads, limb } = plan;
+  output.diagnose?.(
+    `plan of ${id}: window=${window} depth=${depth} tile=${tileBits} chain=${perChain} threads=${threads} limb=${limb}`,
+  );
+}
+
+/** The streams of each device by the handles of its runtime, or by numbers where it has none. */
+export async function diagnoseStreams(
+  output: Pick<Output, 'diagnose'>,
+  devices: readonly Device[],
+  streams: number,
+): Promise<void> {
+  if (output.diagnose === undefined) return;
+  for (const device of devices) {
+    const { id } = device.info;
+    const handles = (await device.streamHandles?.()) ?? [];
+    const names = Array.from({ length: handles.length || streams }, (_, at) => {
+      const handle = handles[at];
+      return `[${at}]=${handle === undefined ? `${id}/${at}` : `0x${handle.toString(16)}`}`;
+    });
+    output.diagnose(`streams count=${names.length} handles: ${names.join(' ')} device=${id}`);
+  }
+}

@@ -1,0 +1,61 @@
+import { type Flow, flow, Overflow } from '../../../engine/index.js';
+import type { Kernel } from '../../../kernel/index.js';
+import { type PlanOptions, planFor } from '../kernel/plan.js';
+import { TALLY_WORDS, Tally } from '../kernel/sieve-kernels.js';
+import { countsIn, type HostSieve, type Numbers, type SieveKernel, sieving, tallyIn } from './sieving.js';
+
+export interface CandidateOptions extends PlanOptions {
+  /** The host's own bitmaps, or first multiples. Default: the device sieves with the primes that `numbers` names. */
+  readonly given?: HostSieve;
+  /** Whether the list itself comes to the host. Default true; its length always does. */
+  readonly list?: boolean;
+}
+
+export interface Candidates {
+  readonly count: number;
+  /** Of each window. */
+  readonly counts: readonly number[];
+  /** The even number that offsets count from: the piece's first number, or the one before it. */
+  readonly base: bigint;
+  /** From the base, ascending, all of them odd; empty where the list stayed on the device. */
+  readonly offsets: Uint32Array;
+}
+
+/**
+ * The sieve alone, as a flow: what is left of a piece and of the `leastGap` numbers behind it. A piece has one window or
+ * several, at most `depth` of them. With bitmaps of the host (`given`) `primes` only says how many candidates there is room for:
+ * as many as that number of primes leaves, and a tenth more. A piece with more of them gives an `Overflow`.
+ */
+export function candidateFlow(numbers: Numbers, options: CandidateOptions = {}): Flow<Candidates> {
+  const { given, list = true, ...asked } = options;
+  return {
+    name: 'gaps-candidates',
+    open: (device, how) => {
+      const sieve = sieving(numbers, planFor(device, asked), { given });
+      const bytes = list ? sieve.buffers.candidate : 4;
+      return flow<Candidates, SieveKernel>({
+        name: 'gaps-candidates',
+        kernels: sieve.kernels as Readonly<Record<SieveKernel, Kernel>>,
+        shared: sieve.shared,
+        buffers: sieve.buffers,
+        host: { ...sieve.host, tally: TALLY_WORDS * 4, list: bytes },
+        ...sieve.shape,
+        steps: (piece, host) => [
+          ...sieve.steps(piece, host),
+          { do: 'read', buffer: 'tally', into: tallyIn(host) },
+          ...(list && host.list ? [{ do: 'read', buffer: 'candidate', into: host.list } as const] : []),
+        ],
+        reap: (piece, { host }) => {
+          const tally = tallyIn(host);
+          const count = tally[Tally.candidates] ?? 0;
+          if (count > sieve.room) return new Overflow(count, sieve.room);
+          const { base, windows } = sieve.windowsOf(piece);
+          const found = { count, counts: countsIn(tally, windows.length), base };
+          if (!list || !host.list) return { ...found, offsets: new Uint32Array(0) };
+          const places = new Uint32Array(host.list.buffer, host.list.byteOffset, count);
+          return { ...found, offsets: places.map((at) => 2 * at + 1) };
+        },
+      }).open(device, how);
+    },
+  };
+}

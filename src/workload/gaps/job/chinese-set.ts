@@ -1,0 +1,109 @@
+import { readFileSync } from 'node:fs';
+import { MillraceError } from '../../../kernel/error.js';
+import { firstPrimes } from '../kernel/prime-table.js';
+import { bitsOf } from '../kernel/reference.js';
+
+/**
+ * A place with few candidates: behind each multiple of the primorial, from `offset` on, there are `size` integers of which
+ * only `candidates` have no factor among its primes. Miners keep such sets in files, by the length of their numbers.
+ */
+export interface ChineseSet {
+  /** How many of the first primes the primorial has. */
+  readonly primes: number;
+  readonly size: number;
+  /** What the file says; of some files it is an upper bound. */
+  readonly candidates: number;
+  /** Even: an odd one is the first candidate itself, and none may be added at the end. */
+  readonly offset: bigint;
+  readonly primorial: bigint;
+}
+
+/** Where and how long the intervals of a set are that lie in a range. */
+export interface Intervals {
+  /** Even; number k begins `step` · k behind it, with the odd number after that. */
+  readonly first: bigint;
+  readonly step: bigint;
+  readonly count: bigint;
+  /** Integers of each; even. */
+  readonly length: number;
+}
+
+/** `gap` is the shortest that counts: no interval needs to be longer. At least one interval must follow the first `skipped`. */
+export function intervalsOf(
+  set: ChineseSet,
+  range: { readonly start: bigint; readonly length: bigint },
+  gap: number,
+  skipped = 0n,
+): Intervals {
+  const { primorial, offset, size } = set;
+  const first = (range.start / primorial + 1n) * primorial + offset;
+  const end = range.start + range.length;
+  const all = end > first ? (end - first) / primorial : 0n;
+  const count = all < MOST_COUNT ? all : MOST_COUNT;
+  const length = Math.min(size - (size % 2), Math.ceil(gap / 8) * 8);
+  if (count > skipped) return { first, step: primorial, count, length };
+  throw new MillraceError({
+    code: 'usage',
+    message: skipped === 0n ? 'no interval of the set lies in the range' : `the range has only ${count} intervals`,
+    asked: `intervals from number ${skipped} on, a primorial of ${bitsOf(primorial)} bits in ${bitsOf(range.length - 1n)} bits`,
+    advice: 'give a smaller --offset, a larger --shift or --length, or a set with fewer primes',
+  });
+}
+const MOST_COUNT = 1n << 64n;
+
+/** Which of the odd numbers of an interval, from the first on, have a factor in the primorial: 1 where they have. */
+export function struckOut({ primes, offset }: Pick<ChineseSet, 'primes' | 'offset'>, places: number): Uint8Array {
+  const isStruck = new Uint8Array(places);
+  for (const p of firstPrimes(primes).subarray(1)) {
+    const rest = Number((offset + 1n) % BigInt(p));
+    const to = rest === 0 ? 0 : p - rest;
+    for (let at = to % 2 === 0 ? to / 2 : (to + p) / 2; at < places; at += p) isStruck[at] = 1;
+  }
+  return isStruck;
+}
+
+export function readChineseSet(path: string): ChineseSet {
+  try {
+    return chineseSet(readFileSync(path, 'utf8'));
+  } catch (error) {
+    if (error instanceof MillraceError) throw error;
+    throw new MillraceError({
+      code: 'io',
+      message: `the set of intervals could not be read: ${(error as Error).message}`,
+      asked: `--crt ${path}`,
+      advice: 'name a file as miners have it, beginning with |== ChineseSet ==|',
+      cause: error,
+    });
+  }
+}
+
+/** Reads a file's text: a heading, then `n_primes:`, `size:`, `n_candidates:` and `offset:` in decimal. */
+export function chineseSet(text: string): ChineseSet {
+  const lines = text.split('\n').map((line) => line.trim());
+  const field = (name: string): bigint => {
+    for (const line of lines) {
+      const [, key, digits] = /^(\w+)\s*:\s*(\d+)$/.exec(line) ?? [];
+      if (key === name && digits !== undefined) return BigInt(digits);
+    }
+    throw malformed(`it has no ${name}`);
+  };
+  if (!lines.includes('|== ChineseSet ==|')) throw malformed('its heading is missing');
+  const [primes, size] = [Number(field('n_primes')), Number(field('size'))];
+  const [candidates, offset] = [Number(field('n_candidates')), field('offset')];
+  if (primes < LEAST_SET || primes > MOST_SET) throw malformed(`a primorial of ${primes} primes`);
+  if (size < 64 || size > MOST_SIZE) throw malformed(`intervals of ${size} integers`);
+  const primorial = [...firstPrimes(primes)].reduce((product, p) => product * BigInt(p), 1n);
+  if (offset >= primorial) throw malformed('the offset is not below the primorial');
+  return { primes, size, candidates, offset: offset - (offset & 1n), primorial };
+}
+/** Of primorials: below, nothing is gained; above, numbers have more than 1,280 bits. */
+const LEAST_SET = 3;
+const MOST_SET = 160;
+const MOST_SIZE = 2 ** 17;
+
+const malformed = (what: string): MillraceError =>
+  new MillraceError({
+    code: 'input-format',
+    message: `this is no set of intervals: ${what}`,
+    advice: 'a file has |== ChineseSet ==|, n_primes, size, n_candidates and offset, each on its line',
+  });

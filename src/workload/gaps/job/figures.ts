@@ -1,0 +1,109 @@
+import type { Note } from '../../../console/monitor/status.js';
+import { duration, percent, rate } from '../../../console/output/format.js';
+import type { Output } from '../../../console/output/output.js';
+import type { Engine } from '../../../engine/index.js';
+import type { Recorder } from '../../../engine/telemetry/record.js';
+import { Tally } from '../../../engine/telemetry/tally.js';
+import type { PieceWork } from './flow.js';
+
+/** What is known beforehand of how often one finds something. */
+export interface Odds {
+  /** ln of the numbers. */
+  readonly logarithm: number;
+  /** How likely an index is to be a gap that counts. */
+  readonly chance: number;
+  /** Integers of an index: 1, or as many as lie between two intervals of a set. */
+  readonly perIndex: number;
+  /** How many indices are searched. */
+  readonly indices: number;
+  /** What is waited for: a gap, or a block. */
+  readonly what: string;
+}
+
+/** Sums over a search: for the status, for the end, and for whoever sizes batches. */
+export class Figures {
+  readonly sum = { tests: 0, primes: 0, windows: 0, candidates: 0, bytes: 0 };
+  done = 0n;
+  /** Searched, and waiting for a canary. */
+  held = 0n;
+  gaps = 0;
+  readonly #odds: Odds;
+  readonly #tally = new Tally();
+  readonly #batches = new Map<string, Batches>();
+  readonly #started = performance.now();
+
+  constructor(odds: Odds, records: Recorder) {
+    this.#odds = odds;
+    records.listen((record) => {
+      if (record.outcome !== 'audit') this.#tally.add(record);
+    });
+  }
+
+  get seconds(): number {
+    return (performance.now() - this.#started) / 1000;
+  }
+
+  piece(work: PieceWork): void {
+    for (const key of ['tests', 'primes', 'windows', 'candidates', 'bytes'] as const) this.sum[key] += work[key];
+    const { id } = work.device.info;
+    const of = this.#batches.get(id) ?? { pieces: 0, windows: 0, candidates: 0, tests: 0, depths: [] };
+    this.#batches.set(id, of);
+    of.pieces++;
+    for (const key of ['windows', 'candidates', 'tests'] as const) of[key] += work[key];
+    of.depths[work.windows] = (of.depths[work.windows] ?? 0) + 1;
+  }
+
+  /** How fast it is in other words, how long a find takes on average at that speed, and what is lost by waiting. */
+  notes(): Note[] {
+    const { logarithm, chance, perIndex, indices, what } = this.#odds;
+    const { seconds } = this;
+    const perSecond = Number(this.done) / seconds;
+    const starved = [...this.#tally].reduce((all, { ns }) => all + ns.starved, 0) / 1e9;
+    const isLikely = chance * (indices - Number(this.done)) >= 0.5;
+    const expected = [{ label: 'expected', text: `${what} in ${duration(1 / (perSecond * chance))}` }];
+    return [
+      { label: 'tests', text: rate(this.sum.tests / seconds, 'tests') },
+      // Of intervals, only those primes are met that end them.
+      ...(perIndex === 1 ? [{ label: 'primes', text: rate(perSecond / logarithm, 'primes') }] : []),
+      { label: 'gaps', text: rate(this.gaps / seconds, 'gaps') },
+      ...(this.done > 0n && isLikely ? expected : []),
+      { label: 'starved', text: `${percent(starved / seconds)} of the time` },
+    ];
+  }
+
+  /** For programs: how pieces were batched, what they held, and where their time went. */
+  tellBatches(output: Output, { streams, slots }: Engine): void {
+    for (const { device, depths: queued, partial, ns, bytesToDevice, bytesToHost } of this.#tally) {
+      const of = this.#batches.get(device);
+      if (of === undefined) continue;
+      const { pieces, windows, candidates, tests, depths } = of;
+      output.event('batches', {
+        device,
+        streams,
+        slots: streams * slots,
+        pieces,
+        windows,
+        depths: Array.from(depths, (count = 0) => count),
+        queued: Array.from(queued, (count = 0) => count),
+        partial,
+        candidatesPerWindow: candidates / windows,
+        testsPerWindow: tests / windows,
+        bytesToDevice,
+        bytesToHost,
+        kernelSeconds: ns.compute / 1e9,
+        copySeconds: ns.copy / 1e9,
+        waitSeconds: (ns.queued + ns.waited) / 1e9,
+        starvedSeconds: ns.starved / 1e9,
+      });
+    }
+  }
+}
+
+interface Batches {
+  pieces: number;
+  windows: number;
+  candidates: number;
+  tests: number;
+  /** Pieces by how many windows they had. */
+  readonly depths: number[];
+}

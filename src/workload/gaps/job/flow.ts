@@ -1,0 +1,188 @@
+import type { Device } from '../../../device/device.js';
+import type { HostViews } from '../../../engine/flow/flow.js';
+import { type Flow, flow, hitsIn, Overflow, type Piece, type Step } from '../../../engine/index.js';
+import { Recent } from '../../../engine/telemetry/recent.js';
+import type { Kernel } from '../../../kernel/index.js';
+import { chains, limbsOf, type NumberShape } from '../kernel/chain-kernel.js';
+import { type Plan, type PlanOptions, planFor, SHAPES } from '../kernel/plan.js';
+import { withPlanted } from '../kernel/planted.js';
+import { bitsOf } from '../kernel/reference.js';
+import { TALLY_WORDS, Tally } from '../kernel/sieve-kernels.js';
+import type { PlantedGaps } from './rulings.js';
+import {
+  countsIn,
+  limbs,
+  type Numbers,
+  type SieveKernel,
+  type Sieving,
+  type Special,
+  sieving,
+  tallyIn,
+  windowAt,
+  wordsOf,
+} from './sieving.js';
+import { type CandidateTrace, TRACED, traces, tracesIn, traceWords } from './traces.js';
+
+/** A number that passes Fermat's test, with no other that does in the next `leastGap` − 1. */
+export interface FoundGap {
+  readonly index: bigint;
+}
+
+export interface GapFlowOptions extends PlanOptions {
+  /** A piece is on its way to a device. */
+  readonly onSubmit?: (piece: Piece) => void;
+  /** Told what each piece took, whether it counts in the end or not. */
+  readonly onPiece?: (work: PieceWork) => void;
+  readonly onPlan?: (device: Device, plan: Plan) => void;
+  /** A piece whose gaps are known: see `plantedCanary`. */
+  readonly planted?: PlantedGaps;
+  /** Whether some candidates of each piece are traced (`PieceWork.traces`). Default false: it takes a launch of its own. */
+  readonly traced?: boolean;
+}
+
+export interface PieceWork {
+  readonly device: Device;
+  readonly piece: Piece;
+  readonly windows: number;
+  readonly candidates: number;
+  /** Those of each window; the last has the few behind the piece, too. */
+  readonly counts: readonly number[];
+  readonly tests: number;
+  readonly primes: number;
+  /** What was found in it, and in which of its windows. */
+  readonly found: readonly { readonly index: bigint; readonly window: number }[];
+  /** Of the numbers that were tested: 64 bits wide in C, 32 elsewhere. */
+  readonly shape: NumberShape;
+  /** The even number that candidates are added to. */
+  readonly base: bigint;
+  /** Some of the candidates, where the flow traces them. */
+  readonly traces: readonly CandidateTrace[];
+  /** Bytes that came back. */
+  readonly bytes: number;
+}
+
+/**
+ * Gaps as a flow for `search`: a piece is some windows, each sieved and listed, then chains over the whole list, sized by a
+ * count that stays on the device. What the host sends is the piece's base, what comes back are the hits.
+ */
+export function gapFlow(numbers: Numbers, options: GapFlowOptions = {}): Flow<readonly FoundGap[]> {
+  const { onSubmit, onPiece, onPlan, planted, traced = false, ...asked } = options;
+  const special = planted && specialOf(planted);
+  const made: Flow<readonly FoundGap[]> = {
+    name: 'gaps',
+    open: (device, how) => {
+      const plan = planFor(device, asked);
+      onPlan?.(device, plan);
+      const heard: Heard = { submitted: onSubmit, told: (work) => onPiece?.({ device, ...work }) };
+      return flowOf(numbers, plan, sieving(numbers, plan, { special }), heard, special, traced).open(device, how);
+    },
+  };
+  return special ? withPlanted(made, special.piece) : made;
+}
+
+/** Short chains: a device has so many threads, and one that tested all of it would take as long as a whole piece. */
+const specialOf = ({ start, count, leastGap }: PlantedGaps): Special => ({
+  start,
+  piece: { start: 0n, count },
+  leastGap,
+  perChain: 8,
+});
+
+interface Heard {
+  readonly submitted: GapFlowOptions['onSubmit'];
+  readonly told: (work: Omit<PieceWork, 'device'>) => void;
+}
+
+function flowOf(
+  numbers: Numbers,
+  plan: Plan,
+  sieve: Sieving,
+  { submitted, told }: Heard,
+  special: Special | undefined,
+  isTraced: boolean,
+) {
+  const { start, length, leastGap } = numbers;
+  const { limb, perChain, threads } = plan;
+  const { room } = sieve;
+  const shape: NumberShape = { limb, bits: bitsOf(start + length + BigInt(leastGap)) };
+  const most = (piece: Piece): number =>
+    Math.min(threads, piece === special?.piece ? piece.count : Math.ceil(room / perChain));
+  const traceBytes = isTraced ? { trace: TRACED * traceWords(shape) * 4 } : {};
+  return flow<readonly FoundGap[], GapKernel>({
+    name: 'gaps',
+    kernels: { ...kernelsFor(shape, isTraced), ...sieve.kernels } as Readonly<Record<GapKernel, Kernel>>,
+    shared: sieve.shared,
+    buffers: { ...sieve.buffers, ...traceBytes },
+    rings: { ring: { kernel: 'chains', hits: RING_HITS } },
+    host: { ...sieve.host, ...traceBytes, tally: TALLY_WORDS * 4 },
+    ...sieve.shape,
+    steps: (piece, host) => {
+      if (piece !== special?.piece) submitted?.(piece);
+      const { base, owned } = sieve.windowsOf(piece);
+      const own = piece === special?.piece ? special : { leastGap, perChain };
+      const number = limbs(base, limb === 'u32' ? 32 : 64, limbsOf(shape));
+      return [
+        ...sieve.steps(piece, host),
+        {
+          do: 'launch',
+          kernel: 'chains',
+          count: { buffer: 'tally', word: Tally.threads, max: most(piece) },
+          chunk: { base: number, half: own.leastGap / 2, owned, perChain: own.perChain, room },
+          ring: 'ring',
+        },
+        { do: 'read', buffer: 'tally', into: tallyIn(host) },
+        ...(isTraced && piece !== special?.piece ? traceSteps(number, room, host) : []),
+      ];
+    },
+    reap: (piece, slot) => {
+      const tally = tallyIn(slot.host);
+      const candidates = tally[Tally.candidates] ?? 0;
+      if (candidates > room) return new Overflow(candidates, room);
+      const { base, owned, windows } = sieve.windowsOf(piece);
+      const ring = slot.ring('ring');
+      const hits = hitsIn<typeof hit>({ start: 0n, count: most(piece) }, ring);
+      if (!Array.isArray(hits)) return hits as Overflow;
+      const first = piece === special?.piece ? special.start : start;
+      const starts = [...windows.map(({ from }) => from), owned];
+      const found = (hits as readonly { readonly place: number }[])
+        .map(({ place }) => ({ index: base + BigInt(2 * place + 1) - first, window: windowAt(starts, place) }))
+        .sort((a, b) => (a.index < b.index ? -1 : 1));
+      const work = {
+        piece,
+        windows: windows.length,
+        candidates,
+        counts: countsIn(tally, windows.length),
+        tests: tally[Tally.tests] ?? 0,
+        primes: tally[Tally.primes] ?? 0,
+        found,
+        shape,
+        base,
+        traces: isTraced ? tracesIn(wordsOf(slot.host.trace), shape, Math.min(candidates, room)) : [],
+        bytes: ring.words.byteLength + TALLY_WORDS * 4,
+      };
+      if (piece !== special?.piece) told(work);
+      return found.map(({ index }) => ({ index }));
+    },
+  });
+}
+
+const hit = { place: 'u32' } as const;
+const RING_HITS = 4096;
+
+type GapKernel = SieveKernel | 'chains' | 'trace';
+
+function traceSteps(base: bigint[], room: number, host: HostViews): Step<'trace'>[] {
+  return [
+    { do: 'launch', kernel: 'trace', count: TRACED, chunk: { base, room } },
+    { do: 'read', buffer: 'trace', into: wordsOf(host.trace) },
+  ];
+}
+
+/** One kernel for each shape, so that its program is compiled once. */
+const known = new Recent<Kernel>(SHAPES);
+
+function kernelsFor(shape: NumberShape, isTraced: boolean): Readonly<Record<string, Kernel>> {
+  const kernel = (name: string, make: (shape: NumberShape) => unknown): Kernel =>
+    known.get(`${name} ${shape.limb} ${shape.bits}`, () => make(shape) as Kernel);
+  return { chains: kernel('chains', chains), ...(isTraced && { trace: kernel('trace', traces) }) };
+}

@@ -1,0 +1,323 @@
+import type { HostViews, Step } from '../../../engine/flow/flow.js';
+import type { Piece } from '../../../engine/index.js';
+import { Recent } from '../../../engine/telemetry/recent.js';
+import { partitionPoint } from '../../../engine/work/bisect.js';
+import { MillraceError } from '../../../kernel/error.js';
+import type { Kernel } from '../../../kernel/index.js';
+import { limbsOf } from '../kernel/chain-kernel.js';
+import { expectedPerMs, type Plan, type PrimeTable, primeTable, SHAPES, windowsAtOnce } from '../kernel/plan.js';
+import { bitsOf } from '../kernel/reference.js';
+import {
+  type BitmapLayout,
+  count,
+  far,
+  list,
+  place,
+  rank,
+  sieve,
+  TALLY_WORDS,
+  Tally,
+} from '../kernel/sieve-kernels.js';
+
+/** What is searched: numbers from `start` on, of which an index is the distance from there. */
+export interface Numbers {
+  readonly start: bigint;
+  /** How many integers there are. */
+  readonly length: bigint;
+  /** The shortest gap that counts; even. */
+  readonly leastGap: number;
+  /** The number of primes to sieve with, from 2 on. */
+  readonly primes: number;
+}
+
+/** The part of a flow that leaves the list of a piece's candidates on the device. */
+export interface Sieving {
+  readonly kernels: Readonly<Partial<Record<SieveKernel, Kernel>>>;
+  readonly shared: Readonly<Record<string, Uint32Array>>;
+  /** In bytes. */
+  readonly buffers: Readonly<Record<'candidate' | 'tally', number>> & Readonly<Record<string, number>>;
+  /** Host memory of a slot, in bytes: a host's own multiples or bitmaps are written there. */
+  readonly host: Readonly<Record<string, number>>;
+  readonly shape: {
+    readonly granularity: number;
+    readonly least: number;
+    readonly most: number;
+    stride(): number;
+    batch(queued: number, capacity: number): number;
+    readonly expectedPerMs: number;
+  };
+  /** Candidates that the list holds. */
+  readonly room: number;
+  steps(piece: Piece, host: HostViews): Step<SieveKernel>[];
+  windowsOf(piece: Piece): Windows;
+}
+
+export type SieveKernel = 'place' | 'far' | 'sieve' | 'count' | 'rank' | 'list';
+
+/** A window whose multiples or bitmap the host brings. */
+export interface HostWindow {
+  /** Even. The window's odd numbers are start + 1, start + 3, … */
+  readonly start: bigint;
+  /** Integers from there on; even. */
+  readonly length: number;
+}
+
+/**
+ * What a host may bring instead of having it made on the device. Its function is called for each window just before that is
+ * sent, and writes to memory that the transfer uses as it is: page-locked where the device has it.
+ *
+ * `bitmap`: the window's bits, 1 where a number is known to be composite. Bit i of the words (bit i mod 32 of word i / 32)
+ * stands for start + 2i + 1, or with the layout `all` for start + i, of which even numbers do not count. The words are 0
+ * before. The windows of a piece share one transfer and one launch.
+ *
+ * `starts`: for each odd prime of the table the number i for which start + 2i + 1 is its first multiple. A window with them is
+ * a piece by itself.
+ */
+export type HostSieve =
+  | { readonly bitmap: (window: HostWindow, words: Uint32Array) => void; readonly layout?: BitmapLayout }
+  | { readonly starts: (window: HostWindow, words: Uint32Array) => void };
+
+/** A piece in places: its first one is base + 1. */
+export interface Windows {
+  readonly base: bigint;
+  /** Its own places; those behind only end gaps. */
+  readonly owned: number;
+  readonly windows: readonly { readonly from: number; readonly bits: number }[];
+}
+
+/** What of a piece may differ from the job's: a piece whose gaps are known has shorter ones, and many short chains. */
+export interface Special {
+  /** From where its places count: numbers of as many bits as the job's. */
+  readonly start: bigint;
+  readonly piece: Piece;
+  readonly leastGap: number;
+  readonly perChain: number;
+}
+
+export interface SievingOptions {
+  /** Where the host sieves, wholly or in part. */
+  readonly given?: HostSieve | undefined;
+  readonly special?: Special | undefined;
+}
+
+export function sieving(numbers: Numbers, asked: Plan, { given, special }: SievingOptions = {}): Sieving {
+  checkNumbers(numbers);
+  const { start, leastGap } = numbers;
+  const plan = given && 'starts' in given ? { ...asked, depth: 1 } : asked;
+  const { tileBits, window, depth, perChain, threads } = plan;
+  const table = primeTable(numbers.primes, tileBits);
+  const half = leastGap / 2;
+  const windowPlaces = Math.ceil(window / 2);
+  const places = windowPlaces * depth + 1 + half;
+  const room = Math.ceil(places * table.density * SLACK) + SPARE;
+  const tiles = Math.ceil((windowPlaces + 1 + half) / tileBits);
+  const split = (piece: Piece): Windows =>
+    piece === special?.piece
+      ? windowsOf(piece, special.start, windowPlaces, special.leastGap / 2)
+      : windowsOf(piece, start, windowPlaces, half);
+  const size: Size = { windowPlaces, tiles, depth, tileBits, room };
+  const marks = given && 'bitmap' in given ? bitmapMarks(size, given) : sieveMarks(size, table, numbers, given?.starts);
+  return {
+    kernels: { ...marks.kernels, ...kernelsFor(`list ${tileBits}`, () => ({ rank, list: list({ tileBits }) })) },
+    shared: marks.shared,
+    buffers: { ...marks.buffers, candidate: room * 4, tally: TALLY_WORDS * 4 },
+    host: marks.host,
+    shape: {
+      granularity: window,
+      least: window,
+      most: window * depth,
+      // The engine's first chunks are a quarter of a stride: one window, or as many as `batch` asks for.
+      stride: () => 4 * window,
+      batch: (queued, capacity) => window * windowsAtOnce(queued, capacity, depth),
+      expectedPerMs: expectedPerMs(plan, bitsOf(start)),
+    },
+    room,
+    windowsOf: split,
+    steps: (piece, host) => {
+      const parts = split(piece);
+      if (parts.windows.length > depth) throw tooLong(piece, window, depth);
+      const chains = piece === special?.piece ? special.perChain : perChain;
+      const ranked = (at: number, first: number, bits: number): Step<SieveKernel> => ({
+        do: 'launch',
+        kernel: 'rank',
+        count: 1,
+        chunk: { window: at, first, tiles: Math.ceil(bits / tileBits), perChain: chains, threads, room },
+      });
+      return [{ do: 'fill', buffer: 'tally', word: 0 }, ...marks.steps(parts, host, ranked)];
+    },
+  };
+}
+
+interface Size {
+  readonly windowPlaces: number;
+  /** Of the longest window. */
+  readonly tiles: number;
+  readonly depth: number;
+  readonly tileBits: number;
+  readonly room: number;
+}
+
+/** How the windows of a piece get their bitmaps, and from there to the list. */
+interface Marks extends Pick<Sieving, 'kernels' | 'shared' | 'host'> {
+  readonly buffers: Readonly<Record<string, number>>;
+  steps(windows: Windows, host: HostViews, ranked: Ranked): Step<SieveKernel>[];
+}
+
+/** Ranks window number `at`, whose tiles begin with number `first`. */
+type Ranked = (at: number, first: number, bits: number) => Step<SieveKernel>;
+
+/** Windows are sieved on the device one by one, all in one bitmap: it stays in a cache of the device. */
+function sieveMarks(
+  { tiles, tileBits, room }: Size,
+  { primes, firstFar, strokes }: PrimeTable,
+  { start, length, leastGap }: Numbers,
+  starts: Extract<HostSieve, { starts: unknown }>['starts'] | undefined,
+): Marks {
+  const limbCount = limbsOf({ limb: 'u32', bits: bitsOf(start + length + BigInt(leastGap)) });
+  const farCount = primes.length - firstFar;
+  const origin = (windows: Windows, host: HostViews): Step<SieveKernel> => {
+    const { base } = windows;
+    if (starts === undefined)
+      return { do: 'launch', kernel: 'place', count: primes.length, chunk: { base: limbs(base, 32, limbCount) } };
+    const data = wordsOf(host.starts);
+    starts(hostWindow(windows, 0), data);
+    return { do: 'write', buffer: 'start', data };
+  };
+  const kernels = kernelsFor(`sieve ${tileBits}`, () => ({ far, sieve: sieve({ tileBits }) }));
+  return {
+    kernels: {
+      ...kernels,
+      ...(starts === undefined && kernelsFor(`place ${limbCount}`, () => ({ place: place(limbCount) }))),
+    },
+    shared: { prime: primes, stroke: strokes.length === 0 ? new Uint32Array(2) : strokes },
+    buffers: { start: primes.byteLength, map: tiles * (tileBits / 8), counts: tiles * 4 },
+    host: starts === undefined ? {} : { starts: primes.byteLength },
+    steps: (parts, host, ranked) => [
+      origin(parts, host),
+      ...parts.windows.flatMap(({ from, bits }, at): Step<SieveKernel>[] => {
+        const own = Math.ceil(bits / tileBits);
+        const chunk = { from, bits, strokes: strokes.length / 2 };
+        const farther = { do: 'launch', kernel: 'far', count: farCount, chunk: { first: firstFar, bits } } as const;
+        return [
+          { do: 'fill', buffer: 'map', word: 0, offset: 0, bytes: own * (tileBits / 8) },
+          ...(farCount > 0 ? [farther] : []),
+          { do: 'launch', kernel: 'sieve', count: own, chunk },
+          ranked(at, 0, bits),
+          { do: 'launch', kernel: 'list', count: own, chunk: { from, tiles: own, places: 0, room } },
+        ];
+      }),
+    ],
+  };
+}
+
+/** The host's bitmaps of a piece go to the device together, and are counted and listed together. */
+function bitmapMarks(size: Size, { bitmap, layout = 'odd' }: Extract<HostSieve, { bitmap: unknown }>): Marks {
+  const { windowPlaces, tiles, depth, tileBits, room } = size;
+  const perPlace = layout === 'odd' ? 1 : 2;
+  const windowWords = (tiles * tileBits * perPlace) / 32;
+  return {
+    kernels: kernelsFor(`count ${tileBits} ${layout}`, () => ({ count: count({ tileBits }, layout) })),
+    shared: {},
+    buffers: { given: depth * windowWords * 4, map: depth * tiles * (tileBits / 8), counts: depth * tiles * 4 },
+    host: { given: depth * windowWords * 4 },
+    steps: (parts, host, ranked) => {
+      const { windows } = parts;
+      const data = wordsOf(host.given)
+        .subarray(0, windows.length * windowWords)
+        .fill(0);
+      for (const [at, { bits }] of windows.entries()) {
+        const from = at * windowWords;
+        bitmap(hostWindow(parts, at), data.subarray(from, from + Math.ceil((bits * perPlace) / 32)));
+      }
+      const lastBits = windows.at(-1)?.bits ?? 0;
+      const all = (windows.length - 1) * tiles + Math.ceil(lastBits / tileBits);
+      const counted = { tiles, windows: windows.length, bits: windowPlaces, lastBits };
+      return [
+        { do: 'write', buffer: 'given', data },
+        { do: 'launch', kernel: 'count', count: all, chunk: counted },
+        ...windows.map(({ bits }, at) => ranked(at, at * tiles, bits)),
+        { do: 'launch', kernel: 'list', count: all, chunk: { from: 0, tiles, places: windowPlaces, room } },
+      ];
+    },
+  };
+}
+
+function hostWindow({ base, windows }: Windows, at: number): HostWindow {
+  const { from = 0, bits = 0 } = windows[at] ?? {};
+  return { start: base + 2n * BigInt(from), length: 2 * bits };
+}
+
+/** A slot's host memory as words. */
+export const wordsOf = (bytes: Uint8Array | undefined): Uint32Array =>
+  bytes ? new Uint32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4) : new Uint32Array(0);
+
+/** Throws where a gap or a length cannot be searched for. */
+export function checkNumbers({ length, leastGap }: Pick<Numbers, 'length' | 'leastGap'>): void {
+  const isGap = Number.isInteger(leastGap) && leastGap >= 2 && leastGap % 2 === 0 && leastGap <= MOST_GAP;
+  if (isGap && length >= 1n) return;
+  throw new MillraceError({
+    code: 'usage',
+    message: isGap ? `a range of ${length} integers` : `a gap of ${leastGap} cannot be searched for`,
+    asked: `gaps of at least ${leastGap} in ${length} integers`,
+    advice: isGap ? 'give at least one integer' : `give an even number from 2 to ${MOST_GAP}`,
+  });
+}
+const MOST_GAP = 2 ** 20;
+
+function tooLong({ start, count: integers }: Piece, window: number, depth: number): MillraceError {
+  return new MillraceError({
+    code: 'launch-range',
+    message: `a piece of ${integers} integers has more than ${depth} windows of ${window}`,
+    asked: `the piece from ${start} on`,
+    advice: 'take shorter pieces, larger windows or a larger depth; windows whose multiples the host brings run alone',
+  });
+}
+
+/** More candidates than are expected: their number varies by less, in windows of any use. */
+const SLACK = 1.1;
+const SPARE = 4096;
+
+/** The last window is longer, by what the last of the piece's own primes needs to see. */
+export function windowsOf({ start: first, count }: Piece, start: bigint, windowPlaces: number, half: number): Windows {
+  const number = start + first;
+  const base = number - (number & 1n);
+  const owned = Math.floor((Number(number - base) + count) / 2);
+  const windows = Array.from({ length: Math.max(1, Math.ceil(owned / windowPlaces)) }, (_, w) => {
+    const from = w * windowPlaces;
+    const isLast = from + windowPlaces >= owned;
+    return { from, bits: isLast ? owned + half - from : windowPlaces };
+  });
+  return { base, owned, windows };
+}
+
+/**
+ * Which window a place is in, by where they begin, ascending and from 0 on; `starts.length` − 1 is the end of the last. As
+ * many as there are windows where it is in none.
+ */
+export function windowAt(starts: readonly number[], place: number): number {
+  const windows = starts.length - 1;
+  if (!(place >= 0 && place < (starts[windows] ?? 0))) return windows;
+  return partitionPoint(windows, (window) => (starts[window] ?? 0) <= place) - 1;
+}
+
+/** Least significant first. */
+export const limbs = (n: bigint, width: 32 | 64, limbCount: number): bigint[] =>
+  Array.from({ length: limbCount }, (_, i) => BigInt.asUintN(width, n >> BigInt(width * i)));
+
+/** The host's copy of `tally`. */
+export const tallyIn = ({ tally }: HostViews): Uint32Array =>
+  tally ? new Uint32Array(tally.buffer, tally.byteOffset, TALLY_WORDS) : new Uint32Array(TALLY_WORDS);
+
+/** Candidates of each window, of which the last has those behind the piece as well. */
+export const countsIn = (tally: Uint32Array, windows: number): number[] =>
+  Array.from(tally.subarray(Tally.windows, Tally.windows + windows), (sum, w) =>
+    w === 0 ? sum : sum - (tally[Tally.windows + w - 1] ?? 0),
+  );
+
+/** One kernel for each shape, so that its program is compiled once. */
+const known = new Recent<Sieving['kernels']>(SHAPES);
+
+/** `make` gives kernels whatever their signatures are: a flow calls them by the names of its buffers and values. */
+function kernelsFor(key: string, make: () => Readonly<Partial<Record<SieveKernel, unknown>>>): Sieving['kernels'] {
+  return known.get(key, () => make() as Sieving['kernels']);
+}

@@ -1,0 +1,287 @@
+import {
+  atomic,
+  cell,
+  type Expr,
+  items,
+  lit,
+  loop,
+  max,
+  min,
+  read,
+  rw,
+  select,
+  tiles,
+  whileTrue,
+} from '../../../kernel/index.js';
+
+/**
+ * The sieve on a device. It works on odd numbers alone: place i of a piece is base + 2i + 1, where base is even. A bit is
+ * set where one of the primes divides. All that the host brings per piece is its base: remainders are computed and move on
+ * where they are used.
+ */
+
+/** Bits of one tile: what a workgroup sieves in its own memory. */
+export interface TileShape {
+  readonly tileBits: number;
+}
+
+/** Primes that are done by masks, a word at a time: each has a multiple in every word. */
+export const MASKED = [3, 5, 7, 11, 13, 17, 19, 23, 29, 31] as const;
+
+/** The place of each prime's first multiple in a piece. `base` is the even number that the piece begins at. */
+export const place = (limbs: number) =>
+  items(
+    'gaps-place',
+    { chunk: { base: ['u32', limbs] }, buffers: { prime: read('u32'), start: rw('u32') } },
+    ({ item, chunk, buffers }) => {
+      const p = buffers.prime.at(item);
+      // Bit by bit: primes are below 2^31, so a doubled remainder fits its word. Divisions of 64 by 32 bits would take as
+      // long on a CPU, which has no vectors of them, and pages of text where 64-bit integers are made of two words.
+      const rest = cell('u32', 0);
+      for (const limb of [...(chunk.base as readonly Expr<'u32'>[])].reverse()) {
+        loop(32, (i) => {
+          const next = rest.shl(1).or(limb.shr(lit('u32', 31).sub(i)).and(1));
+          rest.set(select(next.ge(p), next.sub(p), next));
+        });
+      }
+      // base + 2i + 1 = 0 modulo p: 2i + 1 is −base, made odd by p where it is even.
+      const odd = p.sub(rest);
+      buffers.start.set(item, select(odd.and(1).eq(0), odd.add(p), odd).shr(1));
+    },
+  );
+
+/** Primes that are larger than a tile: one item each, over a whole window. They then stand at the next one. */
+export const far = items(
+  'gaps-far',
+  { chunk: { first: 'u32', bits: 'u32' }, buffers: { prime: read('u32'), start: rw('u32'), map: atomic() }, lanes: 1 },
+  ({ item, chunk, buffers }) => {
+    const k = item.add(chunk.first);
+    const p = buffers.prime.at(k);
+    const at = cell('u32', buffers.start.at(k));
+    whileTrue(
+      () => at.lt(chunk.bits),
+      () => {
+        buffers.map.or(at.shr(5), lit('u32', 1).shl(at.and(31)));
+        at.set(at.add(p));
+      },
+    );
+    buffers.start.set(k, at.sub(chunk.bits));
+  },
+);
+
+/**
+ * One tile of a window: masks of the smallest primes, strokes of the others below the tile's size, and what `far` has
+ * marked. A stroke is a prime and where in the run of its multiples it begins: all are about equally long, so that threads
+ * end together. It counts what is left.
+ */
+export const sieve = ({ tileBits }: TileShape) =>
+  tiles(
+    'gaps-sieve',
+    {
+      // `from`: the window's first place in the piece; `bits`: of the window, those behind are no candidates.
+      chunk: { from: 'u32', bits: 'u32', strokes: 'u32' },
+      buffers: {
+        prime: read('u32'),
+        start: read('u32'),
+        stroke: read('u32'),
+        map: rw('u32'),
+        counts: rw('u32'),
+      },
+      lanes: 1,
+    },
+    ({ tile, chunk, near, each, sum, once, buffers }) => {
+      const words = tileBits / 32;
+      const bits = near('u32', words);
+      const inWindow = tile.mul(tileBits);
+      const from = chunk.from.add(inWindow);
+      const masked = MASKED.map((p, k) => ({ p, first: firstIn(from, buffers.start.at(k), lit('u32', p)) }));
+      each(words, (w) => {
+        const mask = masked.reduce(
+          (all, { p, first }) => {
+            const passed = w.shl(5).rem(p);
+            const shift = select(first.ge(passed), first.sub(passed), first.add(p).sub(passed));
+            return all.or(lit('u32', multiples(p)).shl(shift));
+          },
+          lit('u32', 0),
+        );
+        bits.set(w, mask);
+      });
+      each(chunk.strokes, (stroke) => {
+        const k = buffers.stroke.at(stroke.shl(1));
+        const begin = buffers.stroke.at(stroke.shl(1).add(1));
+        const p = buffers.prime.at(k);
+        const at = cell('u32', firstIn(from, buffers.start.at(k), p).add(begin));
+        const end = min(at.get().add(p.mul(STROKE)), tileBits);
+        whileTrue(
+          () => at.lt(end),
+          () => {
+            bits.or(at.shr(5), lit('u32', 1).shl(at.and(31)));
+            at.set(at.add(p));
+          },
+        );
+      });
+      each(words, (w) => {
+        const at = inWindow.shr(5).add(w);
+        const word = bits.at(w).or(buffers.map.at(at)).or(behind(chunk.bits, at));
+        buffers.map.set(at, word);
+        bits.set(w, word);
+      });
+      const left = sum('u32', words, (w) => bits.at(w).not().popcount());
+      once(() => buffers.counts.set(tile, left));
+    },
+  );
+
+/** Which numbers the bits of a host's bitmap stand for: `odd` ones only, or `all` integers. */
+export type BitmapLayout = 'odd' | 'all';
+
+/**
+ * Takes the bitmaps that a host brought, of all windows of a piece at once: each window begins with a tile of its own, `tiles`
+ * behind the one before. It leaves the bits of odd numbers in `map`, and counts those that are 0.
+ */
+export const count = ({ tileBits }: TileShape, layout: BitmapLayout) =>
+  tiles(
+    'gaps-count',
+    {
+      // `bits`: of each window but the last, which has `lastBits`.
+      chunk: { tiles: 'u32', windows: 'u32', bits: 'u32', lastBits: 'u32' },
+      buffers: { given: read('u32'), map: rw('u32'), counts: rw('u32') },
+    },
+    ({ tile, chunk, near, each, sum, once, buffers }) => {
+      const words = tileBits / 32;
+      const bits = near('u32', words);
+      const window = tile.div(chunk.tiles);
+      const inWindow = tile.sub(window.mul(chunk.tiles)).mul(words);
+      const own = select(window.add(1).eq(chunk.windows), chunk.lastBits, chunk.bits);
+      each(words, (w) => {
+        const at = tile.mul(words).add(w);
+        const taken =
+          layout === 'odd'
+            ? buffers.given.at(at)
+            : oddBits(buffers.given.at(at.shl(1))).or(oddBits(buffers.given.at(at.shl(1).add(1))).shl(16));
+        const word = taken.or(behind(own, inWindow.add(w)));
+        buffers.map.set(at, word);
+        bits.set(w, word);
+      });
+      const left = sum('u32', words, (w) => bits.at(w).not().popcount());
+      once(() => buffers.counts.set(tile, left));
+    },
+  );
+
+/** Bits 1, 3, 5 … of a word as its lower 16 bits. */
+function oddBits(word: Expr<'u32'>): Expr<'u32'> {
+  const masks = [0x3333_3333, 0x0f0f_0f0f, 0x00ff_00ff, 0x0000_ffff];
+  return masks.reduce((bits, mask, k) => bits.or(bits.shr(1 << k)).and(mask), word.shr(1).and(0x5555_5555));
+}
+
+/** Multiples of one stroke at most. */
+export const STROKE = 128;
+
+/** Counts of a window's tiles, from tile `first` on, become where each tile's candidates begin in the list; `tally` is kept up. */
+export const rank = tiles(
+  'gaps-rank',
+  {
+    chunk: { window: 'u32', first: 'u32', tiles: 'u32', perChain: 'u32', threads: 'u32', room: 'u32' },
+    buffers: { counts: rw('u32'), tally: rw('u32') },
+  },
+  ({ chunk, near, each, scan, once, buffers }) => {
+    const part = near('u32', RANKED);
+    const before = cell('u32', buffers.tally.at(Tally.candidates));
+    loop(chunk.tiles.add(RANKED - 1).div(RANKED), (block) => {
+      const first = block.mul(RANKED);
+      each(RANKED, (i) => {
+        const at = first.add(i);
+        const counted = buffers.counts.at(chunk.first.add(min(at, chunk.tiles.sub(1))));
+        part.set(i, select(at.lt(chunk.tiles), counted, 0));
+      });
+      const total = scan(RANKED, part);
+      const start = before.get();
+      each(min(chunk.tiles.sub(first), RANKED), (i) =>
+        buffers.counts.set(chunk.first.add(first).add(i), start.add(part.at(i))),
+      );
+      before.set(start.add(total));
+    });
+    const all = before.get();
+    once(() => {
+      buffers.tally.set(Tally.candidates, all);
+      buffers.tally.set(chunk.window.add(Tally.windows), all);
+      // The next launch is as large as there are chains, or as many threads as are to share them.
+      const chains = min(all, chunk.room).add(chunk.perChain.sub(1)).div(chunk.perChain);
+      buffers.tally.set(Tally.chains, chains);
+      buffers.tally.set(Tally.threads, min(chains, chunk.threads));
+    });
+  },
+);
+
+/** Words of the buffer `tally`; from `windows` on, how many candidates there are up to the end of each window. */
+export const Tally = { candidates: 0, chains: 1, threads: 2, taken: 3, tests: 4, primes: 5, windows: 8 } as const;
+/** Windows of a piece at most. */
+export const MOST_DEPTH = 64;
+export const TALLY_WORDS = Tally.windows + MOST_DEPTH;
+const RANKED = 1024;
+
+/**
+ * The places of the candidates of a window, or of several that lie `tiles` tiles and `places` places apart, ascending, to where
+ * `rank` said.
+ */
+export const list = ({ tileBits }: TileShape) =>
+  tiles(
+    'gaps-list',
+    {
+      chunk: { from: 'u32', tiles: 'u32', places: 'u32', room: 'u32' },
+      buffers: { map: read('u32'), counts: read('u32'), candidate: rw('u32') },
+      lanes: 1,
+    },
+    ({ tile, chunk, near, each, scan, buffers }) => {
+      const groups = tileBits / 32 / GROUP;
+      const counts = near('u32', groups);
+      const first = tile.mul(tileBits / 32);
+      const window = tile.div(chunk.tiles);
+      const from = chunk.from.add(window.mul(chunk.places)).sub(window.mul(chunk.tiles).mul(tileBits));
+      const wordsOf = (group: Expr<'u32'>) => buffers.map.at4(first.shr(2).add(group)).map((word) => word.not());
+      each(groups, (group) => {
+        const found = wordsOf(group).reduce((sum, word) => sum.add(word.popcount()), lit('u32', 0));
+        counts.set(group, found);
+      });
+      scan(groups, counts);
+      const begin = buffers.counts.at(tile);
+      each(groups, (group) => {
+        const to = cell('u32', begin.add(counts.at(group)));
+        wordsOf(group).forEach((word, k) => {
+          const rest = cell('u32', word);
+          const origin = from.add(first.add(group.mul(GROUP)).add(k).shl(5));
+          whileTrue(
+            // What does not fit is counted all the same, and seen by that.
+            () => rest.ne(0).and(to.lt(chunk.room)),
+            () => {
+              const lowest = rest.get().and(rest.get().neg());
+              buffers.candidate.set(to, origin.add(lit('u32', 31).sub(lowest.clz())));
+              rest.set(rest.get().xor(lowest));
+              to.set(to.add(1));
+            },
+          );
+        });
+      });
+    },
+  );
+/** Words that one item looks at: a quad. */
+const GROUP = 4;
+
+/** Which bits of a word are behind the window's last: they are no candidates. */
+export function behind(bits: Expr<'u32'>, word: Expr<'u32'>): Expr<'u32'> {
+  const left = bits.sub(min(bits, word.shl(5)));
+  return select(left.lt(32), lit('u32', 0xffff_ffff).shl(left.and(31)), 0);
+}
+
+/** The first multiple of p at or behind `from`, counted from there; `start` is one of its multiples. */
+function firstIn(from: Expr<'u32'>, start: Expr<'u32'>, p: Expr<'u32'>): Expr<'u32'> {
+  const passed = max(from, start).sub(start).rem(p);
+  const next = select(passed.eq(0), 0, p.sub(passed));
+  return select(start.ge(from), start.sub(from), next);
+}
+
+/** Every p-th bit of a word, from the lowest on. */
+function multiples(p: number): number {
+  let word = 0;
+  for (let at = 0; at < 32; at += p) word |= 1 << at;
+  return word >>> 0;
+}

@@ -1,0 +1,70 @@
+import { MillraceError } from '../../../kernel/error.js';
+import { decodeBase58Check } from './base58.js';
+import { decodeSegwit } from './bech32.js';
+
+/** What a chain's addresses begin with: versions of Base58 for a key's and a script's hash, and Bech32's prefix. */
+export interface AddressKinds {
+  readonly keys: readonly number[];
+  readonly scripts: readonly number[];
+  readonly hrp: string;
+  /** Programs of version 0 are in Bech32m as well, which BIP 350 has for later ones only. */
+  readonly isAlwaysBech32m?: boolean;
+}
+
+/** The chains of a coin, by the names that its nodes have for them. */
+export type Chains = Readonly<Record<string, AddressKinds>>;
+
+/** The script that an address stands for on a chain; `script:HEX` is one already. */
+export function payoutScript(payout: string, chain: string, kinds: AddressKinds): Uint8Array {
+  if (/^script:/i.test(payout)) return rawScript(payout.slice('script:'.length));
+  const { keys, scripts, hrp, isAlwaysBech32m } = kinds;
+  const base58 = decodeBase58Check(payout);
+  if (base58?.length === 21) {
+    const [kind = -1, hash] = [base58[0], base58.subarray(1)];
+    if (keys.includes(kind)) return Buffer.concat([bytes(0x76, 0xa9, 20), hash, bytes(0x88, 0xac)]);
+    if (scripts.includes(kind)) return Buffer.concat([bytes(0xa9, 20), hash, bytes(0x87)]);
+    throw refused(payout, chain, `it is an address of another chain than ${chain}`);
+  }
+  const segwit = decodeSegwit(payout, isAlwaysBech32m);
+  if (segwit === undefined) throw refused(payout, chain, 'its check digits are wrong, or it is no address at all');
+  if (segwit.hrp !== hrp) throw refused(payout, chain, `it is an address of another chain than ${chain}`);
+  const { version, program } = segwit;
+  return Buffer.concat([bytes(version === 0 ? 0 : 0x50 + version, program.length), program]);
+}
+
+/** What can be said of a payout before the chain is known. */
+export function checkPayout(payout: string, chains: Chains): void {
+  const faults = Object.entries(chains).map(([chain, kinds]) => {
+    try {
+      payoutScript(payout, chain, kinds);
+      return undefined;
+    } catch (error) {
+      return error;
+    }
+  });
+  if (faults.every((fault) => fault !== undefined)) throw faults[0];
+}
+
+/** Consensus takes no longer ones. */
+const LONGEST_SCRIPT = 10_000;
+
+function rawScript(hex: string): Uint8Array {
+  if (/^([0-9a-f]{2})+$/i.test(hex) && hex.length <= 2 * LONGEST_SCRIPT) return Buffer.from(hex, 'hex');
+  throw new MillraceError({
+    code: 'usage',
+    message: 'what follows script: is no script in hex',
+    asked: '--payout script:…',
+    advice: 'give its bytes, two digits each',
+  });
+}
+
+const bytes = (...values: number[]): Uint8Array => Uint8Array.from(values);
+
+function refused(payout: string, chain: string, why: string): MillraceError {
+  return new MillraceError({
+    code: 'usage',
+    message: `${payout} cannot be paid: ${why}`,
+    asked: `--payout ${payout} on ${chain}`,
+    advice: 'copy the address from your wallet once more (`getnewaddress`), or give script:HEX',
+  });
+}

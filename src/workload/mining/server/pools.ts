@@ -1,0 +1,146 @@
+import { MillraceError } from '../../../kernel/error.js';
+import type { Endpoint } from '../../../network/endpoint.js';
+import { type Clock, keepConnected, realClock, type Session } from '../../../network/failover.js';
+import { reasonOf } from '../../../network/line-client.js';
+import type { Mined, SourceListener, Verdict, WorkSource } from '../source.js';
+
+/** A pool, and whom it sees. */
+export interface Pool {
+  readonly endpoint: Endpoint;
+  readonly user: string;
+  readonly password: string;
+}
+
+export interface PoolsOptions {
+  /** The first is the one that is wanted most. */
+  readonly pools: readonly Pool[];
+  readonly authority?: string | undefined;
+  readonly log?: ((text: string) => void) | undefined;
+  readonly clock?: Clock;
+  readonly returnMs?: number;
+  readonly answerMs?: number;
+}
+
+/** What a session with a pool is opened with, whatever its protocol. */
+export interface PoolCall<Work> extends Pool {
+  readonly authority?: string | undefined;
+  readonly signal: AbortSignal;
+  readonly log?: ((text: string) => void) | undefined;
+  /** Milliseconds to wait for an answer. */
+  readonly answerMs?: number;
+  onWork(work: Work, isClean: boolean): void;
+  onDifficulty(difficulty: string): void;
+  onMessage(text: string): void;
+}
+
+/** A session that has work, until its connection ends. */
+export interface PoolSession<Share extends Mined> extends Session {
+  /** Where the pool has asked to be called again. */
+  readonly reconnect?: { readonly port: number; readonly waitMs: number } | undefined;
+  submit(share: Share): Promise<Verdict>;
+}
+
+export type OpenSession<Share extends Mined> = (call: PoolCall<Share['work']>) => Promise<PoolSession<Share>>;
+
+/** Mines for pools: for the first of them that answers, and back to the first as soon as it does. */
+export class Pools<Share extends Mined> implements WorkSource<Share> {
+  readonly unit = 'share';
+  readonly name: string;
+  readonly #options: PoolsOptions;
+  readonly #openSession: OpenSession<Share>;
+  /** Which session a work came from: its shares go there or nowhere. */
+  readonly #origins = new WeakMap<Share['work'], PoolSession<Share>>();
+  /** Where a pool has asked to be called again. */
+  readonly #asked = new Map<number, NonNullable<PoolSession<Share>['reconnect']>>();
+  #session: PoolSession<Share> | undefined;
+
+  constructor(options: PoolsOptions, open: OpenSession<Share>) {
+    this.#options = options;
+    this.#openSession = open;
+    this.name = options.pools.map(({ endpoint }) => endpoint.name).join(', ');
+  }
+
+  async run(listener: SourceListener<Share['work']>, signal: AbortSignal): Promise<void> {
+    const { pools, clock = realClock, returnMs } = this.#options;
+    const nameOf = (server: number): string => pools[server]?.endpoint.name ?? '';
+    /** Sessions that are tried while another is in use hold their work back. */
+    const waiting = new Map<PoolSession<Share>, Share['work']>();
+    await keepConnected<PoolSession<Share>>({
+      servers: pools.length,
+      signal,
+      clock,
+      ...(returnMs !== undefined && { returnMs }),
+      open: async (server) => {
+        let session: PoolSession<Share> | undefined;
+        let first: Share['work'] | undefined;
+        const onWork = (work: Share['work'], isClean: boolean): void => {
+          if (session) this.#origins.set(work, session);
+          if (session && session === this.#session) listener.work(work, isClean);
+          else if (session) waiting.set(session, work);
+          else first = work;
+        };
+        session = await this.#open(server, listener, onWork, signal);
+        if (first) {
+          this.#origins.set(first, session);
+          waiting.set(session, first);
+        }
+        return session;
+      },
+      use: (session, server) => {
+        this.#session = session;
+        listener.told({ state: 'connected', server: nameOf(server), message: 'there is work' });
+        const work = waiting.get(session);
+        waiting.clear();
+        // Whatever another pool has sent before is worth nothing here.
+        if (work) listener.work(work, true);
+      },
+      lost: (server, why) => {
+        const asked = this.#session?.reconnect;
+        if (asked) this.#asked.set(server, asked);
+        else this.#asked.delete(server);
+        this.#session = undefined;
+        if (signal.aborted) return;
+        listener.idle();
+        listener.told({ state: 'lost', server: nameOf(server), message: why });
+      },
+      refused: (server, error, waitMs) => {
+        this.#asked.delete(server);
+        const again = waitMs === undefined ? '' : `; trying again in ${waitMs / 1000} s`;
+        listener.told({ state: 'refused', server: nameOf(server), message: `${reasonOf(error)}${again}` });
+      },
+    });
+  }
+
+  async submit(share: Share): Promise<Verdict> {
+    const session = this.#origins.get(share.work);
+    if (!session || session !== this.#session) return { state: 'lost', reason: 'its pool is not connected any more' };
+    return session.submit(share);
+  }
+
+  async #open(
+    server: number,
+    listener: SourceListener<Share['work']>,
+    onWork: (work: Share['work'], isClean: boolean) => void,
+    signal: AbortSignal,
+  ): Promise<PoolSession<Share>> {
+    const { pools, authority, log, answerMs, clock = realClock } = this.#options;
+    const pool = pools[server];
+    if (pool === undefined) throw new MillraceError({ code: 'usage', message: 'no such pool' });
+    const { port = pool.endpoint.port, waitMs = 0 } = this.#asked.get(server) ?? {};
+    const endpoint = { ...pool.endpoint, port };
+    if (waitMs > 0) await clock.wait(waitMs, signal);
+    const tell = (state: 'message' | 'difficulty') => (message: string) =>
+      listener.told({ state, server: endpoint.name, message });
+    return this.#openSession({
+      ...pool,
+      endpoint,
+      authority,
+      signal,
+      ...(log && { log: (text: string) => log(`${endpoint.name} ${text}`) }),
+      ...(answerMs !== undefined && { answerMs }),
+      onWork,
+      onDifficulty: tell('difficulty'),
+      onMessage: tell('message'),
+    });
+  }
+}

@@ -1,0 +1,144 @@
+import type { Session } from '../../../network/failover.js';
+import { shownText } from '../../../network/fields.js';
+import { JsonLines, type JsonLinesOptions, type Message, type Reply, Unanswered } from '../../../network/json-lines.js';
+import type { Mined, Verdict } from '../source.js';
+import type { PoolCall, PoolSession } from './pools.js';
+
+export interface StratumOptions extends Pick<JsonLinesOptions, 'firstId' | 'isExact'> {
+  /** What this program calls itself. */
+  readonly agent: string;
+  /** The number of the error that says that a share's job is over. */
+  readonly staleCode?: number;
+}
+
+/** A connection to a pool, and what every Stratum has in common: shares and their answers, and what pools say of themselves. */
+export class StratumLines implements Session {
+  readonly closed: Promise<string>;
+  /** Where the pool has asked to be called again. */
+  reconnect: { readonly port: number; readonly waitMs: number } | undefined;
+  readonly #lines: JsonLines;
+  readonly #call: PoolCall<never>;
+  readonly #options: StratumOptions;
+  /** Messages that have come before somebody listens. */
+  readonly #early: Message[];
+  #hear: (message: Message) => boolean = (message) => {
+    this.#early.push(message);
+    return true;
+  };
+
+  static async open(call: PoolCall<never>, options: StratumOptions): Promise<StratumLines> {
+    const early: Message[] = [];
+    let stratum: StratumLines | undefined;
+    const lines = await JsonLines.open(call.endpoint, {
+      firstId: options.firstId,
+      isExact: options.isExact,
+      signal: call.signal,
+      secret: call.password,
+      ...(call.log && { log: call.log }),
+      ...(call.authority !== undefined && { authority: call.authority }),
+      ...(call.answerMs !== undefined && { answerMs: call.answerMs }),
+      onMessage: (message) => (stratum ? stratum.#message(message) : early.push(message)),
+    });
+    stratum = new StratumLines(lines, call, options, early);
+    return stratum;
+  }
+
+  private constructor(lines: JsonLines, call: PoolCall<never>, options: StratumOptions, early: Message[]) {
+    this.#lines = lines;
+    this.#call = call;
+    this.#options = options;
+    this.#early = early;
+    this.closed = lines.closed;
+  }
+
+  /** From now on, and for what has come already. `hear` says whether it knows a message; one that throws ends it. */
+  listen(hear: (message: Message) => boolean): void {
+    this.#hear = hear;
+    for (const message of this.#early.splice(0)) this.#message(message);
+  }
+
+  request(method: string, params: readonly unknown[], answerMs?: number): Promise<Reply> {
+    return this.#lines.request(method, params, answerMs);
+  }
+
+  async submit(params: readonly unknown[]): Promise<Verdict> {
+    try {
+      return verdictOfReply(await this.#lines.request('mining.submit', params), this.#options.staleCode);
+    } catch (error) {
+      if (!(error instanceof Unanswered)) throw error;
+      return { state: 'lost', reason: error.isLost ? 'the connection was lost before an answer came' : error.message };
+    }
+  }
+
+  /** Waits for the first job; rejects when the connection ends before. */
+  async until(hasWork: Promise<void>): Promise<void> {
+    const gone = this.closed.then((why) => Promise.reject(new Error(why)));
+    const timer = setTimeout(() => this.close('no job came'), FIRST_JOB_MS);
+    await Promise.race([hasWork, gone]).finally(() => clearTimeout(timer));
+  }
+
+  close(why?: string): void {
+    this.#lines.close(why);
+  }
+
+  #message(message: Message): void {
+    const { method, params, id } = message;
+    const [first] = Array.isArray(params) ? (params as unknown[]) : [];
+    if (method === 'client.get_version') this.#lines.answer(id, this.#options.agent);
+    else if (method === 'client.show_message') {
+      if (typeof first === 'string') this.#call.onMessage(shownText(first));
+    } else if (method === 'client.reconnect') this.#reconnect(params);
+    else if (method === 'mining.ping') this.#lines.answer(id, 'pong');
+    else if (!this.#hear(message)) this.#lines.answer(id, null, [20, 'unknown method', null]);
+  }
+
+  /** To the same host only: what the pool knows of us is not for others. */
+  #reconnect(params: unknown): void {
+    const { endpoint, onMessage } = this.#call;
+    const [host, port, wait] = Array.isArray(params) ? (params as unknown[]) : [];
+    const isHere = host === undefined || host === null || host === '' || host === endpoint.host;
+    if (!isHere) {
+      onMessage(`it wants to be called at ${shownText(String(host))}, another host: not followed`);
+      return;
+    }
+    const given = Number(port ?? endpoint.port);
+    const isPort = Number.isInteger(given) && given > 0 && given < 65_536;
+    const seconds = typeof wait === 'number' && wait > 0 ? Math.min(wait, MOST_WAIT_S) : 0;
+    this.reconnect = { port: isPort ? given : endpoint.port, waitMs: seconds * 1000 };
+    this.close('the pool asked to be called again');
+  }
+}
+
+/** The session that a connection is, once it has work. */
+export const sessionOf = <Share extends Mined>(
+  lines: StratumLines,
+  submit: (share: Share) => Promise<Verdict>,
+): PoolSession<Share> => ({
+  closed: lines.closed,
+  get reconnect() {
+    return lines.reconnect;
+  },
+  close: (why) => lines.close(why),
+  submit,
+});
+
+const FIRST_JOB_MS = 60_000;
+const MOST_WAIT_S = 60;
+
+/** What a pool says of a share. */
+export function verdictOfReply({ result, error }: Reply, staleCode: number | undefined): Verdict {
+  if (result === true && error === null) return { state: 'accepted' };
+  const reason = error === null ? 'rejected without a reason' : errorText(error);
+  const code = Array.isArray(error) ? error[0] : codeOf(error);
+  const isStale = (code === staleCode && code !== undefined) || /stale|job not found/i.test(reason);
+  return { state: isStale ? 'stale' : 'rejected', reason };
+}
+
+/** `[code, text, …]`, `{ code, message }` or a text. */
+export function errorText(error: unknown): string {
+  const given = Array.isArray(error) ? error[1] : (messageOf(error) ?? error);
+  return typeof given === 'string' && given !== '' ? shownText(given) : 'no reason given';
+}
+
+const codeOf = (error: unknown): unknown => (error as { readonly code?: unknown } | null)?.code;
+const messageOf = (error: unknown): unknown => (error as { readonly message?: unknown } | null)?.message;

@@ -1,0 +1,107 @@
+import { randomBytes } from 'node:crypto';
+import { MillraceError } from '../../../kernel/error.js';
+import { fieldsOf, shownText } from '../../../network/fields.js';
+import type { JsonRpc } from '../../../network/json-rpc.js';
+import { type Chains, payoutScript } from '../payout/address.js';
+import type { Mined, Verdict } from '../source.js';
+import type { Met, NodeProtocol } from './node.js';
+import type { Template } from './template.js';
+
+/** What is one's own in a template's coinbase. */
+export interface Own {
+  /** The work's name. */
+  readonly id: string;
+  /** Who is paid. */
+  readonly script: Uint8Array;
+  /** Bytes that no other miner has in its coinbase. */
+  readonly mark: Uint8Array;
+}
+
+/** What of templates is a coin's own. */
+export interface TemplateCoin<Share extends Mined, Bits> {
+  readonly chains: Chains;
+  parse(given: unknown): Template<Bits>;
+  workOf(template: Template<Bits>, own: Own): Share['work'];
+  /** The whole block, in hex. */
+  blockOf(template: Template<Bits>, share: Share): string;
+}
+
+/** Nodes that serve templates and take whole blocks: getblocktemplate and submitblock (BIP 22, 23 and 145). */
+export class TemplateNode<Share extends Mined, Bits> implements NodeProtocol<Share, Template<Bits>> {
+  readonly name: string;
+  readonly #rpc: JsonRpc;
+  /** An address, or `script:HEX`. */
+  readonly #payout: string;
+  readonly #coin: TemplateCoin<Share, Bits>;
+  readonly #mark = randomBytes(4);
+  #script: Uint8Array = new Uint8Array();
+
+  constructor(rpc: JsonRpc, payout: string, coin: TemplateCoin<Share, Bits>) {
+    this.#rpc = rpc;
+    this.#payout = payout;
+    this.#coin = coin;
+    this.name = rpc.endpoint.name;
+  }
+
+  async meet(signal: AbortSignal): Promise<Met> {
+    const read = fieldsOf('getblockchaininfo');
+    const info = read.object(await this.#rpc.call('getblockchaininfo', [], { signal }), 'it');
+    const chain = read.text(info.chain, 'chain', 32);
+    const { chains } = this.#coin;
+    if (chain === 'signet') {
+      throw refused(
+        'blocks of signet need a signature of the network’s own key beside their proof of work, and nobody else can mine them',
+        'use regtest (`bitcoind -regtest`) or testnet4 to try things out',
+      );
+    }
+    const kinds = Object.hasOwn(chains, chain) ? chains[chain] : undefined;
+    if (kinds === undefined) {
+      const known = Object.keys(chains).filter((one) => one !== 'signet');
+      throw refused(`the chain ${shownText(chain)} is not known`, `use ${known.join(', ')}`);
+    }
+    this.#script = payoutScript(this.#payout, chain, kinds);
+    return { chain, message: `chain ${chain}` };
+  }
+
+  async ask(longPollId: string | undefined, signal: AbortSignal): Promise<Template<Bits>> {
+    const request = { rules: ['segwit'], ...(longPollId !== undefined && { longpollid: longPollId }) };
+    const timeoutMs = longPollId === undefined ? ASK_MS : LONG_POLL_MS;
+    return this.#coin.parse(await this.#rpc.call('getblocktemplate', [request], { signal, timeoutMs }));
+  }
+
+  /** A later time is worth beginning anew for, now and then. */
+  isSame(a: Template<Bits>, b: Template<Bits>): boolean {
+    return (
+      a.previous === b.previous &&
+      a.value === b.value &&
+      a.bits === b.bits &&
+      a.transactions.length === b.transactions.length &&
+      b.time - a.time < STALE_S
+    );
+  }
+
+  workOf(template: Template<Bits>, id: string): Share['work'] {
+    return this.#coin.workOf(template, { id, script: this.#script, mark: this.#mark });
+  }
+
+  async submit(template: Template<Bits>, share: Share, signal: AbortSignal): Promise<Verdict> {
+    const block = this.#coin.blockOf(template, share);
+    return verdictOf(await this.#rpc.call('submitblock', [block], { signal, timeoutMs: ASK_MS }));
+  }
+}
+
+/** Nodes end a long poll after a minute or so, with new transactions. */
+const LONG_POLL_MS = 300_000;
+const ASK_MS = 60_000;
+const STALE_S = 60;
+
+/** BIP 22: nothing is consent, a text is the reason. */
+export function verdictOf(result: unknown): Verdict {
+  if (result === null) return { state: 'accepted' };
+  const reason = typeof result === 'string' ? shownText(result) : 'an answer that is none';
+  return { state: /stale|prev-?blk|inconclusive/.test(reason) ? 'stale' : 'rejected', reason };
+}
+
+function refused(message: string, advice: string): MillraceError {
+  return new MillraceError({ code: 'usage', message, asked: 'to mine on this node’s chain', advice });
+}

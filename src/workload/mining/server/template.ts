@@ -1,0 +1,133 @@
+import { MillraceError } from '../../../kernel/error.js';
+import { type Fields, fieldsOf } from '../../../network/fields.js';
+import { commitmentScript, compactSize, doubleHash, withWitness } from '../payout/coinbase.js';
+
+/** What a node wants a block to be, by getblocktemplate (BIP 22, 23 and 145), of which no type is believed. */
+export interface Template<Bits> {
+  readonly version: number;
+  readonly previous: string;
+  readonly height: number;
+  readonly value: bigint;
+  /** What the coin says of its target there. */
+  readonly bits: Bits;
+  readonly time: number;
+  readonly latestTime: number;
+  readonly transactions: readonly TemplateTransaction[];
+  readonly hasWitness: boolean;
+  readonly longPollId: string | undefined;
+}
+
+export interface TemplateTransaction {
+  readonly data: string;
+  readonly txid: string;
+  /** With the witness. */
+  readonly hash: string;
+}
+
+/** Reads a template and holds it against itself. `bitsIn` reads the coin's target, or says what is wrong with it. */
+export function parseTemplate<Bits>(given: unknown, bitsIn: (read: Fields, bits: unknown) => Bits): Template<Bits> {
+  const read = fieldsOf('the block template');
+  const all = read.object(given, 'it');
+  if (all.coinbasevalue === undefined && all.coinbasetxn !== undefined)
+    throw refused('it brings a coinbase of its own');
+  const transactions = read
+    .list(all.transactions, 'transactions', MOST_TRANSACTIONS)
+    .map((one, at) => transactionIn(read, one, `transactions[${at}]`));
+  const time = read.whole(all.curtime, 'curtime', 0, 0xffffffff);
+  const hasWitness = all.default_witness_commitment !== undefined && isSegwitActive(read, all.rules);
+  if (hasWitness) {
+    const theirs = read.hex(all.default_witness_commitment, 'default_witness_commitment', { most: 100 });
+    const ours = Buffer.from(commitmentOf(transactions)).toString('hex');
+    if (theirs !== ours) throw refused(`its transactions have the witness commitment ${ours}, not ${theirs}`);
+  }
+  const range = all.noncerange === undefined ? ALL_NONCES : read.text(all.noncerange, 'noncerange', 16);
+  if (range.toLowerCase() !== ALL_NONCES) throw refused(`it allows the nonces ${range} only`);
+  const bits = bitsIn(read, all.bits);
+  return {
+    // Nodes write it signed.
+    version: read.whole(all.version, 'version', -0x80000000, 0xffffffff) >>> 0,
+    previous: read.hex(all.previousblockhash, 'previousblockhash', { least: 32, most: 32 }),
+    height: read.whole(all.height, 'height', 0, 0xffffffff),
+    value: BigInt(read.whole(all.coinbasevalue, 'coinbasevalue', 0, MOST_VALUE)),
+    bits,
+    time,
+    latestTime: latestTime(read, all, time),
+    transactions,
+    hasWitness,
+    longPollId: all.longpollid === undefined ? undefined : read.text(all.longpollid, 'longpollid', 1024),
+  };
+}
+
+/** What follows the header in a block, as `submitblock` takes it. */
+export function bodyOf({ transactions, hasWitness }: Template<unknown>, stripped: Uint8Array): string {
+  const start = [compactSize(transactions.length + 1), hasWitness ? withWitness(stripped) : stripped];
+  return Buffer.concat(start).toString('hex') + transactions.map(({ data }) => data).join('');
+}
+
+/** The merkle root of a coinbase without its witness, and the hashes beside its way. */
+export const rootOf = (coinbase: Uint8Array, branch: readonly Uint8Array[]): Uint8Array =>
+  rootOver(doubleHash(coinbase), branch);
+
+const rootOver = (first: Uint8Array, branch: readonly Uint8Array[]): Uint8Array =>
+  branch.reduce((below, beside) => doubleHash(Buffer.concat([below, beside])), first);
+
+/** The hashes beside the first transaction's way to the root; the ids of the others are given in display order. */
+export function branchOf(others: readonly string[]): Uint8Array[] {
+  const branch: Uint8Array[] = [];
+  // The first of each level is the coinbase's way, which is not known yet.
+  let level: readonly Uint8Array[] = [Buffer.alloc(32), ...others.map((id) => Buffer.from(id, 'hex').reverse())];
+  while (level.length > 1) {
+    const [, beside] = level;
+    if (beside) branch.push(beside);
+    const nodes = level;
+    level = nodes.flatMap((left, at) =>
+      at % 2 === 0 ? [doubleHash(Buffer.concat([left, nodes[at + 1] ?? left]))] : [],
+    );
+  }
+  return branch;
+}
+
+const ALL_NONCES = '00000000ffffffff';
+/** A block has room for 16,666 of the smallest. */
+const MOST_TRANSACTIONS = 100_000;
+/** All there will ever be, in satoshi. */
+const MOST_VALUE = 21e14;
+/** Seconds past the template's time that are used; consensus allows two hours past the real one. */
+const ROLLED_SECONDS = 600;
+
+function latestTime(read: Fields, all: Readonly<Record<string, unknown>>, time: number): number {
+  const mutable = all.mutable === undefined ? undefined : read.list(all.mutable, 'mutable', 64);
+  if (mutable && !mutable.some((one) => one === 'time' || one === 'time/increment')) return time;
+  const most = all.maxtime === undefined ? 0xffffffff : read.whole(all.maxtime, 'maxtime', 0, 0xffffffff);
+  return Math.max(time, Math.min(time + ROLLED_SECONDS, most, 0xffffffff));
+}
+
+/** A node may give a commitment before the rule is in force, and then refuses blocks that have the witness for it. */
+function isSegwitActive(read: Fields, rules: unknown): boolean {
+  if (rules === undefined) return true;
+  return read.list(rules, 'rules', 64).some((rule) => rule === 'segwit' || rule === '!segwit');
+}
+
+function transactionIn(read: Fields, given: unknown, field: string): TemplateTransaction {
+  const { data, txid, hash } = read.object(given, field);
+  const id = { least: 32, most: 32 };
+  const known = read.hex(txid ?? hash, `${field}.txid`, id);
+  return {
+    data: read.hex(data, `${field}.data`, { least: 60, most: 4_000_000 }),
+    txid: known,
+    hash: hash === undefined ? known : read.hex(hash, `${field}.hash`, id),
+  };
+}
+
+/** The coinbase itself counts as zero. */
+export const commitmentOf = (transactions: readonly TemplateTransaction[]): Uint8Array =>
+  commitmentScript(rootOver(Buffer.alloc(32), branchOf(transactions.map(({ hash }) => hash))));
+
+function refused(why: string): MillraceError {
+  return new MillraceError({
+    code: 'input-format',
+    message: `the block template cannot be mined: ${why}`,
+    asked: 'getblocktemplate',
+    advice: 'use a node that serves templates as Bitcoin Core does',
+  });
+}

@@ -1,0 +1,275 @@
+import type { Device } from '../../../device/device.js';
+import { workerBeside } from '../../../device/pool/threads/threads.js';
+import {
+  between,
+  type ChunkSource,
+  type DeviceStatus,
+  Engine,
+  type EngineOptions,
+  type Mode,
+  type Range,
+  search,
+} from '../../../engine/index.js';
+import { settingFor } from '../../../engine/tune/known.js';
+import { MillraceError } from '../../../kernel/error.js';
+import { IN_FLIGHT, type Plan, type PlanOptions } from '../kernel/plan.js';
+import { checkFound, hashNonce, meets, type Proof } from '../kernel/reference.js';
+import { type Challenge, type Found, type ProofOptions, proofs } from './flow.js';
+import { Scratch } from './scratch.js';
+import { uhashTunable } from './tune.js';
+
+/** A prover on opened devices. It keeps their programs, streams and scratchpads until it is closed. */
+export function createProver(devices: Device | readonly Device[], options: ProverOptions = {}): Prover {
+  return new Prover(Array.isArray(devices) ? devices : [devices as Device], options);
+}
+
+export interface ProverOptions {
+  /** Nonces of a batch on each device; by default what suits it (`plan.ts`). */
+  readonly batch?: number;
+  /** Other choices for all devices. */
+  readonly plan?: PlanOptions;
+  /** How its engine feeds devices; or the engine, which is closed with the prover. */
+  readonly engine?: EngineOptions | Engine;
+  readonly challenge?: Challenge;
+  /** Told once for each device, with what its memory allows. */
+  readonly onPlan?: (device: Device, plan: Plan) => void;
+}
+
+export const NONCES = 1n << 64n;
+/**
+ * Devices go up to here. Of the last three nonces it is not certain what a right digest is (nonce + chain passes 2^64);
+ * they are hashed here, as version 0.2.8 of the original does it.
+ */
+const DEVICE_NONCES = NONCES - 3n;
+
+export class Prover {
+  readonly engine: Engine;
+  readonly #devices: readonly Device[];
+  readonly #scratch = new Scratch();
+  readonly #options: ProverOptions;
+  readonly #planned = new Map<string, Plan>();
+  #challenge: Challenge | undefined;
+  /** Counts challenges: what was found for an earlier one is dropped. */
+  #generation = 0;
+  #swap: AbortController | undefined;
+  /** Calls of `mine` that have not ended. They may never, so nobody waits for their scratchpads. */
+  #mining = 0;
+
+  constructor(devices: readonly Device[], options: ProverOptions) {
+    this.#devices = devices;
+    const { engine } = options;
+    this.engine = engine instanceof Engine ? engine : new Engine(devices, { ...IN_FLIGHT, ...engine });
+    this.#options = options;
+    this.#challenge = options.challenge && checked(options.challenge);
+  }
+
+  get challenge(): Challenge | undefined {
+    return this.#challenge;
+  }
+
+  /** Hashes that devices have computed, whether they counted or not. */
+  get hashes(): bigint {
+    return this.engine.devices.reduce((sum: bigint, { items }: DeviceStatus) => sum + items, 0n);
+  }
+
+  /** What each device was found to have room for. */
+  get plans(): ReadonlyMap<string, Plan> {
+    return this.#planned;
+  }
+
+  /** `mine` goes on with this one; what is in flight for the one before is stopped, and proofs of it are dropped. */
+  setChallenge(challenge: Challenge): void {
+    this.#challenge = checked(challenge);
+    this.#generation++;
+    this.#swap?.abort();
+  }
+
+  /** Compiles and allocates what `find` or `mine` needs, on all devices, and has one nonce hashed and checked. */
+  async prepare(wanted: 'first' | 'all', challenge: Challenge | undefined = this.#challenge): Promise<void> {
+    const easy = { ...needed(challenge), difficulty: 0 };
+    const flow = proofs(easy, this.#flowOptions(wanted));
+    const slots = this.engine.streams * this.engine.slots;
+    // Why a device cannot be used is told by the search, which goes on without it.
+    await Promise.allSettled(this.#devices.map(async (device) => (await flow.open(device, { slots })).close()));
+    await search(flow, { ...this.#where(easy, 'first', undefined), space: 1 }).first();
+  }
+
+  /**
+   * The proof with the smallest nonce among `count` from `start` on, and how many hashes were computed to find it. Nonces
+   * end at 2^64. Beside a `mine` it has scratchpads of its own, in what memory is left.
+   */
+  async find({ start, count, challenge = this.#challenge, signal }: Wanted): Promise<Answer> {
+    const wanted = needed(challenge);
+    const end = smaller(start + count, NONCES);
+    const before = this.hashes;
+    const deviceEnd = smaller(end, DEVICE_NONCES);
+    if (start < deviceEnd) {
+      const beside = this.#mining > 0 ? new Scratch() : undefined;
+      try {
+        const own = beside && { scratch: beside, slots: 1, onPlan: () => {} };
+        const flow = proofs(wanted, { ...this.#flowOptions('first'), ...own });
+        const space = between(start, deviceEnd);
+        const found = await search(flow, { ...this.#where(wanted, 'first', signal), space }).first();
+        if (found) return { proof: proofOf(found), hashes: this.hashes - before };
+      } finally {
+        await beside?.close();
+      }
+    }
+    let hashes = this.hashes - before;
+    for (let nonce = greater(start, DEVICE_NONCES); nonce < end; nonce++) {
+      signal?.throwIfAborted();
+      hashes++;
+      const hash = hashNonce(wanted.header, nonce);
+      if (meets(hash, wanted.difficulty)) return { proof: { nonce, hash }, hashes };
+    }
+    return { proof: undefined, hashes };
+  }
+
+  /**
+   * Every proof from `start` on, in the order of their nonces, for the challenge of the moment: after `setChallenge` it
+   * begins again at `start`. Ends after `count` nonces of one challenge, or when nobody asks any more.
+   */
+  async *mine(options: MineOptions = {}): AsyncGenerator<Mined, void, undefined> {
+    this.#mining++;
+    try {
+      yield* this.#mine(options);
+    } finally {
+      this.#mining--;
+    }
+  }
+
+  async *#mine({
+    start = 0n,
+    count = DEVICE_NONCES,
+    signal,
+    source,
+  }: MineOptions): AsyncGenerator<Mined, void, undefined> {
+    for (;;) {
+      const challenge = needed(this.#challenge);
+      const generation = this.#generation;
+      const isCurrent = () => generation === this.#generation;
+      const swap = new AbortController();
+      this.#swap = swap;
+      const either = signal ? AbortSignal.any([signal, swap.signal]) : swap.signal;
+      try {
+        const ring = this.#ringFor(challenge.difficulty);
+        const flow = proofs(challenge, { ...this.#flowOptions('all'), ring });
+        const space = minedNonces(start, count);
+        if (space.length === 0n) return;
+        const where = { ...this.#where(challenge, 'all', either), ...(source && { source: source(challenge, space) }) };
+        for await (const found of search(flow, { ...where, space, ring })) {
+          if (isCurrent()) yield { ...proofOf(found), challenge };
+          if (!isCurrent()) break;
+        }
+        if (isCurrent()) return;
+      } catch (error) {
+        if (isCurrent() || !swap.signal.aborted) throw error;
+      }
+    }
+  }
+
+  pause(): void {
+    this.engine.pause();
+  }
+
+  resume(): void {
+    this.engine.resume();
+  }
+
+  /** Stops what is under way and gives all memory back. The devices stay open. */
+  async close(): Promise<void> {
+    await this.engine.close();
+    await this.#scratch.close();
+  }
+
+  #flowOptions(wanted: 'first' | 'all'): ProofOptions {
+    const { batch, plan } = this.#options;
+    return {
+      ...plan,
+      ...(batch !== undefined && { batch }),
+      wanted,
+      tuned: (device) => settingFor(device, uhashTunable),
+      scratch: this.#scratch,
+      onPlan: (device, given) => {
+        if (this.#planned.get(device.info.id) === given) return;
+        this.#planned.set(device.info.id, given);
+        this.#options.onPlan?.(device, given);
+      },
+    };
+  }
+
+  /**
+   * Every proof is recomputed by the reference, which takes 60 ms. One is found at most with `first`, and that is done
+   * here; with all, in a thread.
+   */
+  #where({ header, difficulty }: Challenge, mode: Mode, signal: AbortSignal | undefined) {
+    const data = { header, difficulty };
+    const module = workerBeside(import.meta.url, '../kernel/reference.js');
+    const verify = mode === 'first' ? (found: Found) => checkFound(found, data) : { module, name: 'checkFound', data };
+    return { engine: this.engine, mode, verify, ...(signal && { signal }) };
+  }
+
+  /** Room for four times as many proofs as a batch should have, and no less than for luck. */
+  #ringFor(difficulty: number): number {
+    const batch = Math.max(...[...this.#planned.values()].map((plan) => plan.batch), this.#options.batch ?? 0, 4096);
+    return Math.max(64, Math.ceil(4 * batch * 2 ** -difficulty));
+  }
+}
+
+export interface Wanted {
+  readonly start: bigint;
+  readonly count: bigint;
+  /** Default: the prover's. */
+  readonly challenge?: Challenge | undefined;
+  readonly signal?: AbortSignal;
+}
+
+export interface Answer {
+  readonly proof: Proof | undefined;
+  /** Really computed: less than asked for when a proof was found early, more when batches were under way beside it. */
+  readonly hashes: bigint;
+}
+
+export interface MineOptions {
+  readonly start?: bigint;
+  readonly count?: bigint;
+  readonly signal?: AbortSignal;
+  /** Where the work for a challenge comes from and is written down, instead of memory. */
+  readonly source?: (challenge: Challenge, space: Range) => ChunkSource<readonly Found[]>;
+}
+
+/** The nonces that `mine` tries: those of devices. */
+export const minedNonces = (start: bigint, count: bigint = DEVICE_NONCES): Range =>
+  between(start, greater(start, smaller(start + count, DEVICE_NONCES)));
+
+export interface Mined extends Proof {
+  readonly challenge: Challenge;
+}
+
+/** No digest has more zero bits. */
+export const MOST_BITS = 256;
+
+function checked(challenge: Challenge): Challenge {
+  const { difficulty } = challenge;
+  if (Number.isInteger(difficulty) && difficulty >= 0 && difficulty <= MOST_BITS) return challenge;
+  throw new MillraceError({
+    code: 'usage',
+    message: `no hash has a difficulty of ${difficulty}`,
+    asked: `a proof of ${difficulty} leading zero bits`,
+    advice: `give a whole number from 0 to ${MOST_BITS}`,
+  });
+}
+
+function needed(challenge: Challenge | undefined): Challenge {
+  if (challenge !== undefined) return checked(challenge);
+  throw new MillraceError({
+    code: 'usage',
+    message: 'the prover has no challenge',
+    asked: 'a proof',
+    advice: 'call setChallenge first, or give one',
+  });
+}
+
+const proofOf = ({ index, hash }: Found): Proof => ({ nonce: index, hash });
+const smaller = (a: bigint, b: bigint): bigint => (a < b ? a : b);
+const greater = (a: bigint, b: bigint): bigint => (a > b ? a : b);

@@ -1,0 +1,123 @@
+import { aes, cells, type Expr, items, lit, loop, type Near, rw, tiles, u32, when } from '../../../kernel/index.js';
+import type { FillTile, Variant } from './kernel.js';
+import { firstOf, type Pad, padBuffers, padIn, padOf, partOf } from './pads.js';
+import { put, stateAt } from './state.js';
+
+type Word = Expr<'u32'>;
+
+/**
+ * Blocks `from` to `from + blocks` of every scratchpad: two states of a chain of AES rounds, twice; the second is the next
+ * block's first, and so a later launch finds where the one before it has ended.
+ */
+export const fill = (variant: Variant) => (variant.tile ? fillTiles(variant, variant.tile) : fillItems(variant));
+
+/** What the launches are told. */
+const fillChunk = { from: u32, blocks: u32, perPad: u32 } as const;
+
+/** Each item fills one: what a CPU does best. On a GPU neighbours then write 16 bytes each, far from each other. */
+const fillItems = ({ copies, tables, pads: count }: Variant) =>
+  items(
+    'uhash-fill',
+    { chunk: fillChunk, buffers: { state: rw(u32), ...padBuffers(count) } },
+    ({ chunk, item, buffers }) => {
+      const seed = stateAt(buffers.state, item);
+      const four = fourRounds(seed.slice(0, 4), { copies, tables }, item);
+      const pad = padOf({ buffers, count, perPad: chunk.perPad }, item);
+      const state = cells('u32', seed.slice(4));
+      when(chunk.from.eq(0), () => put(state, four(seed.slice(4)))).otherwise(() =>
+        put(state, pad.read(chunk.from.sub(1).mul(4)).slice(4, 8)),
+      );
+      loop(chunk.blocks, (i) => {
+        const now = state.map((word) => word.get());
+        const next = four(now);
+        pad.write(chunk.from.add(i).mul(4), [now, next, now, next]);
+        put(state, next);
+      });
+    },
+  );
+
+/**
+ * A workgroup fills as many as it has threads. Some blocks' states go to workgroup memory first, one chain a thread; then
+ * neighbours write neighbouring quads of one scratchpad. On an H200 stores of 16 bytes, each to a line of its own, took
+ * 35 ms for what are 8 ms at the memory's pace.
+ */
+const fillTiles = ({ pads: count }: Variant, { chains, blocks, copies, tables }: FillTile) =>
+  tiles(
+    'uhash-fill',
+    { chunk: { ...fillChunk, slots: u32 }, buffers: { state: rw(u32), ...padBuffers(count) } },
+    ({ chunk, tile, near, each, buffers }) => {
+      const first = tile.mul(chains);
+      // All scratchpads of a tile are in one buffer (`perPadOf`).
+      const pads = { buffers, count, perPad: chunk.perPad };
+      const part = partOf(pads, first);
+      const padOfSlot = (slot: Word): Pad => padIn(pads, part, firstOf(pads, slot, part));
+      // An odd number: quads of one chain are then in different banks, as are those of one place.
+      const row = chains + 1;
+      const keys = near('u32', 4 * row);
+      const states = near('u32', (blocks + 1) * 4 * row);
+      const get = (from: Near<'u32'>, chain: Word, place: Word | number): Word[] =>
+        WORDS.map((word) => from.at(quadAt(place).add(word).mul(row).add(chain)));
+      const set = (into: Near<'u32'>, chain: Word, place: Word | number, words: readonly Word[]): void =>
+        words.forEach((value, word) => {
+          into.set(quadAt(place).add(word).mul(row).add(chain), value);
+        });
+      const eachChain = (act: (chain: Word, slot: Word) => void): void =>
+        each(chains, (chain) => {
+          const slot = first.add(chain);
+          when(slot.lt(chunk.slots), () => act(chain, slot));
+        });
+
+      eachChain((chain, slot) => {
+        const seed = stateAt(buffers.state, slot);
+        const state = cells('u32', seed.slice(4));
+        when(chunk.from.eq(0), () =>
+          put(state, fourRounds(seed.slice(0, 4), { copies, tables }, chain)(seed.slice(4))),
+        ).otherwise(() => put(state, padOfSlot(slot).read(chunk.from.sub(1).mul(4)).slice(4, 8)));
+        set(keys, chain, 0, seed.slice(0, 4));
+        set(
+          states,
+          chain,
+          blocks,
+          state.map((word) => word.get()),
+        );
+      });
+      loop(chunk.blocks.div(blocks), (i) => {
+        eachChain((chain) => {
+          const four = fourRounds(get(keys, chain, 0), { copies, tables }, chain);
+          const state = cells('u32', get(states, chain, blocks));
+          set(
+            states,
+            chain,
+            0,
+            state.map((word) => word.get()),
+          );
+          loop(blocks, (n) => {
+            const next = four(state.map((word) => word.get()));
+            set(states, chain, n.add(1), next);
+            put(state, next);
+          });
+        });
+        // So many chains at a time, a run of quads each.
+        const quads = blocks * 4;
+        each(chains, (thread) => {
+          const quad = thread.rem(quads);
+          loop(quads, (k) => {
+            const chain = thread.div(quads).add(k.mul(chains / quads));
+            const slot = first.add(chain);
+            when(slot.lt(chunk.slots), () => {
+              const words = get(states, chain, quad.shr(2).add(quad.and(1)));
+              padOfSlot(slot).write(chunk.from.add(i.mul(blocks)).mul(4).add(quad), [words]);
+            });
+          });
+        });
+      });
+    },
+  );
+
+const WORDS = [0, 1, 2, 3] as const;
+const quadAt = (place: Word | number): Word => (typeof place === 'number' ? lit('u32', place * 4) : place.mul(4));
+
+const fourRounds =
+  (key: readonly Word[], { copies, tables }: Pick<Variant, 'copies' | 'tables'>, item: Word) =>
+  (state: readonly Word[]): Word[] =>
+    aes.rounds(state, [key, key, key, key], { copies, tables, lane: item.and(copies - 1) });

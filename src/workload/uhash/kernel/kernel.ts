@@ -1,0 +1,288 @@
+import {
+  type AesTables,
+  aes,
+  atomic,
+  blake3,
+  cell,
+  cells,
+  choose,
+  type Expr,
+  items,
+  lit,
+  loop,
+  type RwBuffer,
+  rw,
+  select,
+  sha256,
+  u32,
+  u64Of,
+  when,
+} from '../../../kernel/index.js';
+import { compressBytes } from '../../../kernel/std/hash/sha256-bytes.js';
+import { BLOCKS, padBuffers, padOf } from './pads.js';
+import { rolledAes, rolledBlake3, rolledSha256 } from './rolled.js';
+import { halves, put, setState, stateAt } from './state.js';
+
+/**
+ * UniversalHash in five launches over a batch of nonces, which meet in memory only: the seeds of all chains, their
+ * scratchpads (fill.ts), the rounds (in one launch or in several, so that none is long), the digests, and the proof. Chain
+ * c of the batch's nonce number n is slot 4n + c; `state` has 8 words of each slot, the scratchpads are `pads`.
+ */
+
+type Word = Expr<'u32'>;
+
+export const CHAINS = 4;
+export const ROUNDS = 12_288;
+const PHI = 0x9e3779b97f4a7c15n;
+
+export interface Variant {
+  /**
+   * Chains that one item works on: one, or three that are never at the same compression. Three in turn leave time to
+   * fetch a block before it is needed, and no lane ever waits for another; one keeps more items busy.
+   */
+  readonly chainsPerItem: 1 | 3;
+  /** How often the AES table stands in workgroup memory, and how many of its rotations do (`aes.rounds`). */
+  readonly copies: number;
+  readonly tables: 1 | 2 | 4;
+  /** With three chains an item: all three blocks are read before the first compression, where nothing can be fetched ahead. */
+  readonly early?: boolean;
+  /** Compressions as loops (rolled.ts): a third of the instructions' bytes, some instructions more. */
+  readonly rolled?: boolean;
+  /** Buffers that the scratchpads are spread over, where one binding cannot hold them. */
+  readonly pads: number;
+  /** Scratchpads are filled by workgroups together (fill.ts); otherwise each item fills one. */
+  readonly tile?: FillTile | false;
+}
+
+/** How a workgroup fills scratchpads together. */
+export interface FillTile {
+  /** Scratchpads, one for each thread. */
+  readonly chains: number;
+  /** Blocks of each that are written at a time, a power of two: 64 bytes each in a row. */
+  readonly blocks: number;
+  /** As of `Variant`. */
+  readonly copies: number;
+  readonly tables: 1 | 2 | 4;
+}
+
+/** The first state of each chain: BLAKE3 of header and nonce. What depends on the header alone, the host does once. */
+export const seeds = (spec: { readonly headerBytes: number }) =>
+  items(
+    'uhash-seeds',
+    {
+      job: { header: [u32, Math.max(1, Math.ceil(spec.headerBytes / 4))] },
+      chunk: { nonce: [u32, 2] },
+      buffers: { state: rw(u32) },
+    },
+    ({ job, chunk, item, buffers }) => {
+      const chain = item.and(3);
+      const times = chain.to('u64').mul(PHI);
+      // A chunk ends at multiples of 2^32: there is no carry.
+      const low = chunk.nonce[0].add(item.shr(2)).xor(times.lo);
+      const high = chunk.nonce[1].xor(times.hi);
+      const header = job.header.slice(0, Math.ceil(spec.headerBytes / 4));
+      const seed = blake3.hash(followedBy(header, spec.headerBytes, low, high), spec.headerBytes + 8);
+      setState(buffers.state, item, seed);
+    },
+  );
+
+/**
+ * Rounds `from` (a multiple of 3) to `from + rounds` of every chain. Neighbours must be at the same compression: chains of
+ * one phase, (nonce + chain) mod 3, follow each other, and `perPhase` of them (some without a nonce) fill whole gangs
+ * and workgroups.
+ */
+export const mix = (variant: Variant) => (variant.chainsPerItem === 1 ? mixOne(variant) : mixThree(variant));
+
+/** What the launches of `mix` are told. */
+const mixChunk = {
+  from: u32,
+  rounds: u32,
+  nonces: u32,
+  /** The first nonce modulo 3. */
+  turn: u32,
+  perPhase: u32,
+  perPad: u32,
+} as const;
+
+const mixOne = ({ copies, tables, rolled = false, pads: count }: Variant) =>
+  items(
+    'uhash-mix',
+    { chunk: mixChunk, buffers: { state: rw(u32), ...padBuffers(count) } },
+    ({ chunk, item, buffers }) => {
+      const phase = select(item.lt(chunk.perPhase), 0, select(item.lt(chunk.perPhase.mul(2)), lit('u32', 1), 2));
+      const at = item.sub(phase.mul(chunk.perPhase));
+      const chain = at.and(3);
+      const nonce = at
+        .shr(2)
+        .mul(3)
+        .add(offsetOf(phase, chain, chunk.turn));
+      when(nonce.lt(chunk.nonces), () => {
+        const slot = nonce.mul(CHAINS).add(chain);
+        const state = cells('u32', stateAt(buffers.state, slot));
+        const pad = padOf({ buffers, count, perPad: chunk.perPad }, slot);
+        const turn = cell('u32', phase);
+        const look = { copies, tables, lane: item.and(copies - 1) };
+        loop(chunk.rounds, (i) => {
+          const now = state.map((word) => word.get());
+          const block = blockOf(now, chunk.from.add(i));
+          const message = pad.read(block);
+          turn.set(select(turn.eq(2), 0, turn.add(1)));
+          // Each compression is traced once.
+          choose(
+            turn,
+            stepsOf(look, rolled).map((step) => () => put(state, step(now, message))),
+          );
+          pad.write(block, halves(state.map((word) => word.get())));
+        });
+        setState(buffers.state, slot, state);
+      });
+    },
+  );
+
+/**
+ * Three chains of one item, in phases 0, 2 and 1 at first: the one that is to do SHA-256, the one with AES, the one with
+ * BLAKE3. After each round they change places instead of branches. In this order a chain's next block has at least the time
+ * of a SHA-256 to come from memory, after BLAKE3; with AES first it would have none.
+ */
+const mixThree = ({ copies, tables, rolled = false, early = false, pads: count }: Variant) =>
+  items(
+    'uhash-mix',
+    { chunk: mixChunk, buffers: { state: rw(u32), ...padBuffers(count) } },
+    ({ chunk, item, buffers }) => {
+      const chain = item.and(3);
+      const first = item.shr(2).mul(3);
+      const look = { copies, tables, lane: item.and(copies - 1) };
+      const places = [0, 2, 1].map((phase) => {
+        const slot = first
+          .add(offsetOf(lit('u32', phase), chain, chunk.turn))
+          .mul(CHAINS)
+          .add(chain);
+        const state = cells('u32', stateAt(buffers.state, slot));
+        return { turn: (phase + 1) % 3, slot: cell('u32', slot), state };
+      });
+      const steps = stepsOf(look, rolled);
+      loop(chunk.rounds, (i) => {
+        const round = chunk.from.add(i);
+        const begin = ({ slot, state }: (typeof places)[number]) => {
+          const now = state.map((word) => word.get());
+          const own = slot.get();
+          const pad = padOf({ buffers, count, perPad: chunk.perPad }, own);
+          const block = blockOf(now, round);
+          return { now, own, pad, block, message: pad.read(block) };
+        };
+        const begun = early ? places.map(begin) : [];
+        const done = places.map((one, place) => {
+          const { now, own, pad, block, message } = begun[place] ?? begin(one);
+          const after = steps[one.turn]?.(now, message) ?? now;
+          pad.write(block, halves(after));
+          pad.fetch(blockOf(after, round.add(1)));
+          return { turn: one.turn, own, after };
+        });
+        // Who has done AES does SHA-256 next, and so on.
+        done.forEach(({ turn, own, after }) => {
+          const next = places.find((one) => one.turn === (turn + 1) % 3);
+          next?.slot.set(own);
+          if (next) put(next.state, after);
+        });
+      });
+      for (const { slot, state } of places) setState(buffers.state, slot.get(), state);
+    },
+  );
+
+const proof = { offset: u32, digest: [u32, 8] } as const;
+
+/** Notes the smallest item that is a proof in `best`, which holds 2^32 − 1 before. */
+export const judge = items(
+  'uhash-judge',
+  { job: { difficulty: u32 }, buffers: { state: rw(u32), best: atomic() } },
+  ({ job, item, buffers }) => {
+    const bits = zeroBits(digestOf(buffers.state, item));
+    when(bits.ge(job.difficulty), () => void buffers.best.min(0, item));
+  },
+);
+
+/** One item: tells the proof that `judge` has noted. */
+export const tell = items(
+  'uhash-tell',
+  { buffers: { state: rw(u32), best: atomic() }, hit: proof },
+  ({ buffers, emit }) => {
+    const best = buffers.best.load(0);
+    when(best.ne(0xffff_ffff), () => emit({ offset: best, digest: digestOf(buffers.state, best) }));
+  },
+);
+
+/** Every proof of the batch. */
+export const tellAll = items(
+  'uhash-tell-all',
+  { job: { difficulty: u32 }, buffers: { state: rw(u32) }, hit: proof },
+  ({ job, item, buffers, emit }) => {
+    const digest = digestOf(buffers.state, item);
+    when(zeroBits(digest).ge(job.difficulty), () => emit({ offset: item, digest }));
+  },
+);
+
+/** Every digest of the batch, proof or not. */
+export const digests = items('uhash-digests', { buffers: { state: rw(u32), digests: rw(u32) } }, ({ item, buffers }) =>
+  setState(buffers.digests, item, digestOf(buffers.state, item)),
+);
+
+/** BLAKE3 of SHA-256 of what the four chains' states are together. */
+function digestOf(state: RwBuffer<'u32'>, nonce: Word): Word[] {
+  const finals = [0, 1, 2, 3].map((chain) => stateAt(state, nonce.mul(CHAINS).add(chain)));
+  const sum = finals.reduce((all, one) => all.map((word, i) => word.xor(one[i] as Word)));
+  const bits = [0x80000000, ...ZEROS.slice(0, 6), 256];
+  const inner = rolledSha256(sha256.iv, [...sum.map((word) => word.byteSwap()), ...bits]);
+  const { chunkStart, chunkEnd, root } = blake3.flags;
+  const rest = [...blake3.iv.slice(0, 4), 0, 0, 32, chunkStart | chunkEnd | root];
+  return rolledBlake3(blake3.iv, rest, [...inner.map((word) => word.byteSwap()), ...ZEROS]);
+}
+
+const ZEROS = Array<number>(8).fill(0);
+
+/** Leading zero bits of a digest, byte 0 first. */
+function zeroBits(digest: readonly Word[]): Word {
+  let bits = lit('u32', 0);
+  for (const word of [...digest].reverse()) {
+    const zeros = word.byteSwap().clz();
+    bits = select(zeros.eq(32), bits.add(32), zeros);
+  }
+  return bits;
+}
+
+/** A nonce's place within its group of three, so that chain `chain` of it is in `phase`; `turn` is the first one's. */
+const offsetOf = (phase: Word, chain: Word, turn: Word): Word => phase.add(chain.mul(2)).add(turn.mul(2)).rem(3);
+
+/** Which block a round looks at, as its first quad: of the specification's 64 bits only 13 survive. */
+const blockOf = (state: readonly Word[], round: Word): Word =>
+  (state[0] as Word)
+    .xor(state[2] as Word)
+    .xor(round.mul(2709))
+    .and(BLOCKS - 1)
+    .shl(2);
+
+type Step = (state: readonly Word[], block: readonly Word[]) => Word[];
+
+/** The compressions: AES, SHA-256, BLAKE3. */
+function stepsOf(look: AesTables, isRolled: boolean): readonly [Step, Step, Step] {
+  const swapped = (words: readonly Word[]) => words.map((word) => word.byteSwap());
+  return [
+    (state, block) => (isRolled ? rolledAes : aesStep)(state, block, look),
+    (state, block) => (isRolled ? swapped(rolledSha256(swapped(state), swapped(block))) : compressBytes(state, block)),
+    (state, block) => (isRolled ? rolledBlake3(state, blake3.iv, block) : blake3.compressIv(state, block)),
+  ];
+}
+
+function aesStep(state: readonly Word[], block: readonly Word[], look: AesTables): Word[] {
+  const keys = [0, 4, 8, 12].map((at) => block.slice(at, at + 4));
+  const order = (first: number) => [0, 1, 2, 3].map((k) => keys[(first + k) % 4] as Word[]);
+  return [...aes.rounds(state.slice(0, 4), order(0), look), ...aes.rounds(state.slice(4), order(2), look)];
+}
+
+/** A header of any number of bytes and the eight of the nonce, as words. */
+function followedBy(header: readonly Word[], bytes: number, low: Word, high: Word): Word[] {
+  const shift = 8 * (bytes % 4);
+  if (shift === 0) return [...header, low, high];
+  const last = header.at(-1) as Word;
+  const middle = u64Of(low, high).shr(32 - shift).lo;
+  return [...header.slice(0, -1), last.or(low.shl(shift)), middle, high.shr(32 - shift)];
+}

@@ -1,0 +1,96 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import type { Candidate } from '../../../bench/measure.js';
+import { MillraceError } from '../../../kernel/error.js';
+import { parseMask, widthOf } from '../space/mask.js';
+import { wordsOf } from '../space/words.js';
+
+export interface PipeOptions {
+  readonly device: string;
+  readonly runs: number;
+  /** Default: all cores. */
+  readonly threads?: number;
+  /** Also who takes ten times as long. */
+  readonly isFull?: boolean;
+}
+
+/**
+ * All words of a mask through a pipe, so that every program can end by itself: Millrace with one thread and with all,
+ * then the others that are installed. Choose a mask of about 1 GB.
+ */
+export async function pipes(mask: string, { device, runs, threads, isFull = false }: PipeOptions) {
+  const parsed = parseMask(mask);
+  const words = Number(wordsOf(parsed).size);
+  const bytes = words * (widthOf(parsed) ?? 0) + words;
+  const main = join(dirname(createRequire(import.meta.url).resolve('millrace/package.json')), 'dist/cli/main.js');
+  const own = (...more: string[]) => [process.execPath, main, 'words', mask, '--device', device, ...more];
+  const candidates: Candidate[] = [
+    pipeRate(`millrace words ${mask} --threads 1 | wc -c`, own('--threads', '1'), bytes, runs),
+    pipeRate(`millrace words ${mask} | wc -c`, own(...(threads ? ['--threads', String(threads)] : [])), bytes, runs),
+  ];
+  const absent: string[] = [];
+  for (const [program, ...args] of others(mask, isFull)) {
+    if (await isThere(program)) {
+      candidates.push(pipeRate(`${[program, ...args].join(' ')} | wc -c`, [program, ...args], bytes, runs));
+    } else absent.push(program);
+  }
+  return { candidates, absent, wordBytes: bytes / words };
+}
+
+/** Who else makes all words of a mask, and how: crunch and hashcat have their own signs for letters and digits. */
+const others = (mask: string, isFull: boolean): [program: string, ...args: string[]][] => {
+  const length = String(mask.replaceAll(/\?./g, '.').length);
+  const crunch: [string, ...string[]] = [
+    'crunch',
+    length,
+    length,
+    '-t',
+    mask.replaceAll('?l', '@').replaceAll('?d', '%'),
+  ];
+  const hashcat: [string, ...string[]] = ['hashcat', '--stdout', '-a', '3', mask];
+  return [['mp64', mask], ...(isFull ? [hashcat, crunch] : [])];
+};
+
+/** Words through a pipe into `wc -c`, as whole commands: what a user waits for, start included. */
+function pipeRate(name: string, command: readonly string[], bytes: number, runs: number): Candidate {
+  const run = async () => {
+    const counted = await piped(command, bytes);
+    return { work: counted, digest: String(counted) };
+  };
+  return { name, unit: 'B', runs, run };
+}
+
+/** Is a program there? */
+async function isThere(program: string): Promise<boolean> {
+  const child = spawn(program, ['--help'], { stdio: 'ignore' });
+  return once(child, 'close').then(
+    () => true,
+    () => false,
+  );
+}
+
+/** `command | head -c bytes | wc -c`, or without `head` where the command ends by itself. */
+async function piped([program = '', ...args]: readonly string[], bytes: number): Promise<number> {
+  const maker = spawn(program, args, { stdio: ['ignore', 'pipe', 'ignore'] });
+  const counter = spawn('wc', ['-c'], { stdio: [maker.stdout, 'pipe', 'ignore'] });
+  // This process must not hold the pipe, or its end would never be seen.
+  maker.stdout?.destroy();
+  let text = '';
+  counter.stdout?.on('data', (chunk: Buffer) => {
+    text += chunk.toString();
+  });
+  await Promise.all([ended(counter), ended(maker)]);
+  const counted = Number(text.trim());
+  if (counted === bytes) return counted;
+  throw new MillraceError({
+    code: 'device-failed',
+    message: `${program} wrote ${counted} bytes instead of ${bytes}`,
+    asked: `${[program, ...args].join(' ')} | wc -c`,
+    advice: 'a figure for wrong results is worth nothing',
+  });
+}
+
+const ended = (child: ChildProcess): Promise<unknown> =>
+  child.exitCode !== null ? Promise.resolve() : once(child, 'close');

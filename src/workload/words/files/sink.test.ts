@@ -1,0 +1,106 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { between } from '../../../engine/work/space.js';
+import { deliver } from '../generator/deliver.js';
+import { Keyspace } from '../space/keyspace.js';
+import { parseMask } from '../space/mask.js';
+import { wordsOf } from '../space/words.js';
+import { widenPipe } from './pipe.js';
+import { digestSink, fileSink, ShortWrite, type Sink } from './sink.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'millrace-sink-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const options = {
+  layout: 'newline' as const,
+  engine: () => Promise.reject(new Error('the host makes them')),
+  hostBelow: Number.POSITIVE_INFINITY,
+  batchBytes: 100,
+};
+
+test('a file has what was written; half a word is taken back', async () => {
+  const file = join(folder, 'file');
+  const sink = fileSink(file);
+  await sink.write(Buffer.from('one\ntwo\nth'));
+  await sink.retract?.(2);
+  await sink.close();
+  expect(readFileSync(file, 'utf8')).toBe('one\ntwo\n');
+});
+
+test('what cannot be opened is an error of input and output', () => {
+  expect(() => fileSink(join(folder, 'none', 'file'))).toThrow('cannot write');
+});
+
+test('a full device tells how much it took', async () => {
+  const sink = fileSink('/dev/full');
+  await expect(sink.write(new Uint8Array(5))).rejects.toMatchObject({ written: 0, isClosedPipe: false });
+  await sink.close();
+});
+
+test('a named pipe whose reader goes away is closed, not failed', async (ctx) => {
+  if (process.platform !== 'linux') return ctx.skip('named pipes as Linux has them');
+  const pipe = join(folder, 'pipe');
+  await once(spawn('mkfifo', [pipe]), 'close');
+  const reader = spawn('head', ['-c', '10', pipe], { stdio: ['ignore', 'pipe', 'ignore'] });
+  const sink = fileSink(pipe);
+  const space = new Keyspace([wordsOf(parseMask('?l?l?l?l'))]);
+  const { isClosed, next } = await deliver(space, between(0n, space.size), { ...options, batchBytes: 65_536 }, sink);
+  expect(isClosed).toBe(true);
+  expect(next).toBeLessThan(space.size);
+  if (reader.exitCode === null) await once(reader, 'close');
+});
+
+test('a pipe is widened where Linux allows it, and nothing else is', (ctx) => {
+  if (process.platform !== 'linux') return ctx.skip('Linux only');
+  expect(widenPipe(openSync('/dev/null', 'w'))).toBeUndefined();
+});
+
+test('a short write says which words are whole, for words of any length', async () => {
+  const taking = (room: number): Sink & { text: string } => ({
+    name: 'a small sink',
+    text: '',
+    async write(bytes) {
+      const fits = Math.min(bytes.length, room - this.text.length);
+      this.text += Buffer.from(bytes.subarray(0, fits)).toString('latin1');
+      if (fits < bytes.length) throw new ShortWrite(fits, Object.assign(new Error('full'), { code: 'ENOSPC' }));
+    },
+    async retract(bytes) {
+      this.text = this.text.slice(0, this.text.length - bytes);
+    },
+    close: async () => undefined,
+  });
+  for (const mask of [
+    parseMask('?d?d?d'),
+    [
+      ['a', '\xc3\xa9', '\n'],
+      ['x', '\n', '\xe2\x82\xac'],
+      ['1', '2'],
+    ],
+  ]) {
+    const space = new Keyspace([wordsOf(mask)]);
+    for (const room of [0, 1, 5, 40, 99, 100, 101]) {
+      const sink = taking(room);
+      const progress = { next: 0n, bytes: 0n, isClosed: false };
+      const failure = await deliver(space, between(0n, space.size), options, sink, progress).then(
+        () => undefined,
+        (error: Error) => error,
+      );
+      if (failure) expect(failure.message).toContain(`the words before ${progress.next} are written`);
+      else expect(progress.next).toBe(space.size);
+      const words = Array.from({ length: Number(progress.next) }, (_, i) => `${space.wordAt(BigInt(i))}\n`).join('');
+      expect(sink.text).toBe(words);
+      expect(Number(progress.bytes)).toBe(words.length);
+    }
+  }
+});
+
+test('a digest of everything', async () => {
+  const sink = digestSink();
+  await sink.write(Buffer.from('ab'));
+  await sink.write(Buffer.from('c'));
+  expect(sink.digest()).toBe('ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad');
+});

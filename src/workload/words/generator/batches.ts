@@ -1,0 +1,101 @@
+import type { Device } from '../../../device/device.js';
+import type { Engine } from '../../../engine/engine.js';
+import { type Batch, batches } from '../../../engine/makers/batches.js';
+import { settingFor } from '../../../engine/tune/known.js';
+import { type ChunkSource, MemorySource } from '../../../engine/work/source.js';
+import { between, type Range } from '../../../engine/work/space.js';
+import { Plan } from '../kernel/plan.js';
+import { type ReferenceJob, referenceRow } from '../kernel/reference.js';
+import type { Bytes } from '../space/charset.js';
+import type { Keyspace, Part } from '../space/keyspace.js';
+import { type Layout, separatorOf } from '../space/layout.js';
+import { longestOf } from '../space/mask.js';
+import { isRegular, mostBytes, type Words } from '../space/words.js';
+import { wordFlow } from './flow.js';
+import { wordsTunable } from './tune.js';
+
+export interface WordOptions {
+  readonly layout: Layout;
+  /** The devices to use; asked for when there is something for them to make. */
+  readonly engine: () => Promise<Engine>;
+  /** Bytes of the largest batch; default by device. */
+  readonly batchBytes?: number | undefined;
+  /** Parts of fewer bytes than this are made by the host: a device takes longer to get ready. Default 4 MiB. */
+  readonly hostBelow?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** Undefined, or resolves when the next batch of the host may be made: a job that is paused waits. */
+  readonly whenRunning?: (() => Promise<void> | undefined) | undefined;
+  /** Where the work comes from and is written down, instead of from memory. */
+  readonly source?: ((range: Range) => ChunkSource<Uint8Array>) | undefined;
+}
+
+/**
+ * The words `[from, to)` of a space as batches of bytes, in order. A batch's bytes are a view of the memory that the device
+ * copies to, page-locked where it has such; it is filled again once it is released.
+ */
+export async function* wordBatches(
+  space: Keyspace,
+  { start, length }: Range,
+  options: WordOptions,
+): AsyncGenerator<Batch, void, undefined> {
+  for (const part of space.parts(start, start + length)) {
+    options.signal?.throwIfAborted();
+    yield* onHost(part, options) ? hostBatches(part, options) : deviceBatches(part, options);
+  }
+}
+
+/** Whether the host makes a part itself. */
+function onHost({ words, from, to }: Part, { hostBelow = HOST_BELOW, layout }: WordOptions): boolean {
+  const bytes = (to - from) * BigInt(longestOf(words.mask) + separatorOf(layout).length);
+  return !isRegular(words) || Number(bytes) < hostBelow;
+}
+
+const HOST_BELOW = 4 << 20;
+const HOST_BATCH = 1 << 20;
+
+async function* hostBatches(part: Part, options: WordOptions): AsyncGenerator<Batch, void, undefined> {
+  const { words, start, from, to } = part;
+  const separator = separatorOf(options.layout);
+  const row = longestOf(words.mask) + separator.length;
+  const most = Math.max(1, Math.floor((options.batchBytes ?? HOST_BATCH) / row));
+  for (let next = from; next < to; ) {
+    await options.whenRunning?.();
+    options.signal?.throwIfAborted();
+    const count = Number(to - next < BigInt(most) ? to - next : BigInt(most));
+    const bytes = new Uint8Array(mostBytes(words, count, separator));
+    const end = words.fill(bytes, next, count, separator);
+    yield { start: start + next, count, bytes: bytes.subarray(0, end), release: () => undefined };
+    next += BigInt(count);
+  }
+}
+
+async function* deviceBatches(part: Part, options: WordOptions): AsyncGenerator<Batch, void, undefined> {
+  const { words, start, from, to } = part;
+  const separator = separatorOf(options.layout);
+  const plan = new Plan(words.mask, words.order, separator);
+  const reference = referenceOf(words, separator);
+  // The engine counts from the part's own beginning: it takes indices up to 2^128, a mask may have more.
+  const range = between(0n, to - from);
+  const made = batches({
+    flow: wordFlow(plan, { batchBytes: options.batchBytes, words: to - from, first: from, tuned }),
+    options: {
+      engine: await options.engine(),
+      rowBytes: plan.stride,
+      verify: (row: { readonly index: bigint; readonly bytes: Uint8Array }) =>
+        referenceRow(reference, { ...row, index: from + row.index }),
+      ...(options.signal && { signal: options.signal }),
+    },
+    source: () => options.source?.(range) ?? new MemorySource(range),
+    row: (index, bytes) => ({ index, bytes }),
+  });
+  for await (const batch of made) {
+    const { count } = batch;
+    yield { start: start + from + batch.start, count, bytes: batch.bytes, release: () => batch.release() };
+  }
+}
+
+const tuned = (device: Device) => settingFor(device, wordsTunable);
+
+export function referenceOf({ mask, order }: Words, separator: Bytes): ReferenceJob {
+  return { mask, separator, leftmostFastest: order === 'hashcat' };
+}

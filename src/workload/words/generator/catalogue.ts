@@ -1,0 +1,48 @@
+import { buildOf } from '../../../console/command/version.js';
+import { listDevices } from '../../../device/registry.js';
+import { Status, WordsError } from './status.js';
+
+/** What devices there are for generators, as the C interface asks for it. */
+
+export const wordsVersion = (): string => buildOf();
+
+export async function isCudaAvailable(): Promise<boolean> {
+  const { devices } = await listDevices();
+  return devices.some(({ kind }) => kind === 'cuda');
+}
+
+/** The names of all GPUs, as `createGenerator` takes them; the best device where there is none. */
+export async function everyGpu(): Promise<string> {
+  const { devices } = await listDevices();
+  const [best] = devices;
+  // One runtime's: the same card is there once more for each of the others.
+  const all = devices.filter(({ kind, processor }) => processor === 'gpu' && kind === best?.kind);
+  return all.length === 0 ? 'auto' : all.map(({ id }) => id).join(',');
+}
+
+export async function deviceCount(): Promise<number> {
+  return (await listDevices()).devices.length;
+}
+
+export interface DeviceProperties {
+  /** What `createGenerator` takes. */
+  readonly id: string;
+  readonly name: string;
+  /** Of CUDA's compute capability; 0 elsewhere. */
+  readonly major: number;
+  readonly minor: number;
+  readonly memoryBytes: number;
+  readonly units: number;
+}
+
+/** Of the device with a number, from 0. */
+export async function deviceProperties(number: number): Promise<DeviceProperties> {
+  const { devices } = await listDevices();
+  const info = devices[number];
+  if (info === undefined) {
+    const asked = `device ${number}`;
+    throw new WordsError(Status.badParameter, `there are ${devices.length} devices`, asked, 'count from 0');
+  }
+  const [major = 0, minor = 0] = (info.details?.['compute capability'] ?? '').split('.').map(Number);
+  return { id: info.id, name: info.name, major, minor, memoryBytes: info.memoryBytes, units: info.units };
+}

@@ -1,0 +1,84 @@
+import type { Range } from '../../../engine/work/space.js';
+import { MillraceError } from '../../../kernel/error.js';
+import { ShortWrite, type Sink } from '../files/sink.js';
+import type { Keyspace } from '../space/keyspace.js';
+import { separatorOf } from '../space/layout.js';
+import { widthOf } from '../space/mask.js';
+import { type WordOptions, wordBatches } from './batches.js';
+
+/** How far a delivery is, or was when it ended. */
+export interface Delivery {
+  /** The index of the next word: what `--skip` takes to go on. */
+  next: bigint;
+  bytes: bigint;
+  /** The reader went away before the end. */
+  isClosed: boolean;
+}
+
+/**
+ * Takes words to a sink, in order, and writes into `progress` how far it is; `reached` hears of each batch. A closed pipe ends it. Anything else that
+ * keeps the sink from taking bytes is an error which says how many words were written whole.
+ */
+export async function deliver(
+  space: Keyspace,
+  range: Range,
+  options: WordOptions,
+  sink: Sink,
+  progress: Delivery = { next: range.start, bytes: 0n, isClosed: false },
+  reached: (next: bigint) => void = () => undefined,
+): Promise<Delivery> {
+  for await (const batch of wordBatches(space, range, options)) {
+    try {
+      await sink.write(batch.bytes);
+    } catch (error) {
+      if (!(error instanceof ShortWrite)) throw error;
+      const whole = wholeWords(space, options, batch, error.written);
+      progress.next = batch.start + BigInt(whole.words);
+      progress.bytes += BigInt(whole.bytes);
+      progress.isClosed = error.isClosedPipe;
+      if (error.isClosedPipe) return progress;
+      await sink.retract?.(error.written - whole.bytes).catch(() => undefined);
+      throw fullSink(sink, progress, error);
+    } finally {
+      batch.release();
+    }
+    progress.next = batch.start + BigInt(batch.count);
+    progress.bytes += BigInt(batch.bytes.length);
+    reached(progress.next);
+  }
+  return progress;
+}
+
+/** How many words, and bytes of them, are whole in a batch's first bytes. */
+function wholeWords(
+  space: Keyspace,
+  { layout }: WordOptions,
+  batch: { readonly start: bigint; readonly bytes: Uint8Array },
+  written: number,
+): { readonly words: number; readonly bytes: number } {
+  const separator = separatorOf(layout);
+  const [part] = space.parts(batch.start, batch.start + 1n);
+  const width = part && widthOf(part.words.mask);
+  if (width !== undefined) {
+    const words = Math.floor(written / (width + separator.length));
+    return { words, bytes: words * (width + separator.length) };
+  }
+  // Words of several lengths are never packed; but a separator may also be a character of a word.
+  let words = 0;
+  let bytes = 0;
+  for (;;) {
+    const word = space.wordAt(batch.start + BigInt(words));
+    if (word === undefined || bytes + word.length + separator.length > written) return { words, bytes };
+    bytes += word.length + separator.length;
+    words++;
+  }
+}
+
+const fullSink = ({ name, sync }: Sink, { next, bytes }: Delivery, cause: ShortWrite): MillraceError =>
+  new MillraceError({
+    code: 'io',
+    message: `cannot write to ${name}: ${cause.message}; the words before ${next} are written, ${bytes} bytes`,
+    asked: `words in ${name}`,
+    advice: `make room and ${sync ? 'give the same command again, or ' : ''}go on with --skip ${next} >> FILE`,
+    cause,
+  });

@@ -1,0 +1,155 @@
+import type { BoundJob, Completion, Device, DeviceBuffer, HostMemory, Stream } from '../../../device/device.js';
+import { programOf } from '../../../engine/flow/programs.js';
+import type { Plan } from '../kernel/plan.js';
+import { type Layout, separatorOf } from '../space/layout.js';
+import { extentOf, kernelOn } from './flow.js';
+
+/** Words that stay on their device: word i begins at byte `i × stride` of the buffer. */
+export interface DeviceBatch {
+  readonly buffer: DeviceBuffer;
+  readonly start: bigint;
+  readonly words: number;
+  readonly wordBytes: number;
+  readonly stride: number;
+  readonly bytes: number;
+  readonly layout: Layout;
+  /** The event: other streams `wait` for it, the host awaits `ready.done`. */
+  readonly ready: Completion;
+  /** Frees the memory now, instead of when the ring comes round; twice is no harm. */
+  free(): void;
+}
+
+/**
+ * Device batches of one mask: a ring of buffers, so that one is filled while others are read. A batch is good until as
+ * many further ones as the ring has places are asked for. What each launch needs besides is in its place too.
+ */
+export class DeviceRing {
+  readonly #device: Device;
+  readonly #plan: Plan;
+  readonly #job: BoundJob;
+  readonly #tables: Tables;
+  readonly #places: Place[];
+  #next = 0;
+  #turn: Promise<unknown> = Promise.resolve();
+
+  private constructor(device: Device, plan: Plan, job: BoundJob, tables: Tables, places: number) {
+    this.#device = device;
+    this.#plan = plan;
+    this.#job = job;
+    this.#tables = tables;
+    this.#places = Array.from({ length: places }, () => ({}));
+  }
+
+  static async open(device: Device, plan: Plan, places: number): Promise<DeviceRing> {
+    const program = await programOf(device, kernelOn(device).kernel);
+    const stream = device.stream();
+    const buffers: DeviceBuffer[] = [];
+    const put = async (bytes: Uint8Array): Promise<DeviceBuffer> => {
+      const buffer = await device.alloc(bytes.length);
+      buffers.push(buffer);
+      stream.write(buffer, bytes);
+      return buffer;
+    };
+    try {
+      const tables = { near: await put(plan.near), middle: await put(plan.middle) };
+      await stream.mark().done;
+      return new DeviceRing(device, plan, program.bind(plan.job), tables, places);
+    } catch (error) {
+      for (const buffer of buffers) buffer.free();
+      throw error;
+    } finally {
+      stream.close();
+    }
+  }
+
+  /** Queues a batch on a stream. `into` is memory of the caller's (`roomFor`); else it is the ring's. */
+  launch(stream: Stream, start: bigint, words: number, layout: Layout, into?: DeviceBuffer): Promise<DeviceBatch> {
+    // One after the other: a place is taken when the launch before has told its event.
+    const launched = this.#turn.then(() => this.#launch(stream, start, words, layout, into));
+    this.#turn = launched.catch(() => undefined);
+    return launched;
+  }
+
+  async #launch(
+    stream: Stream,
+    start: bigint,
+    words: number,
+    layout: Layout,
+    into: DeviceBuffer | undefined,
+  ): Promise<DeviceBatch> {
+    const place = this.#places[this.#next] as Place;
+    this.#next = (this.#next + 1) % this.#places.length;
+    await place.ready?.done.catch(() => undefined);
+    const { stride } = this.#plan;
+    const extent = extentOf(this.#plan, kernelOn(this.#device).quads, words);
+    const farBytes = this.#plan.farBytes(extent.quads);
+    const out = into ?? (await this.#grow(place, 'out', extent.quads * 16));
+    const far = await this.#grow(place, 'far', farBytes);
+    if (place.host === undefined || place.host.bytes.length < farBytes) {
+      place.host?.free();
+      place.host = undefined;
+      place.host = await this.#device.host(farBytes);
+    }
+    const told = this.#plan.launch(start, extent.quads, place.host.bytes);
+    stream.write(far, told.far);
+    const buffers = { ...this.#tables, far, out };
+    stream.launch({ job: this.#job, base: 0n, count: extent.items, chunk: told.chunk, buffers });
+    const ready = stream.mark();
+    ready.done.catch(() => undefined); // told to whoever awaits the batch
+    place.ready = ready;
+    return {
+      buffer: out,
+      start,
+      words,
+      wordBytes: stride - separatorOf(layout).length,
+      stride,
+      bytes: extent.bytes,
+      layout,
+      ready,
+      free: () => {
+        if (into !== undefined || place.out !== out) return;
+        place.out = undefined;
+        out.free();
+      },
+    };
+  }
+
+  /** Bytes that a destination of so many words must have: items are whole. */
+  roomFor(words: number): number {
+    return extentOf(this.#plan, kernelOn(this.#device).quads, words).quads * 16;
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#places.map(({ ready }) => ready?.done.catch(() => undefined)));
+    for (const { out, far, host } of this.#places) {
+      out?.free();
+      far?.free();
+      host?.free();
+    }
+    this.#tables.near.free();
+    this.#tables.middle.free();
+  }
+
+  async #grow(place: Place, which: 'out' | 'far', bytes: number): Promise<DeviceBuffer> {
+    const before = place[which];
+    if (before !== undefined && before.bytes >= bytes) return before;
+    place[which] = undefined;
+    before?.free();
+    const buffer = await this.#device.alloc(bytes);
+    place[which] = buffer;
+    return buffer;
+  }
+}
+
+/** One batch's place: its output, its far rows there and here, and the event of its last launch. */
+interface Place {
+  out?: DeviceBuffer | undefined;
+  far?: DeviceBuffer | undefined;
+  host?: HostMemory | undefined;
+  ready?: Completion | undefined;
+}
+
+interface Tables {
+  readonly near: DeviceBuffer;
+  readonly middle: DeviceBuffer;
+}

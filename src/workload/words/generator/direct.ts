@@ -1,0 +1,73 @@
+import type { Device, Stream } from '../../../device/device.js';
+import { type FlowSlot, type OpenFlow, Overflow } from '../../../engine/flow/flow.js';
+import type { HeldFlow } from './held.js';
+import { Status, WordsError } from './status.js';
+
+/**
+ * Batches of one chunk each, without a job around them: two commands and a copy. Several may be in flight; more wait until
+ * one is given back.
+ */
+export class DirectBatches {
+  readonly #flow: HeldFlow;
+  readonly #opened: OpenFlow<Uint8Array>;
+  readonly #streams: readonly Stream[];
+  readonly #free: FlowSlot<Uint8Array>[] = [];
+  readonly #waiting: ((slot: FlowSlot<Uint8Array>) => void)[] = [];
+  #made = 0;
+  #isClosed = false;
+
+  private constructor(flow: HeldFlow, opened: OpenFlow<Uint8Array>, streams: readonly Stream[]) {
+    this.#flow = flow;
+    this.#opened = opened;
+    this.#streams = streams;
+  }
+
+  static async open(flow: HeldFlow, device: Device, streams: readonly Stream[]): Promise<DirectBatches> {
+    return new DirectBatches(flow, await flow.on(device), streams);
+  }
+
+  /** Words of the largest batch. */
+  get most(): number {
+    return this.#opened.shape.most;
+  }
+
+  /** `use` sees the words in the device's host memory, which is filled again when it is done. */
+  async batch<T>(start: bigint, count: number, use: (bytes: Uint8Array) => T | Promise<T>): Promise<T> {
+    const slot = await this.#take();
+    try {
+      const { complete } = await slot.submit({ start, count }).done;
+      const result = slot.reap({ start, count });
+      if (!complete || result instanceof Overflow) {
+        const asked = `${count} words from ${start} on`;
+        throw new WordsError(Status.device, 'the device stopped before the end', asked, 'ask again');
+      }
+      return await use(result);
+    } finally {
+      const next = this.#waiting.shift();
+      if (next) next(slot);
+      else if (this.#isClosed) slot.close();
+      else this.#free.push(slot);
+    }
+  }
+
+  /** Batches in flight end; their slots go then. */
+  close(): void {
+    this.#isClosed = true;
+    for (const slot of this.#free) slot.close();
+    this.#free.length = 0;
+  }
+
+  #take(): FlowSlot<Uint8Array> | Promise<FlowSlot<Uint8Array>> {
+    const free = this.#free.pop();
+    if (free) return free;
+    if (this.#made < SLOTS * this.#streams.length) {
+      const stream = this.#streams[this.#made % this.#streams.length] as Stream;
+      this.#made++;
+      return this.#flow.slot(this.#opened, stream);
+    }
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+}
+
+/** Batches in flight on a stream. */
+const SLOTS = 4;

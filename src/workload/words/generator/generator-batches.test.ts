@@ -1,0 +1,332 @@
+import fc from 'fast-check';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import type { Completion, Device, Stream } from '../../../device/device.js';
+import { listDevices, openDevice } from '../../../device/registry.js';
+import { SLOTS_PER_STREAM, STREAMS } from '../../../engine/feed/slots.js';
+import type { FlowSlot } from '../../../engine/flow/flow.js';
+import type { Batch } from '../../../engine/makers/batches.js';
+import { type Nature, type VirtualDevice, virtualDevices } from '../../../engine/testing/virtual.js';
+import { MillraceError } from '../../../kernel/error.js';
+import { Plan } from '../kernel/plan.js';
+import { referenceWord } from '../kernel/reference.js';
+import { Course } from '../reader/batch-reader.js';
+import { StraightBatches } from '../reader/unscheduled-batches.js';
+import { latin } from '../space/charset.js';
+import { parseMask } from '../space/mask.js';
+import { wordsOf } from '../space/words.js';
+import { createGenerator, type Generator } from './generator.js';
+import { HeldFlow } from './held.js';
+import { Status, type WordsError } from './status.js';
+
+const mask = parseMask('?l?l?d?d?d');
+const plan = new Plan(mask, 'canonical', '\n');
+const { size } = wordsOf(mask);
+const [BATCH_WORDS, PLACES] = [1000, STREAMS * SLOTS_PER_STREAM];
+
+function expected(start: bigint, count: number): string {
+  return Array.from({ length: count }, (_, at) => `${referenceWord(mask, start + BigInt(at))}\n`).join('');
+}
+
+let device: Device;
+beforeAll(async () => {
+  const { devices } = await listDevices();
+  device = await openDevice(devices.some(({ id }) => id === 'native') ? 'native' : 'wasm');
+});
+afterAll(() => device?.close());
+
+const closing: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close();
+});
+
+/** With batches of 1,000 words. */
+async function straightOn(nature: Nature) {
+  const [virtual] = virtualDevices(device, [nature]) as [VirtualDevice];
+  const flow = new HeldFlow(plan, size, BATCH_WORDS * plan.stride);
+  const streams = Array.from({ length: STREAMS }, () => virtual.stream());
+  const straight = new StraightBatches(await flow.from(0n).open(virtual), streams);
+  closing.push(async () => {
+    await straight.close();
+    flow.close();
+    await new Promise((resolve) => setImmediate(resolve));
+    for (const stream of streams) stream.close();
+    expect(virtual.open).toEqual({ buffers: 0, streams: 0, host: 0 });
+  });
+  return { straight, virtual, streams };
+}
+
+const asked = (start: bigint, count: number, signal?: AbortSignal) => ({
+  start,
+  count: BigInt(count),
+  rowBytes: plan.stride,
+  expected: (index: bigint) => `${referenceWord(mask, index)}\n`,
+  signal,
+});
+
+async function textOf(course: Course): Promise<string> {
+  let text = '';
+  for (let batch = await course.next(); batch; batch = await course.next()) {
+    text += latin(batch.bytes);
+    batch.release();
+  }
+  return text;
+}
+
+describe('a course', () => {
+  test('gives the words, from any start, any number', async () => {
+    const { straight } = await straightOn({});
+    await fc.assert(
+      fc.asyncProperty(fc.bigInt(0n, size - 1n), fc.integer({ min: 1, max: 9000 }), async (start, wanted) => {
+        const count = Math.min(wanted, Number(size - start));
+        const course = await straight.begin(asked(start, count));
+        expect(await textOf(course)).toBe(expected(start, count));
+        expect(course.given).toBe(BigInt(count));
+        expect(course.end()).toBeUndefined();
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  test('several at a time, consumers that hold on to what they have', async () => {
+    const { straight } = await straightOn({});
+    const run = async (start: bigint, held: number): Promise<void> => {
+      const course = await straight.begin(asked(start, 20_000));
+      const batches: Batch[] = [];
+      let text = '';
+      const take = (batch: Batch | undefined): void => {
+        text += latin(batch?.bytes ?? new Uint8Array());
+        batch?.release();
+      };
+      for (let batch = await course.next(); batch; batch = await course.next()) {
+        batches.push(batch);
+        if (batches.length > held) take(batches.shift());
+      }
+      for (const batch of batches) take(batch);
+      expect(text).toBe(expected(start, 20_000));
+      course.end();
+    };
+    await Promise.all([run(0n, 0), run(5n, 1), run(123_456n, PLACES - 1)]);
+  });
+
+  test('makes no more than there is room for, and goes on when a batch is released', async () => {
+    const { straight, virtual } = await straightOn({});
+    const course = await straight.begin(asked(0n, 10 * BATCH_WORDS));
+    const held: (Batch | undefined)[] = [];
+    for (let k = 0; k < PLACES; k++) held.push(await course.next());
+    expect(virtual.launches).toBe(PLACES);
+    const next = course.next();
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(virtual.launches).toBe(PLACES);
+    const first = latin(held[0]?.bytes ?? new Uint8Array());
+    expect(first).toBe(expected(0n, first.length / plan.stride));
+    held[0]?.release();
+    held[0]?.release(); // twice is no harm
+    expect(virtual.launches).toBe(PLACES + 1);
+    const last = await next;
+    expect(last?.start).toBe(held.reduce((sum, batch) => sum + BigInt(batch?.count ?? 0), 0n));
+    await course.end();
+    for (const batch of [...held.slice(1), last]) batch?.release(); // after the end, too
+  });
+
+  test('takes the slots of the one before', async () => {
+    const { straight, virtual } = await straightOn({});
+    const first = await straight.begin(asked(0n, 1500));
+    await textOf(first);
+    first.end();
+    const before = { ...virtual.open };
+    for (let round = 0; round < 20; round++) {
+      const course = straight.begin(asked(BigInt(round), 1500));
+      expect(course).toBeInstanceOf(Course); // at once
+      expect(await textOf(course as Course)).toBe(expected(BigInt(round), 1500));
+      (course as Course).end();
+    }
+    expect(virtual.open).toEqual(before);
+  });
+
+  test('is broken off: what is in flight stops, and its slots are free again', async () => {
+    const { straight, virtual } = await straightOn({ speed: 20_000 });
+    const course = await straight.begin(asked(0n, 100_000));
+    (await course.next())?.release();
+    await course.end();
+    expect(await course.next()).toBeUndefined();
+    const before = { ...virtual.open };
+    const again = await straight.begin(asked(7n, 2500));
+    expect(await textOf(again)).toBe(expected(7n, 2500));
+    again.end();
+    expect(virtual.open).toEqual(before);
+  });
+
+  test('is aborted, while it waits and before', async () => {
+    const { straight } = await straightOn({ speed: 1000 });
+    const control = new AbortController();
+    const course = await straight.begin(asked(0n, 100_000, control.signal));
+    const next = course.next();
+    control.abort(new Error('enough'));
+    await expect(next).rejects.toThrow('enough');
+    await expect(course.next()).rejects.toThrow('enough');
+    await course.end();
+  });
+
+  test.each<[string, Nature]>([
+    ['a device that disappears', { disappearsAt: 4 }],
+    ['wrong words', { garblesAt: 3 }],
+  ])('ends behind what was right: %s', async (_, nature) => {
+    const { straight, virtual } = await straightOn(nature);
+    const course = await straight.begin(asked(40n, 10 * BATCH_WORDS));
+    const text = await textOf(course);
+    expect(course.given).toBeLessThan(10n * BigInt(BATCH_WORDS));
+    expect(text).toBe(expected(40n, Number(course.given)));
+    await course.end();
+    Object.assign(virtual, { nature: {} }); // so that it can be closed
+  });
+
+  test('ends where a chunk was cut short', async () => {
+    const { straight, streams } = await straightOn({ speed: 50_000 });
+    const course = await straight.begin(asked(0n, 20_000));
+    (await course.next())?.release();
+    for (const stream of streams) stream.cancel();
+    await textOf(course);
+    expect(course.given).toBeLessThan(20_000n);
+    await course.end();
+  });
+
+  test('does not cut others short when it is broken off', async () => {
+    const { straight } = await straightOn({ speed: 500_000 });
+    const [one, other] = [await straight.begin(asked(0n, 20_000)), await straight.begin(asked(3n, 20_000))];
+    await Promise.all([one.end(), textOf(other).then((text) => expect(text).toBe(expected(3n, 20_000)))]);
+    other.end();
+  });
+
+  test('does not wait for ever', async () => {
+    const silent: FlowSlot<Uint8Array> = {
+      submit: () => ({ done: new Promise(() => undefined) }),
+      reap: () => new Uint8Array(),
+      close: () => undefined,
+    };
+    const streams = [{ cancel: () => undefined } as Stream];
+    const track = { info: device.info, streams, places: [{ slot: silent, stream: 0 }], most: 10 };
+    const told = { back: vi.fn(), over: vi.fn(), isAlone: () => true };
+    vi.useFakeTimers();
+    try {
+      const course = new Course(asked(0n, 10), track, told);
+      course.fill();
+      const next = course.next().catch((error: unknown) => error);
+      for (let seconds = 0; seconds < 600; seconds++) course.tick(1000);
+      expect(await next).toMatchObject({ code: 'device-failed', message: expect.stringContaining('not answered') });
+      const ending = course.end();
+      await vi.advanceTimersByTimeAsync(60_000);
+      await ending;
+      expect(told.over).toHaveBeenCalled();
+      expect(told.back).not.toHaveBeenCalled(); // nobody knows what still writes there
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  test('with little memory, in fewer slots', async () => {
+    const { straight, virtual } = await straightOn({});
+    const host = virtual.host.bind(virtual);
+    let left = 3;
+    virtual.host = (bytes) =>
+      left-- > 0 ? host(bytes) : Promise.reject(new MillraceError({ code: 'device-memory', message: 'no room' }));
+    const course = await straight.begin(asked(0n, 10_000));
+    expect(await textOf(course)).toBe(expected(0n, 10_000));
+    course.end();
+  });
+});
+
+describe('a generator', () => {
+  async function generatorOn(virtual: VirtualDevice): Promise<Generator> {
+    const words = await createGenerator({ devices: virtual, mode: 'async', batchBytes: BATCH_WORDS * plan.stride });
+    closing.push(() => words.close());
+    words.setCharset(1, 'abcdefghijklmnopqrstuvwxyz');
+    words.setCharset(2, '0123456789');
+    words.setMask([1, 1, 2, 2, 2]);
+    return words;
+  }
+
+  /** All words of the batches, and how it ended. */
+  async function gathered(words: Generator, count: number): Promise<{ text: string; error: WordsError | undefined }> {
+    let text = '';
+    try {
+      for await (const batch of words.batches(0n, count)) {
+        text += latin(batch.bytes);
+        batch.release();
+      }
+    } catch (error) {
+      return { text, error: error as WordsError };
+    }
+    return { text, error: undefined };
+  }
+
+  test.each(['fails', 'is cut short', 'is refused', 'is wrong'])('makes all words when a chunk %s', async (what) => {
+    const [virtual] = virtualDevices(device, [{}]) as [VirtualDevice];
+    const words = await generatorOn(virtual);
+    let chunks = 0;
+    const open = virtual.stream.bind(virtual);
+    virtual.stream = () => {
+      const stream = open();
+      const mark = stream.mark.bind(stream);
+      const read = stream.read.bind(stream);
+      let view: Uint8Array | undefined;
+      stream.read = (buffer, into, offset) => {
+        view = into as Uint8Array;
+        read(buffer, into, offset);
+      };
+      stream.mark = (): Completion => {
+        const completion = mark();
+        if (view === undefined || ++chunks !== 4) return completion;
+        const seen = view;
+        const error = new MillraceError({ code: 'device-memory', message: 'not this time' });
+        if (what === 'is refused') throw error;
+        const done = completion.done.then((report) => {
+          if (what === 'fails') throw error;
+          if (what === 'is wrong') seen[0] = 0;
+          return { ...report, complete: what !== 'is cut short' };
+        });
+        return { done };
+      };
+      return stream;
+    };
+    expect(await gathered(words, 12_345)).toEqual({ text: expected(0n, 12_345), error: undefined });
+    const into = new Uint8Array(words.bufferSize(5000));
+    await words.generate(99n, 5000, into);
+    expect(latin(into)).toBe(expected(99n, 5000));
+  });
+
+  test.each<[string, Nature]>([
+    ['disappears', { disappearsAt: 5 }],
+    ['is wrong from then on', { garblesAt: 5 }],
+  ])('says so when its device %s, behind words that are right', async (_, nature) => {
+    const [virtual] = virtualDevices(device, [nature]) as [VirtualDevice];
+    const words = await generatorOn(virtual);
+    const { text, error } = await gathered(words, 20_000);
+    expect(error?.status).toBe(Status.device);
+    expect(text).toBe(expected(0n, text.length / plan.stride));
+    expect(words.lastError).toBe(error);
+    Object.assign(virtual, { nature: {} });
+  });
+
+  test('is closed in the middle', async () => {
+    const [virtual] = virtualDevices(device, [{ speed: 20_000 }]) as [VirtualDevice];
+    const words = await generatorOn(virtual);
+    const batches = words.batches(0n, 100_000);
+    const first = await batches.next();
+    const next = batches.next();
+    await words.close();
+    const second = await next; // a batch if it was made before the end
+    if (!second.done) second.value.release();
+    expect((await batches.next()).done).toBe(true);
+    if (!first.done) expect(latin(first.value.bytes)).toBe(expected(0n, first.value.count));
+    if (!first.done) first.value.release();
+    expect(virtual.open).toEqual({ buffers: 0, streams: 0, host: 0 });
+  });
+
+  test('words to memory are refused when it is closed in the middle', async () => {
+    const [virtual] = virtualDevices(device, [{ speed: 20_000 }]) as [VirtualDevice];
+    const words = await generatorOn(virtual);
+    const filling = words.generate(0n, 100_000, new Uint8Array(words.bufferSize(100_000)));
+    setTimeout(() => words.close(), 30);
+    await expect(filling).rejects.toMatchObject({ status: Status.badHandle });
+  });
+});

@@ -1,0 +1,124 @@
+import type { Completion, Device, Stream } from '../../../device/device.js';
+import type { Flow, FlowSlot, OpenFlow, Overflow } from '../../../engine/flow/flow.js';
+import type { Piece } from '../../../engine/work/space.js';
+import type { Plan } from '../kernel/plan.js';
+import { wordFlow } from './flow.js';
+
+/**
+ * A mask's flow whose buffers and page-locked memory outlive the jobs that use them: ten thousand small batches allocate
+ * what the first one needs and no more. Slots go back to the stream they belong to.
+ */
+export class HeldFlow {
+  readonly #flow: Flow<Uint8Array>;
+  readonly #open = new Map<Device, Promise<OpenFlow<Uint8Array>>>();
+  readonly #ready = new Map<Device, OpenFlow<Uint8Array>>();
+  readonly #free = new Map<Stream, FlowSlot<Uint8Array>[]>();
+  #slots = 0;
+  #isClosed = false;
+
+  constructor(plan: Plan, words: bigint, batchBytes?: number) {
+    this.#flow = wordFlow(plan, { batchBytes, words });
+  }
+
+  /** Slots that were ever made. */
+  get slots(): number {
+    return this.#slots;
+  }
+
+  /** As a job sees it whose index 0 is the word `first`. */
+  from(first: bigint): Flow<Uint8Array> {
+    return {
+      name: this.#flow.name,
+      open: (device) => {
+        const seen = (opened: OpenFlow<Uint8Array>): OpenFlow<Uint8Array> => ({
+          device,
+          shape: opened.shape,
+          lanes: opened.lanes,
+          slot: (stream) => this.slot(opened, stream, first),
+          close: () => undefined,
+        });
+        const ready = this.#ready.get(device);
+        return ready ? seen(ready) : this.on(device).then(seen);
+      },
+    };
+  }
+
+  /** The flow on a device, opened once. */
+  on(device: Device): Promise<OpenFlow<Uint8Array>> {
+    const known = this.#open.get(device);
+    if (known) return known;
+    const opening = inTurn(device, async () => this.#flow.open(device));
+    this.#open.set(device, opening);
+    opening.then(
+      (opened) => this.#ready.set(device, opened),
+      () => this.#open.delete(device),
+    );
+    return opening;
+  }
+
+  /** A slot on a stream, used before or new. */
+  slot(opened: OpenFlow<Uint8Array>, stream: Stream, first = 0n): FlowSlot<Uint8Array> | Promise<FlowSlot<Uint8Array>> {
+    const free = this.#free.get(stream) ?? [];
+    this.#free.set(stream, free);
+    const held = (slot: FlowSlot<Uint8Array>): FlowSlot<Uint8Array> =>
+      new HeldSlot(slot, first, () => {
+        if (this.#isClosed) slot.close();
+        else free.push(slot);
+      });
+    const waiting = free.pop();
+    if (waiting) return held(waiting);
+    this.#slots++;
+    return Promise.resolve(opened.slot(stream)).then(held);
+  }
+
+  /** Frees everything that is not in use, and the rest as it comes back. */
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    for (const slot of [...this.#free.values()].flat()) slot.close();
+    this.#free.clear();
+    for (const opening of this.#open.values()) {
+      opening.then(
+        (opened) => opened.close(),
+        () => undefined,
+      );
+    }
+  }
+}
+
+/** A slot as a job sees it whose index 0 is the word `first`. */
+class HeldSlot implements FlowSlot<Uint8Array> {
+  readonly #slot: FlowSlot<Uint8Array>;
+  readonly #first: bigint;
+  readonly close: () => void;
+
+  constructor(slot: FlowSlot<Uint8Array>, first: bigint, close: () => void) {
+    this.#slot = slot;
+    this.#first = first;
+    this.close = close;
+  }
+
+  get moved(): FlowSlot<Uint8Array>['moved'] {
+    return this.#slot.moved;
+  }
+
+  submit({ start, count }: Piece): Completion {
+    return this.#slot.submit({ start: this.#first + start, count });
+  }
+
+  reap({ start, count }: Piece): Uint8Array | Overflow {
+    return this.#slot.reap({ start: this.#first + start, count });
+  }
+}
+
+/** One after the other on a device: opening takes a stream for a moment, of which there are some dozens. */
+function inTurn<T>(device: Device, open: () => Promise<T>): Promise<T> {
+  const opening = (turns.get(device) ?? Promise.resolve()).then(open);
+  turns.set(
+    device,
+    opening.catch(() => undefined),
+  );
+  return opening;
+}
+
+const turns = new WeakMap<Device, Promise<unknown>>();

@@ -1,0 +1,24 @@
+import type { Device, Stream } from '../../../device/device.js';
+
+/**
+ * One stream of a device for all generators on it: devices have some dozens of streams, and there may be any number of
+ * generators. Batches of one launch need no stream of their own.
+ */
+export function borrowStream(device: Device): { readonly stream: Stream; giveBack(): void } {
+  const shared = streams.get(device) ?? { stream: device.stream(), users: 0 };
+  streams.set(device, shared);
+  shared.users++;
+  let isHeld = true;
+  return {
+    stream: shared.stream,
+    giveBack: () => {
+      if (isHeld) shared.users--;
+      isHeld = false;
+      if (shared.users > 0 || streams.get(device) !== shared) return;
+      streams.delete(device);
+      shared.stream.close();
+    },
+  };
+}
+
+const streams = new WeakMap<Device, { readonly stream: Stream; users: number }>();

@@ -1,0 +1,116 @@
+import { type Expr, type In, lit, radix, table } from '../../../kernel/index.js';
+import { Status, WordsError } from '../generator/status.js';
+import type { Mask } from '../space/mask.js';
+import { sizeOf, widthOf } from '../space/mask.js';
+import { type Order, significance } from '../space/order.js';
+
+/**
+ * The words of a mask as a function for kernels of one's own: from an index to the bytes, in registers, so that a word is
+ * hashed, compared or counted where it is made and never stored.
+ *
+ *   const words = fusedWords(parseMask('?l?l?l?l?d?d?d?d'));
+ *   const kernel = items('find', { job: { wanted: [u32, 8] }, hit: {} }, ({ job, index, emit }) => {
+ *     const digest = sha256.hash(words.at(index).map((word) => word.byteSwap())); …
+ *
+ * Positions next to each other are looked up together; their number in mixed radix costs a multiplication each.
+ */
+export function fusedWords(mask: Mask, order: Order = 'canonical'): FusedWords {
+  const bytes = widthOf(mask);
+  if (bytes === undefined) {
+    const advice = 'use a mask whose characters have one length at each position';
+    throw new WordsError(Status.badParameter, 'its words differ in length', 'a mask inside a kernel', advice);
+  }
+  const groups = groupsOf(mask, order);
+  const sizes = groups.map(({ texts }) => texts.length);
+  return {
+    bytes,
+    size: sizeOf(mask),
+    digits: sizes.length,
+    digitsAt: (index) => {
+      let rest = index;
+      return sizes.map((size) => {
+        const digit = Number(rest % BigInt(size));
+        rest /= BigInt(size);
+        return digit;
+      });
+    },
+    at: (index, start) => {
+      const size = sizeOf(mask);
+      const most = 1n << (index.type === 'u32' ? 32n : 64n);
+      const options = { ...(start && { start }), ...(!start && size < most && { below: size }) };
+      const { digits } = radix(index as Expr<'u64'>, sizes, options);
+      return joined(groups, digits, bytes);
+    },
+  };
+}
+
+export interface FusedWords {
+  /** Of a word. */
+  readonly bytes: number;
+  readonly size: bigint;
+  /**
+   * The word with an index, in little-endian words, its last one filled up with zeros. `start` are digits to count from,
+   * those of a chunk's first word, by which spaces may be larger than 2^64; the index then counts from 0.
+   */
+  at(index: Expr<'u32'> | Expr<'u64'>, start?: readonly In<'u32'>[]): Expr<'u32'>[];
+  /** How many digits `start` has, and what they are for a word. */
+  readonly digits: number;
+  digitsAt(index: bigint): number[];
+}
+
+/** Neighbouring positions that are looked up together: at most four bytes. */
+interface Group {
+  readonly column: number;
+  /** By digit, the bytes as a little-endian number. */
+  readonly texts: readonly number[];
+  readonly bytes: number;
+}
+
+/** A table should stay in the memory next to the threads, with all others of its kernel: 4 KiB each. */
+const MOST_TEXTS = 1024;
+
+/** From the fastest on. */
+function groupsOf(mask: Mask, order: Order): Group[] {
+  const columns: number[] = [];
+  mask.reduce((column, [first = '']) => columns.push(column) && column + first.length, 0);
+  const groups: Group[] = [];
+  let open: { column: number; texts: readonly string[] } | undefined;
+  const close = (): void => {
+    if (open)
+      groups.push({ column: open.column, texts: open.texts.map(littleEndian), bytes: open.texts[0]?.length ?? 0 });
+  };
+  for (const position of significance(mask, order).reverse()) {
+    const charset = mask[position] ?? [];
+    const column = columns[position] ?? 0;
+    const fits = open && open.texts.length * charset.length <= MOST_TEXTS;
+    if (open && fits && (open.texts[0]?.length ?? 0) + (charset[0]?.length ?? 0) <= 4) {
+      const { texts } = open;
+      const isBefore = column < open.column;
+      const texts2 = charset.flatMap((slow) => texts.map((fast) => (isBefore ? slow + fast : fast + slow)));
+      open = { column: Math.min(column, open.column), texts: texts2 };
+    } else {
+      close();
+      open = { column, texts: charset };
+    }
+  }
+  close();
+  return groups;
+}
+
+const littleEndian = (text: string): number =>
+  [...text].reduce((sum, character, at) => sum + character.charCodeAt(0) * 2 ** (8 * at), 0);
+
+function joined(groups: readonly Group[], digits: readonly Expr<'u32'>[], bytes: number): Expr<'u32'>[] {
+  const words: Expr<'u32'>[] = Array.from({ length: Math.ceil(bytes / 4) }, () => lit('u32', 0));
+  const put = (at: number, value: Expr<'u32'>): void => {
+    const before = words[at];
+    if (before) words[at] = before.or(value);
+  };
+  for (const [k, { column, texts, bytes: length }] of groups.entries()) {
+    const value = texts.length === 1 ? lit('u32', texts[0] ?? 0) : table('u32', texts).at(digits[k] as Expr<'u32'>);
+    const [at, shift] = [column >> 2, 8 * (column & 3)];
+    put(at, value.shl(shift));
+    if (shift + 8 * length > 32) put(at + 1, value.shr(32 - shift));
+  }
+  return words;
+}

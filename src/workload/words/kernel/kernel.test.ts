@@ -1,0 +1,82 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { kernelStats, kernelText } from '../../../kernel/index.js';
+import { parseMask } from '../space/mask.js';
+import { divisorOf } from './divisor.js';
+import { wordPieces } from './kernel.js';
+import { Plan } from './plan.js';
+
+describe('division by one multiplication', () => {
+  test('is exact for every size and every value below 2^31', () => {
+    const quotient = (value: number, size: number): number => {
+      const [, magic, shift] = divisorOf(size);
+      return Number(((2n * BigInt(value) * BigInt(magic)) >> 32n) >> BigInt(shift));
+    };
+    const size = fc.oneof(
+      fc.integer({ min: 1, max: 2 ** 31 - 1 }),
+      fc.integer({ min: 1, max: 5000 }),
+      fc.integer({ min: 0, max: 30 }).map((power) => 2 ** power),
+    );
+    fc.assert(
+      fc.property(size, fc.integer({ min: 0, max: 2 ** 31 - 1 }), (by, value) => {
+        // Around a multiple it would show first.
+        const multiple = value - (value % by);
+        const near = [value, multiple, multiple - 1, multiple + by - 1, 0, 2 ** 31 - 1];
+        for (const x of near) if (x >= 0 && x < 2 ** 31) expect(quotient(x, by)).toBe(Math.floor(x / by));
+        expect(divisorOf(by)[1]).toBeLessThan(2 ** 32);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+});
+
+describe('the words kernel', () => {
+  test('has no division, no table, and few operations for 16 bytes', () => {
+    const { always, words } = kernelStats(wordPieces(1));
+    expect(always.divisions).toBe(0);
+    expect(always.multiplications).toBeLessThanOrEqual(16);
+    const others = always.additions + always.logic + always.shifts + always.selects;
+    expect(others).toBeLessThanOrEqual(36);
+    expect(words.jobAlways).toBeLessThanOrEqual(20);
+  });
+
+  test('stores 16 bytes at a time, neighbours next to each other', () => {
+    const text = kernelText(wordPieces(1), { target: 'cuda' });
+    expect(text.match(/\(\(uint4 \*\)b_out\)\[item\] = /g)).toHaveLength(1);
+    expect(text).not.toMatch(/u64 v\d+ = /);
+  });
+
+  test('is not taken apart into lanes on a CPU that has vectors', () => {
+    const cpu = { arch: 'x86', features: new Set(['avx2', 'avx512f']) } as const;
+    expect(kernelText(wordPieces(32), { target: 'c', cpu })).toContain('kernel words, 1 lane');
+  });
+
+  test.each([1, 32])('is one text for all masks, with %d quads an item', (quads) => {
+    for (const target of ['c', 'cuda', 'opencl', 'wgsl', 'wat'] as const) {
+      expect(kernelText(wordPieces(quads), { target })).toBe(kernelText(wordPieces(quads), { target }));
+    }
+  });
+});
+
+describe('a plan', () => {
+  test.each([
+    ['?l?l?l?l?l?l?l?l', '', { stride: 8, align: 2, near: 2 * 5408, middle: 676 * 16 }],
+    ['?l?l?l?l?l?l?l?l', '\n', { stride: 9, align: 16, near: 16 * 24_336, middle: 676 * 9 * 16 }],
+    ['?l?l?l?l?l?l?d?d?d?d', '', { stride: 10, align: 8, near: 8 * 10_000, middle: 6760 * 5 * 16 }],
+    ['?l?l?l?l?l?l?l?l?l?l?l?l?d?d?d?d', '', { stride: 16, align: 1, near: 16_000, middle: 6760 * 16 }],
+  ])('%s and %j: tables that stay in caches', (mask, separator, expected) => {
+    const { stride, align, near, middle } = new Plan(parseMask(mask), 'canonical', separator);
+    expect({ stride, align, near: near.length, middle: middle.length }).toEqual(expected);
+  });
+
+  test('the host writes little for a launch: 16 bytes a phase for each turn', () => {
+    const plan = new Plan(parseMask('?l?l?l?l?l?l?l?l'), 'canonical', '');
+    const quads = 2 ** 28; // 4 GiB
+    const { far } = plan.launch(12_345n, quads, new Uint8Array(plan.farBytes(quads)));
+    expect(far.length).toBeLessThan(20_000);
+  });
+
+  test('words of several lengths have none', () => {
+    expect(() => new Plan([['a', 'bc']], 'canonical', '\n')).toThrow('several lengths');
+  });
+});

@@ -1,0 +1,209 @@
+import { MillraceError } from '../../../kernel/error.js';
+import { type Bytes, unlatin } from '../space/charset.js';
+import { type Mask, sizeOf, widthOf } from '../space/mask.js';
+import { type Order, significance } from '../space/order.js';
+import { divisorOf } from './divisor.js';
+
+/** A mask's tables for the kernel: what is written to a device once, and what each launch is told. */
+export class Plan {
+  /** Bytes of a word with its separator. */
+  readonly stride: number;
+  /** So many words are whole quads: launches that begin at multiples of it use one and the same block. */
+  readonly align: number;
+  readonly near: Uint8Array<ArrayBuffer>;
+  readonly middle: Uint8Array<ArrayBuffer>;
+  readonly job: JobValues;
+  /** Words of a period, of a block, and until the far characters change. */
+  readonly #period: number;
+  readonly #block: number;
+  readonly #turn: number;
+  readonly #phases: number;
+  readonly #rows: number;
+  readonly #text: Texts;
+  readonly #farSize: bigint;
+
+  constructor(mask: Mask, order: Order, separator: Bytes) {
+    const width = widthOf(mask);
+    if (width === undefined) throw irregular();
+    this.stride = width + separator.length;
+    this.align = 16 / gcd(16, this.stride);
+    this.#phases = this.stride / gcd(16, this.stride);
+    this.#text = new Texts(mask, this.stride);
+    const fastestFirst = significance(mask, order).reverse();
+    const [near, middle, far] = divided(mask, fastestFirst, this.stride, this.#phases);
+    const productOf = (positions: readonly number[]): bigint => sizeOf(positions.map((p) => mask[p] ?? []));
+    this.#period = Number(productOf(near));
+    this.#block = this.#period * periodsOf(this.#period * this.stride);
+    this.#rows = Number(productOf(middle));
+    this.#turn = this.#period * this.#rows;
+    this.#farSize = productOf(far);
+    const block = new Uint8Array(this.#block * this.stride);
+    this.#text.write(near, 0n, this.#block, block);
+    const ends = unlatin(separator);
+    for (let at = width; ends.length > 0 && at < block.length; at += this.stride) block.set(ends, at);
+    this.near = seenFrom(block, this.align, this.stride);
+    this.middle = new Uint8Array(this.#rows * this.rowBytes);
+    this.#rowsInto(middle, 0n, this.#rows, this.middle);
+    this.#far = far;
+    this.job = {
+      block: divisorOf((this.#block * this.stride) / 16),
+      period: divisorOf(this.#period * this.stride),
+      phases: divisorOf(this.#phases),
+      rows: divisorOf(this.#rows),
+      periods: this.#block / this.#period,
+      step: (16 / gcd(16, this.stride)) % this.#phases,
+    };
+  }
+
+  readonly #far: readonly number[];
+
+  /** Bytes of a row: one quad for each phase. */
+  get rowBytes(): number {
+    return this.#phases * 16;
+  }
+
+  /** Bytes of the far rows of any launch of so many quads. */
+  farBytes(quads: number): number {
+    return (Math.floor((quads * 16) / this.stride / this.#turn) + 3) * this.rowBytes;
+  }
+
+  /** What a launch of `quads` quads from the word `start` on is told; its far rows are written into `far`. */
+  launch(start: bigint, quads: number, far: Uint8Array): { readonly chunk: ChunkValues; readonly far: Uint8Array } {
+    const within = Number(start % BigInt(this.#block));
+    const periods = (start - BigInt(within)) / BigInt(this.#period);
+    const row = Number(periods % BigInt(this.#rows));
+    const head = within % this.align;
+    const quad = ((within - head) * this.stride) / 16;
+    const shift = head * this.stride;
+    // A quad that ends with its period looks into the next one.
+    const passed = row + Math.floor(((quad + quads) * 16 + shift) / (this.#period * this.stride)) + 1;
+    const bytes = far.subarray(0, (Math.floor(passed / this.#rows) + 1) * this.rowBytes);
+    const first = (periods / BigInt(this.#rows)) % this.#farSize;
+    this.#rowsInto(this.#far, first, bytes.length / this.rowBytes, bytes);
+    const block = head * ((this.#block * this.stride) / 16);
+    return { chunk: { quad, shift, block, row }, far: bytes };
+  }
+
+  /** For each of `count` combinations of some positions: the quads of a row of words that have them, one per phase. */
+  #rowsInto(positions: readonly number[], first: bigint, count: number, into: Uint8Array): void {
+    const { stride } = this;
+    const texts = new Uint8Array(count * stride);
+    this.#text.write(positions, first, count, texts);
+    const step = gcd(16, stride);
+    let at = 0;
+    for (let row = 0; row < count; row++) {
+      for (let phase = 0; phase < this.#phases; phase++) {
+        let column = phase * step;
+        for (let k = 0; k < 16; k++, at++) {
+          into[at] = texts[row * stride + column] ?? 0;
+          column = column + 1 === stride ? 0 : column + 1;
+        }
+      }
+    }
+  }
+}
+
+type JobValues = Readonly<Record<'block' | 'period' | 'phases' | 'rows', readonly number[]>> &
+  Readonly<Record<'periods' | 'step', number>>;
+
+export type ChunkValues = Readonly<Record<'quad' | 'shift' | 'block' | 'row', number>>;
+
+/** Words in which only some positions have their characters; everything else is zero. */
+class Texts {
+  readonly #mask: Mask;
+  readonly #stride: number;
+  readonly #columns: readonly number[];
+  readonly #bytes: readonly (readonly Uint8Array[])[];
+
+  constructor(mask: Mask, stride: number) {
+    this.#mask = mask;
+    this.#stride = stride;
+    let column = 0;
+    this.#columns = mask.map(([first = '']) => {
+      const here = column;
+      column += first.length;
+      return here;
+    });
+    this.#bytes = mask.map((charset) => charset.map(unlatin));
+  }
+
+  /** Combinations of the positions, of which the first changes fastest; after the last one they begin again. */
+  write(positions: readonly number[], first: bigint, count: number, into: Uint8Array): void {
+    let rest = first;
+    const digits = positions.map((position) => {
+      const size = BigInt(this.#mask[position]?.length ?? 1);
+      const digit = Number(rest % size);
+      rest /= size;
+      return digit;
+    });
+    for (let word = 0; word < count; word++) {
+      const at = word * this.#stride;
+      for (let k = 0; k < positions.length; k++) {
+        const position = positions[k] ?? 0;
+        into.set(this.#bytes[position]?.[digits[k] ?? 0] ?? [], at + (this.#columns[position] ?? 0));
+      }
+      for (let k = 0; k < positions.length; k++) {
+        const next = (digits[k] ?? 0) + 1;
+        digits[k] = next === this.#mask[positions[k] ?? 0]?.length ? 0 : next;
+        if (digits[k] !== 0) break;
+      }
+    }
+  }
+}
+
+/** A block is read by all the time: it should stay in the cache next to a core, which has 32 to 64 KiB and more. */
+const NEAR_BYTES = 32 << 10;
+/** The far rows change so seldom then that the host can write them for the fastest device: 16 bytes for each 2^18 words. */
+const TURN_WORDS = 1 << 18;
+const MIDDLE_BYTES = 2 << 20;
+/** Beyond it a single charset is too large for tables: UTF-8 has some. */
+const MOST_NEAR_BYTES = 1 << 20;
+
+/** Which positions are near, which in the middle, which far. */
+function divided(
+  mask: Mask,
+  fastestFirst: readonly number[],
+  stride: number,
+  phases: number,
+): [number[], number[], number[]] {
+  const sizes = fastestFirst.map((position) => mask[position]?.length ?? 1);
+  const blockBytes = (words: number): number => words * stride * periodsOf(words * stride);
+  let near = 1;
+  let words = sizes[0] ?? 1;
+  if (blockBytes(words) > MOST_NEAR_BYTES) throw irregular();
+  // A quad sees the end of one period, not of two: shorter ones are no choice.
+  const isShort = (): boolean => words * stride < 16;
+  while (near < sizes.length && (isShort() || blockBytes(words * (sizes[near] ?? 1)) <= NEAR_BYTES)) {
+    words *= sizes[near++] ?? 1;
+  }
+  let end = near;
+  let rows = 1;
+  while (end < sizes.length && words * rows < TURN_WORDS && rows * (sizes[end] ?? 1) * phases * 16 <= MIDDLE_BYTES) {
+    rows *= sizes[end++] ?? 1;
+  }
+  return [fastestFirst.slice(0, near), fastestFirst.slice(near, end), fastestFirst.slice(end)];
+}
+
+/** The block as it follows itself, from each of its first `align` words on. */
+function seenFrom(block: Uint8Array, align: number, stride: number): Uint8Array<ArrayBuffer> {
+  const all = new Uint8Array(block.length * align);
+  for (let word = 0; word < align; word++) {
+    const from = word * stride;
+    all.set(block.subarray(from), word * block.length);
+    all.set(block.subarray(0, from), (word + 1) * block.length - from);
+  }
+  return all;
+}
+
+/** How often a period is repeated until it ends on a quad. */
+const periodsOf = (bytes: number): number => 16 / gcd(16, bytes);
+
+const gcd = (a: number, b: number): number => (b === 0 ? a : gcd(b, a % b));
+
+const irregular = (): MillraceError =>
+  new MillraceError({
+    code: 'device-capability',
+    message: 'words of several lengths, or of charsets beyond a million bytes, cannot be made by tables',
+    asked: 'such words on a device',
+    advice: 'they are made by the host',
+  });

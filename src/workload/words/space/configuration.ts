@@ -1,0 +1,99 @@
+import { Status, WordsError } from '../generator/status.js';
+import { Plan } from '../kernel/plan.js';
+import { latin } from './charset.js';
+import { type Layout, layouts, separatorOf } from './layout.js';
+import { type Mask, MOST_BYTES } from './mask.js';
+import { type Words, wordsOf } from './words.js';
+
+/** Charsets by number, a mask of their numbers, a layout: what a generator makes words from. */
+export class Configuration {
+  readonly #charsets = new Map<number, readonly string[]>();
+  #mask: readonly number[] | undefined;
+  #layout: Layout = 'newline';
+  #made: Made | undefined;
+
+  /** Replaces a charset. What comes twice counts once. */
+  setCharset(id: number, characters: Uint8Array | string): void {
+    checkId(id);
+    const text = typeof characters === 'string' ? characters : latin(characters);
+    if (text.length === 0 || /[^\0-\xff]/.test(text)) {
+      const message = text.length === 0 ? 'a charset has at least one character' : 'a charset is made of bytes';
+      throw new WordsError(Status.badParameter, message, `charset ${id}`, 'give 1 to 256 different bytes');
+    }
+    this.#charsets.set(id, [...new Set(text)]);
+    this.#made = undefined;
+  }
+
+  /** One number of a charset for each position; all must be defined. */
+  setMask(ids: ArrayLike<number>): void {
+    const mask = Array.from(ids);
+    if (mask.length < 1 || mask.length > MOST_BYTES) {
+      const asked = `a mask of ${mask.length} positions`;
+      throw new WordsError(Status.badParameter, 'a word has 1 to 256 bytes', asked, 'give as many positions');
+    }
+    for (const id of mask) {
+      checkId(id);
+      if (this.#charsets.has(id)) continue;
+      const asked = `a mask with charset ${id}`;
+      throw new WordsError(Status.badParameter, `charset ${id} is not defined`, asked, 'set it before the mask');
+    }
+    this.#mask = mask;
+    this.#made = undefined;
+  }
+
+  setLayout(layout: Layout): void {
+    if (!Object.hasOwn(layouts, layout)) {
+      const known = Object.keys(layouts).join(', ');
+      throw new WordsError(
+        Status.badParameter,
+        `there is no layout ${layout}`,
+        `layout ${layout}`,
+        `there are ${known}`,
+      );
+    }
+    this.#layout = layout;
+    this.#made = undefined;
+  }
+
+  get layout(): Layout {
+    return this.#layout;
+  }
+
+  /** Undefined while there is no mask. */
+  get words(): Words | undefined {
+    return this.#mask && this.made('words').words;
+  }
+
+  /** Words and tables as they are set now; the same object until something is set. Throws −5 without a mask. */
+  made(asked: string): Made {
+    if (this.#mask === undefined) {
+      throw new WordsError(Status.notConfigured, 'there is no mask', asked, 'set charsets and a mask first');
+    }
+    if (this.#made === undefined) {
+      const mask: Mask = this.#mask.map((id) => this.#charsets.get(id) ?? []);
+      this.#made = { words: wordsOf(mask), plan: new Plan(mask, 'canonical', separatorOf(this.#layout)) };
+    }
+    return this.#made;
+  }
+}
+
+export interface Made {
+  readonly words: Words;
+  readonly plan: Plan;
+}
+
+/** A range of words that can be had: throws −2 and −7. */
+export function checkRange(words: Words, start: bigint, count: number): void {
+  const asked = `${count} words from ${start} on`;
+  if (typeof start !== 'bigint' || !Number.isSafeInteger(count) || count < 0) {
+    throw new WordsError(Status.badParameter, 'an index is a bigint, a count a whole number', asked, 'give such');
+  }
+  if (start >= 0n && start + BigInt(count) <= words.size) return;
+  const message = `the keyspace has ${words.size} words`;
+  throw new WordsError(Status.outOfRange, message, asked, 'stay inside it; nothing begins again at its end');
+}
+
+function checkId(id: number): void {
+  if (Number.isInteger(id) && id >= 1 && id <= 255) return;
+  throw new WordsError(Status.badParameter, `${id} is no number of a charset`, `charset ${id}`, 'give 1 to 255');
+}

@@ -1,0 +1,319 @@
+import { MillraceError } from '../../../kernel/error.js';
+import { type Bytes, unlatin } from './charset.js';
+import type { Mask } from './mask.js';
+import { type Order, significance } from './order.js';
+import type { Words } from './words.js';
+
+/** Words that are left out. */
+export interface Filter {
+  /** No character more often than this in a row. */
+  readonly maxRun?: number;
+  /** No character more often than this in the word. */
+  readonly maxOccurrence?: number;
+}
+
+export const filters = ({ maxRun, maxOccurrence }: Filter): boolean =>
+  maxRun !== undefined || maxOccurrence !== undefined;
+
+/**
+ * The words of a mask that a filter leaves, counted exactly and found by their index. How many words follow a beginning
+ * depends on little of it: on its last character with its run, and on how often each character was used; and characters
+ * that the rest of the mask treats alike are alike. So the automaton that counts has few states: 26^8 words without a
+ * letter three times are 9 × (at most 25).
+ */
+export class FilteredWords implements Words {
+  readonly mask: Mask;
+  readonly order: Order;
+  readonly size: bigint;
+  readonly #filter: Required<Filter>;
+  /** By level, from the slowest position to the fastest: where it is in the word, its characters by number. */
+  readonly #levels: readonly Level[];
+  readonly #names: readonly Bytes[];
+  readonly #counts: Map<string, bigint>[];
+  #states = 0;
+
+  constructor(mask: Mask, order: Order, filter: Filter) {
+    this.mask = mask;
+    this.order = order;
+    const { maxRun = Number.POSITIVE_INFINITY, maxOccurrence = Number.POSITIVE_INFINITY } = filter;
+    this.#filter = { maxRun, maxOccurrence };
+    const positions = significance(mask, order);
+    this.#names = [...new Set(mask.flat())];
+    const numbers = new Map(this.#names.map((name, number) => [name, number]));
+    const members = positions.map((position) => (mask[position] ?? []).map((name) => numbers.get(name) ?? 0));
+    this.#levels = positions.map((position, level) => ({
+      position,
+      members: members[level] ?? [],
+      has: new Set(members[level]),
+      kinds: kindsOf(this.#names.length, members.slice(level)),
+    }));
+    this.#counts = positions.map(() => new Map());
+    this.size = this.#count(0, this.#start());
+  }
+
+  wordAt(index: bigint): Bytes {
+    const digits = this.#digitsAt(index);
+    return this.#text(digits);
+  }
+
+  indexOf(word: Bytes): bigint | undefined {
+    for (const digits of this.#readings(word)) {
+      const index = this.#indexOf(digits);
+      if (index !== undefined) return index;
+    }
+    return undefined;
+  }
+
+  fill(into: Uint8Array, start: bigint, count: number, separator: Bytes): number {
+    if (count === 0) return 0;
+    const characters = this.mask.map((charset) => charset.map(unlatin));
+    const end = unlatin(separator);
+    const walk = new Walk(this.#levels, this.#filter, this.#names.length, this.#digitsAt(start));
+    const digits: number[] = [];
+    let at = 0;
+    for (let done = 0; done < count; done++) {
+      for (const [level, { position }] of this.#levels.entries()) digits[position] = walk.digits[level] ?? 0;
+      for (const [position, charset] of characters.entries()) {
+        const character = charset[digits[position] ?? 0] ?? end;
+        for (let k = 0; k < character.length; k++) into[at + k] = character[k] ?? 0;
+        at += character.length;
+      }
+      for (let k = 0; k < end.length; k++) into[at + k] = end[k] ?? 0;
+      at += end.length;
+      walk.next();
+    }
+    return at;
+  }
+
+  #start(): State {
+    return { last: -1, run: 0, used: new Uint16Array(this.#names.length) };
+  }
+
+  #after({ last, run, used }: State, character: number): State | undefined {
+    const next = { last: character, run: character === last ? run + 1 : 1, used: used.slice() };
+    next.used[character] = (used[character] ?? 0) + 1;
+    const { maxRun, maxOccurrence } = this.#filter;
+    return next.run <= maxRun && (next.used[character] ?? 0) <= maxOccurrence ? next : undefined;
+  }
+
+  /** How many words follow a state, from a level on. */
+  #count(level: number, state: State): bigint {
+    const here = this.#levels[level];
+    const counts = this.#counts[level];
+    if (here === undefined || counts === undefined) return 1n;
+    const key = this.#key(here, state);
+    const known = counts.get(key);
+    if (known !== undefined) return known;
+    this.#states++;
+    if (this.#states > MOST_STATES) throw tooMany(this.mask.length);
+    let sum = 0n;
+    for (const [, { times, next }] of this.#choices(level, state)) sum += BigInt(times) * this.#count(level + 1, next);
+    counts.set(key, sum);
+    return sum;
+  }
+
+  /** The next characters, those that are alike together. */
+  #choices(level: number, state: State): Map<string, { times: number; readonly next: State }> {
+    const choices = new Map<string, { times: number; readonly next: State }>();
+    const here = this.#levels[level] as Level;
+    for (const character of here.members) {
+      const alike = this.#alike(here, state, character);
+      const known = choices.get(alike);
+      if (known) known.times++;
+      else {
+        const next = this.#after(state, character);
+        if (next) choices.set(alike, { times: 1, next });
+      }
+    }
+    return choices;
+  }
+
+  #alike({ kinds }: Level, { last, used }: State, character: number): string {
+    return `${kinds[character]} ${used[character]} ${character === last}`;
+  }
+
+  /** What matters of a state for the rest of the word. */
+  #key({ kinds, has }: Level, { last, run, used }: State): string {
+    const { maxRun, maxOccurrence } = this.#filter;
+    const isCounted = Number.isFinite(maxOccurrence);
+    const isHeld = Number.isFinite(maxRun) && has.has(last);
+    const held = isHeld ? `${kinds[last]} ${isCounted ? used[last] : ''} ${run}` : '';
+    if (!isCounted) return held;
+    const tally = new Map<string, number>();
+    for (const [character, times] of used.entries()) {
+      const kind = kinds[character] ?? 0;
+      if (times === 0 || kind === 0) continue;
+      const name = `${kind}x${times}`;
+      tally.set(name, (tally.get(name) ?? 0) + 1);
+    }
+    return `${held}|${[...tally]
+      .map(([name, number]) => `${name}:${number}`)
+      .sort()
+      .join(' ')}`;
+  }
+
+  #digitsAt(index: bigint): number[] {
+    let rest = index;
+    let state = this.#start();
+    return this.#levels.map((here, level) => {
+      const counts = new Map<string, bigint>();
+      for (const [digit, character] of here.members.entries()) {
+        const count = this.#countAfter(level, state, character, counts);
+        if (rest < count) {
+          state = this.#after(state, character) ?? state;
+          return digit;
+        }
+        rest -= count;
+      }
+      throw new RangeError(`there is no word ${index}`);
+    });
+  }
+
+  #countAfter(level: number, state: State, character: number, counts: Map<string, bigint>): bigint {
+    const alike = this.#alike(this.#levels[level] as Level, state, character);
+    const known = counts.get(alike);
+    if (known !== undefined) return known;
+    const next = this.#after(state, character);
+    const count = next ? this.#count(level + 1, next) : 0n;
+    counts.set(alike, count);
+    return count;
+  }
+
+  #indexOf(digits: readonly number[]): bigint | undefined {
+    let index = 0n;
+    let state = this.#start();
+    for (const [level, here] of this.#levels.entries()) {
+      const digit = digits[here.position] ?? 0;
+      const counts = new Map<string, bigint>();
+      for (const character of here.members.slice(0, digit)) index += this.#countAfter(level, state, character, counts);
+      const next = this.#after(state, here.members[digit] ?? 0);
+      if (next === undefined) return undefined;
+      state = next;
+    }
+    return index;
+  }
+
+  #text(digits: readonly number[]): Bytes {
+    const characters: Bytes[] = [];
+    for (const [level, { position }] of this.#levels.entries()) {
+      characters[position] = this.mask[position]?.[digits[level] ?? 0] ?? '';
+    }
+    return characters.join('');
+  }
+
+  /** Each way to read a word as characters of the positions. */
+  *#readings(word: Bytes, position = 0, at = 0, digits: number[] = []): Generator<number[]> {
+    const charset = this.mask[position];
+    if (charset === undefined) {
+      if (at === word.length) yield digits;
+      return;
+    }
+    for (const [digit, character] of charset.entries()) {
+      if (word.startsWith(character, at)) {
+        yield* this.#readings(word, position + 1, at + character.length, [...digits, digit]);
+      }
+    }
+  }
+}
+
+/** A word's beginning, as far as it matters. */
+interface State {
+  readonly last: number;
+  readonly run: number;
+  readonly used: Uint16Array;
+}
+
+interface Level {
+  readonly position: number;
+  readonly members: readonly number[];
+  readonly has: ReadonlySet<number>;
+  /** By character: equal where the rest of the mask, this level included, treats them alike; 0 where it has none. */
+  readonly kinds: readonly number[];
+}
+
+function kindsOf(characters: number, rest: readonly (readonly number[])[]): number[] {
+  const sets = rest.map((members) => new Set(members));
+  const kinds = new Map<string, number>();
+  return Array.from({ length: characters }, (_, character) => {
+    const where = sets.map((set) => (set.has(character) ? '1' : '0')).join('');
+    if (!where.includes('1')) return 0;
+    const kind = kinds.get(where) ?? kinds.size + 1;
+    kinds.set(where, kind);
+    return kind;
+  });
+}
+
+/** Goes from one word that the filter leaves to the next. */
+class Walk {
+  /** By level. */
+  readonly digits: number[];
+  readonly #levels: readonly Level[];
+  readonly #filter: Required<Filter>;
+  readonly #used: Uint16Array;
+  readonly #runs: number[] = [];
+
+  constructor(levels: readonly Level[], filter: Required<Filter>, characters: number, digits: number[]) {
+    this.#levels = levels;
+    this.#filter = filter;
+    this.#used = new Uint16Array(characters);
+    this.digits = digits;
+    for (const level of levels.keys()) this.#put(level);
+  }
+
+  next(): void {
+    let level = this.#levels.length - 1;
+    this.#take(level);
+    this.digits[level] = (this.digits[level] ?? 0) + 1;
+    while (level >= 0 && level < this.#levels.length) {
+      if (this.#settle(level)) {
+        level++;
+        this.digits[level] = 0;
+        continue;
+      }
+      level--;
+      if (level < 0) break;
+      this.#take(level);
+      this.digits[level] = (this.digits[level] ?? 0) + 1;
+    }
+    this.digits.length = this.#levels.length;
+  }
+
+  /** The first character from the present digit on that may stand here. */
+  #settle(level: number): boolean {
+    const { length } = this.#levels[level]?.members ?? [];
+    for (; (this.digits[level] ?? 0) < length; this.digits[level] = (this.digits[level] ?? 0) + 1) {
+      if (this.#put(level)) return true;
+      this.#take(level);
+    }
+    return false;
+  }
+
+  #put(level: number): boolean {
+    const character = this.#character(level);
+    const run = level > 0 && this.#character(level - 1) === character ? (this.#runs[level - 1] ?? 0) + 1 : 1;
+    const used = (this.#used[character] ?? 0) + 1;
+    this.#runs[level] = run;
+    this.#used[character] = used;
+    return run <= this.#filter.maxRun && used <= this.#filter.maxOccurrence;
+  }
+
+  #take(level: number): void {
+    const character = this.#character(level);
+    this.#used[character] = (this.#used[character] ?? 0) - 1;
+  }
+
+  #character(level: number): number {
+    return this.#levels[level]?.members[this.digits[level] ?? 0] ?? 0;
+  }
+}
+
+/** States of the automaton: beyond it counting takes minutes and gigabytes. */
+const MOST_STATES = 2_000_000;
+
+const tooMany = (positions: number): MillraceError =>
+  new MillraceError({
+    code: 'usage',
+    message: `counting these words takes more than ${MOST_STATES} states`,
+    asked: `a filter over ${positions} positions`,
+    advice: 'use fewer different charsets, a shorter mask or a smaller --max-occurrence',
+  });

@@ -1,0 +1,63 @@
+import { MillraceError } from '../../../kernel/error.js';
+import { type Bytes, customsOf, type Reading, show } from './charset.js';
+import { type Mask, parseMask } from './mask.js';
+
+/**
+ * The masks of a `.hcmask` file, a line each: `charset 1,charset 2,…,mask`. `#` begins a comment, `\#` and `\,` are the
+ * characters themselves, empty lines and a byte order mark are passed over. The charsets of a line hide those of the
+ * command line that have their numbers.
+ */
+export function parseMaskFile(content: Bytes, name: string, given: Definitions, reading: Reading = {}): Mask[] {
+  const masks = linesOf(content).flatMap(({ text, line }) => {
+    const fields = fieldsOf(text);
+    const mask = fields.pop() ?? '';
+    const where = `${name}:${line}`;
+    if (fields.length > MOST_CHARSETS) throw tooMany(fields.length, where);
+    const definitions = new Map([...given, ...fields.map((field, at) => [at + 1, field] as const)]);
+    return located(where, () => [parseMask(mask, customsOf(definitions, reading), reading)]);
+  });
+  if (masks.length > 0) return masks;
+  throw new MillraceError({
+    code: 'input-format',
+    message: `${name} has no mask`,
+    asked: name,
+    advice: 'write one a line',
+  });
+}
+
+export type Definitions = ReadonlyMap<number, Bytes>;
+
+export const MOST_CHARSETS = 9;
+
+function linesOf(content: Bytes): { readonly text: Bytes; readonly line: number }[] {
+  return content
+    .replace(/^\xef\xbb\xbf/, '')
+    .split('\n')
+    .map((text, at) => ({ text: text.replace(/\r$/, ''), line: at + 1 }))
+    .filter(({ text }) => text !== '' && !text.startsWith('#'));
+}
+
+/** Cut at commas that no backslash stands before. */
+function fieldsOf(text: Bytes): Bytes[] {
+  return text.split(/(?<!\\),/).map((field) => field.replace(/\\([,#])/g, '$1'));
+}
+
+/** An error of a line says which. */
+function located<T>(where: string, read: () => T): T {
+  try {
+    return read();
+  } catch (cause) {
+    if (!(cause instanceof MillraceError)) throw cause;
+    const asked = cause.asked === undefined ? where : `${cause.asked} in ${where}`;
+    const advice = cause.advice === undefined ? {} : { advice: cause.advice };
+    throw new MillraceError({ code: 'input-format', message: `${where}: ${cause.summary}`, asked, ...advice, cause });
+  }
+}
+
+const tooMany = (count: number, where: string): MillraceError =>
+  new MillraceError({
+    code: 'input-format',
+    message: `${where}: ${count} charsets before the mask`,
+    asked: where,
+    advice: `${MOST_CHARSETS} at most; a comma that is meant is written ${show('\\,')}`,
+  });
