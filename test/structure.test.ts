@@ -45,6 +45,80 @@ describe('import direction', () => {
   });
 });
 
+describe('rooms', () => {
+  const modules = sources().filter(({ path }) => !isTest(path));
+  const paths = new Set(modules.map(({ path }) => path));
+  /** By file, the files of src that it imports when it is loaded; `values`: leaving out what only brings types. */
+  const importsOf = (values: boolean): Map<string, string[]> =>
+    new Map(
+      modules.map(({ path, text }) => [
+        path,
+        specifiers(withoutLater(values ? withoutTypes(text) : text))
+          .filter((specifier) => specifier.startsWith('.'))
+          .map((specifier) => posix.join(posix.dirname(path), specifier).replace(/\.js$/, '.ts'))
+          .filter((target) => paths.has(target) && target !== path),
+      ]),
+    );
+
+  test('an import of types alone is told from one of values', () => {
+    const source = [
+      "import type { A } from './a.js';",
+      "import { type B, type C } from './b.js';",
+      "import { type D, e } from './c.js';",
+      "export type { F } from './d.js';",
+      "import './e.js';",
+    ].join('\n');
+    expect(specifiers(withoutTypes(source))).toEqual(['./c.js', './e.js']);
+  });
+
+  test('circles are found', () => {
+    const edges: [string, string[]][] = [
+      ['a', ['b']],
+      ['b', ['c']],
+      ['c', ['a', 'd']],
+      ['d', []],
+    ];
+    expect(circles(new Map(edges))).toEqual([['a', 'b', 'c']]);
+  });
+
+  test('no circle of imports; of types only within a room', () => {
+    expect(circles(importsOf(true))).toEqual([]);
+    const wide = circles(importsOf(false)).filter(
+      (files) => new Set(files.map((file) => posix.dirname(file))).size > 1,
+    );
+    expect(wide).toEqual([]);
+  });
+
+  test('a folder with more than 14 files has its reason in CONTRIBUTING.md', () => {
+    const sizes = new Map<string, number>();
+    for (const path of paths) sizes.set(posix.dirname(path), (sizes.get(posix.dirname(path)) ?? 0) + 1);
+    const reasons = readFileSync(join(root, 'CONTRIBUTING.md'), 'utf8');
+    const large = [...sizes].filter(
+      ([folder, files]) => files > 14 && !reasons.includes(`\`src/${folder}\` is large:`),
+    );
+    expect(large).toEqual([]);
+  });
+
+  test('the tree in CONTRIBUTING.md is that of src, two levels deep', () => {
+    const text = readFileSync(join(root, 'CONTRIBUTING.md'), 'utf8');
+    const [, tree = ''] = /```tree\n([\s\S]*?)```/.exec(text) ?? [];
+    const told: string[] = [];
+    let top = '';
+    for (const line of tree.split('\n')) {
+      const [, indent = '', name] = /^( *)([\w-]+)\//.exec(line) ?? [];
+      if (name === undefined) continue;
+      if (indent === '') top = name;
+      told.push(indent === '' ? name : `${top}/${name}`);
+    }
+    const real = new Set<string>();
+    for (const path of paths) {
+      const parts = path.split('/').slice(0, -1);
+      for (const depth of [1, 2]) if (parts.length >= depth) real.add(parts.slice(0, depth).join('/'));
+    }
+    expect(told.sort()).toEqual([...real].sort());
+  });
+});
+
 describe('events', () => {
   test('a test that asks a command for them has them held against the schema', () => {
     const reader = /from '[./]+(?:test\/)?(?:command-line|events|store\/planted)\.js'/;
@@ -110,6 +184,37 @@ function fault(path: string, specifier: string): string | undefined {
   if (to === undefined) return `${path}: imports ${specifier}, but no folder imports src/index.ts`;
   if (order.indexOf(to) <= order.indexOf(from)) return undefined;
   return `${path}: imports ${specifier}, but ${from} may not import from ${to}`;
+}
+
+/** A module's text without the imports and exports that bring nothing but types. */
+function withoutTypes(text: string): string {
+  return text
+    .replace(/^(?:import|export) type [^;]*;/gm, '')
+    .replace(/^(?:import|export) \{(?:\s*type [^,}]*,?)+\s*\} from [^;]*;/gm, '');
+}
+
+/** Without what is imported when it is needed, and files that are named and not imported. */
+const withoutLater = (text: string): string => text.replace(/\b(?:import|new URL)\(/g, '(');
+
+/** Groups of files that import each other, around (Tarjan's algorithm). */
+function circles(graph: ReadonlyMap<string, readonly string[]>): string[][] {
+  const [index, low] = [new Map<string, number>(), new Map<string, number>()];
+  const [stack, found]: [string[], string[][]] = [[], []];
+  const visit = (at: string): void => {
+    index.set(at, index.size);
+    let least = index.get(at)!;
+    const depth = stack.push(at) - 1;
+    for (const next of graph.get(at) ?? []) {
+      if (!index.has(next)) visit(next);
+      if (stack.includes(next)) least = Math.min(least, low.get(next) ?? index.get(next)!);
+    }
+    low.set(at, least);
+    if (least < index.get(at)!) return;
+    const group = stack.splice(depth);
+    if (group.length > 1) found.push(group.sort());
+  };
+  for (const file of graph.keys()) if (!index.has(file)) visit(file);
+  return found;
 }
 
 function folderOf(path: string): string | undefined {

@@ -2,7 +2,6 @@ import { MillraceError } from '../../kernel/error.js';
 import type { FlowSlot, OpenFlow } from '../flow/flow.js';
 import { isFed } from '../run/balance.js';
 import { type Audit, NO_AUDIT } from '../run/canary.js';
-import type { Run } from '../run/run.js';
 import {
   batched,
   type ChunkPolicy,
@@ -17,12 +16,13 @@ import {
   WEBGPU_LONGEST_MS,
 } from './chunk-size.js';
 import { attempt } from './device-health.js';
+import type { ChunkOwner } from './owner.js';
 import type { Pipeline } from './pipeline.js';
 import { measure, NO_THROUGHPUT, type Throughput } from './throughput.js';
 
 /** A job on a device: its flow there, its slots, how large its chunks are and how fast they go. */
 export class Lane {
-  readonly run: Run;
+  readonly run: ChunkOwner;
   readonly pipeline: Pipeline;
   /** False from when there was nothing to take until the run says that there may be something. */
   wants = true;
@@ -42,7 +42,7 @@ export class Lane {
   #hasCompleted = false;
   #closed = false;
 
-  constructor(run: Run, pipeline: Pipeline) {
+  constructor(run: ChunkOwner, pipeline: Pipeline) {
     this.run = run;
     this.pipeline = pipeline;
   }

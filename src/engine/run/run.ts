@@ -1,6 +1,7 @@
 import type { Chunk, Work } from '../feed/chunk.js';
 import { isOfDevice } from '../feed/device-health.js';
 import { Lane } from '../feed/lane.js';
+import type { ChunkOwner } from '../feed/owner.js';
 import type { Pipeline } from '../feed/pipeline.js';
 import { Overflow } from '../flow/flow.js';
 import type { Canary, Job } from '../job.js';
@@ -29,7 +30,7 @@ export interface Progress {
  * One job over all devices: who gets which indices, whose results count, when it is over. Devices pull (`next`), and tell
  * what became of each chunk; every index counts once, whatever was cancelled, done twice or lost.
  */
-export class Run {
+export class Run implements ChunkOwner {
   readonly id: string;
   readonly job: Job<unknown>;
   /** Nothing more will count. Never rejects. */

@@ -56,7 +56,7 @@ export const BODY_MARK = 'callKernelBody';
 
 /** The language's folder, as stack frames write it; in a bundle, which has it in one file, that file. */
 const languageFolder = /\/kernel\/language\/origin\.[jt]s$/.test(import.meta.url)
-  ? new URL('..', import.meta.url).href.replace(/^file:\/\//, '')
+  ? import.meta.url.slice(0, import.meta.url.lastIndexOf('/language/') + 1).replace(/^file:\/\//, '')
   : `${import.meta.url}:`;
 
 function parse(stack: string): Frame[] {

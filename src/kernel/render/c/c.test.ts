@@ -4,7 +4,7 @@ import { atomic, read, rw } from '../../language/buffers.js';
 import { cell, loop, table, when } from '../../language/control.js';
 import { items } from '../../language/items.js';
 import { u32 } from '../../language/types.js';
-import { cLiteral } from './c.js';
+import { cLiteral } from './literal.js';
 
 /** What stands inside the loop over items. */
 function body(text: string): string {

@@ -1,12 +1,13 @@
 import { CANCEL_EVERY } from '../../abi/harness.js';
 import type { Hoisted, Node } from '../../ir/program.js';
 import type { Origin } from '../../language/origin.js';
-import { type Scalar, toWords, type Value } from '../../language/types.js';
+import type { Scalar, Value } from '../../language/types.js';
 import { paramsOf } from '../../passes/graph.js';
 import type { Gang } from '../../passes/shape/gang.js';
 import { parameterName } from '../names.js';
 import { CStyle, cSyntax, type Dialect, type Operand } from './cstyle.js';
 import { Helpers } from './helpers.js';
+import { cLiteral, vectorType } from './literal.js';
 import { CMemory } from './memory.js';
 import { CRegions, laneLoop } from './regions.js';
 
@@ -147,41 +148,4 @@ class CDialect implements Dialect {
   effect(...[statement, names]: Parameters<Dialect['effect']>): string[] {
     return this.#memory.effect(statement, names);
   }
-}
-
-export const vectorType = (type: Scalar, varying: boolean): string =>
-  varying ? (type === 'bool' ? 'i32v' : `${type}v`) : type;
-
-/** A constant as C text: integers in hexadecimal once they are large, floats by their exact bits where they have no plain form. */
-export function cLiteral(type: Scalar, value: Value): string {
-  switch (type) {
-    case 'bool':
-      return value ? '1' : '0';
-    case 'u32':
-    case 'u64': {
-      const big = BigInt(value as number);
-      return `${big > 999n ? `0x${big.toString(16)}` : big}${type === 'u64' ? 'ull' : 'u'}`;
-    }
-    case 'i32':
-      return value === -2147483648 ? '(-2147483647 - 1)' : Number(value) < 0 ? `(${value})` : String(value);
-    case 'f32':
-    case 'f64': {
-      const x = Number(value);
-      const suffix = type === 'f32' ? 'f' : '';
-      if (Number.isNaN(x)) return type === 'f32' ? '__builtin_nanf("")' : '__builtin_nan("")';
-      if (!Number.isFinite(x)) return `(${x < 0 ? '-' : ''}__builtin_inf${suffix}())`;
-      const [low = 0, high = 0] = toWords('f64', x);
-      if (Number.isInteger(x) && Math.abs(x) < 2 ** 53 && !Object.is(x, -0))
-        return x < 0 ? `(${x}.0${suffix})` : `${x}.0${suffix}`;
-      return hexFloat(low, high, suffix);
-    }
-  }
-}
-
-/** C's exact notation for a double (a float is one too): sign, significand in hexadecimal, power of two. */
-export function hexFloat(low: number, high: number, suffix: string): string {
-  const exponent = (high >>> 20) & 0x7ff;
-  const digits = (high & 0xfffff).toString(16).padStart(5, '0') + low.toString(16).padStart(8, '0');
-  const text = exponent === 0 ? `0x0.${digits}p-1022` : `0x1.${digits}p${exponent - 1023}`;
-  return high >>> 31 ? `(-${text}${suffix})` : text + suffix;
 }

@@ -3,9 +3,9 @@ import type { Origin } from '../../language/origin.js';
 import { type Scalar, type Value, wordsOf } from '../../language/types.js';
 import type { Gang } from '../../passes/shape/gang.js';
 import { bufferName, lengthName, tableName } from '../names.js';
-import { cLiteral, vectorType } from './c.js';
 import type { EffectNames, EffectStatement, Operand } from './cstyle.js';
 import type { Helpers } from './helpers.js';
+import { cLiteral, vectorType } from './literal.js';
 import { hasQuads, loadRows, type QuadPlaces, quadsPrelude, spotsOf, storeRows, turned } from './quads.js';
 
 /**

@@ -4,8 +4,8 @@ import { bytesOf } from '../../language/types.js';
 import { bufferName, lengthName } from '../names.js';
 import { arg, insideText, laneAddresses, offset, type Reach, uniformAddress } from './address.js';
 import { transposed } from './quads.js';
-import { wasmType, watLiteral } from './scalar.js';
-import { type EffectStatement, type Effects, get, type WatBody } from './style.js';
+import { get, wasmType, watLiteral } from './scalar.js';
+import type { EffectStatement, Effects, WatBody } from './style.js';
 import { laneText, type Operand } from './values.js';
 
 /**

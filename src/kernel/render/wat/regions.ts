@@ -2,8 +2,8 @@ import { type Node, type Statement, SUM_PARTIALS } from '../../ir/program.js';
 import { bytesOf } from '../../language/types.js';
 import { bufferName } from '../names.js';
 import { shapeOf } from './gang.js';
-import { wasmType } from './scalar.js';
-import { get, type WatBody } from './style.js';
+import { get, wasmType } from './scalar.js';
+import type { WatBody } from './style.js';
 
 type Region = Extract<Statement, { kind: 'each' | 'sum' | 'scan' | 'once' }>;
 

@@ -153,3 +153,5 @@ function conversions(): Record<string, string> {
  * a call of a function from `wat-helpers.ts`. V8 does not inline those (Node 20), so only what is rare or long is one.
  */
 const scalarForms: Readonly<Record<string, string>> = makeForms();
+
+export const get = (name: string): string => `(local.get ${name})`;

@@ -6,7 +6,7 @@ import { usedOnceInTheirBlock } from '../c/cstyle.js';
 import { parameterName } from '../names.js';
 import { calledIn } from './helpers.js';
 import { printRegion } from './regions.js';
-import { wasmType, watLiteral } from './scalar.js';
+import { get, wasmType, watLiteral } from './scalar.js';
 import { type Operand, operationTexts, registersOf, type Surroundings, splatConstant, splatText } from './values.js';
 
 export type EffectStatement = Extract<Statement, { kind: 'load' | 'store' | 'prefetch' | 'atomic' | 'native' }>;
@@ -323,5 +323,3 @@ export class WatBody implements Surroundings {
     return { index: name, count: known.texts[0] ?? '' };
   }
 }
-
-export const get = (name: string): string => `(local.get ${name})`;

@@ -7,8 +7,8 @@ import { bufferName, lengthName } from '../names.js';
 import { calledIn, helperText } from './helpers.js';
 import { WatMemory } from './memory.js';
 import { laneLoop, PARTIALS } from './regions.js';
-import { wasmType } from './scalar.js';
-import { get, WatBody } from './style.js';
+import { get, wasmType } from './scalar.js';
+import { WatBody } from './style.js';
 import { constantTables } from './tables.js';
 import { splatText } from './values.js';
 

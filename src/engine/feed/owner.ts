@@ -1,0 +1,27 @@
+import type { Job } from '../job.js';
+import type { Chunk, Work } from './chunk.js';
+import type { Lane } from './lane.js';
+
+/** The run whose chunks a pipeline carries out: what the pipeline asks it, and what it tells it. */
+export interface ChunkOwner {
+  readonly id: string;
+  readonly job: Job<unknown>;
+  /** The next chunk for a lane; undefined where there is none at the moment. */
+  next(lane: Lane): Work | undefined;
+  /** True while the chunk's result would count. */
+  needs(chunk: Chunk): boolean;
+  /** The chunk is on its device. */
+  submitted(chunk: Chunk): void;
+  /** The chunk is off its device. */
+  landed(chunk: Chunk): void;
+  /** The chunk was cancelled, or its device failed: nothing of it counts. */
+  returned(chunk: Chunk): void;
+  /** The chunk's result cannot be right. */
+  refuted(chunk: Chunk, error: unknown): void;
+  /** The chunk is late. */
+  overdue(chunk: Chunk): void;
+  /** The chunk is complete. Settles when its result has been checked; never rejects. */
+  completed(chunk: Chunk, result: unknown, release: () => void): Promise<void>;
+  /** Ends the run with an error. */
+  fail(error: unknown): void;
+}
