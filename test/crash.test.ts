@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { between } from '../src/engine/work/space.js';
 import { planted, runHere, startRun, stateOf, writePlanted } from './store/planted.js';
-import { byTier } from './tier.js';
+import { byTier, isShort } from './tier.js';
 
 /** A real job on a real device, killed again and again by the one signal that nobody can answer. */
 const KILLS = byTier(2, 14, 200);
@@ -49,7 +49,8 @@ it(`a job that is killed ${KILLS} times covers its space exactly once, with ever
       break;
     }
   }
-  expect(resumed).toBeGreaterThan(KILLS / 5); // it was not always killed before it had begun
+  // It was not always killed before it had begun; of two kills both may be.
+  if (!isShort) expect(resumed).toBeGreaterThan(KILLS / 5);
 });
 
 /** Killed while it starts, or some time after, if it is not done by then: commits come once a second, and with each hit. */

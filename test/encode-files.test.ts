@@ -431,10 +431,13 @@ describe('the benchmark', () => {
   test('an installed package knows the commit that it was built from', async () => {
     const dist = new URL('../dist/', import.meta.url).pathname;
     const place = join(folder, 'installed');
-    await mkdir(join(place, 'dist', 'console'), { recursive: true });
+    await mkdir(join(place, 'dist', 'console', 'command'), { recursive: true });
     await copyFile(new URL('../package.json', import.meta.url), join(place, 'package.json'));
-    await copyFile(join(dist, 'console', 'version.js'), join(place, 'dist', 'console', 'version.js'));
-    const { commitOf } = (await import(join(place, 'dist', 'console', 'version.js'))) as {
+    await copyFile(
+      join(dist, 'console', 'command', 'version.js'),
+      join(place, 'dist', 'console', 'command', 'version.js'),
+    );
+    const { commitOf } = (await import(join(place, 'dist', 'console', 'command', 'version.js'))) as {
       commitOf(): string | undefined;
     };
     expect(commitOf()).toBeUndefined();

@@ -164,7 +164,10 @@ test('a compiler that dies fails what it compiled, and nothing else', async (ctx
 function serviceProcesses(): number[] {
   return readdirSync('/proc').flatMap((entry) => {
     try {
-      if (!/^\d+$/.test(entry) || !readFileSync(`/proc/${entry}/cmdline`, 'utf8').includes('opencl/service-process'))
+      if (
+        !/^\d+$/.test(entry) ||
+        !readFileSync(`/proc/${entry}/cmdline`, 'utf8').includes('opencl/runtime/service-process')
+      )
         return [];
       const parent = /^PPid:\s*(\d+)$/m.exec(readFileSync(`/proc/${entry}/status`, 'utf8'))?.[1];
       return Number(parent) === process.pid ? [Number(entry)] : [];
