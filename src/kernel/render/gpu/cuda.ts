@@ -1,7 +1,7 @@
 import { type GridBindingKind, type GridShape, Status } from '../../abi/grid.js';
 import { bytesOf, type Scalar, toWords, type Value } from '../../language/types.js';
-import { cLiteral } from '../c/literal.js';
 import { cSyntax } from '../c/cstyle.js';
+import { cLiteral } from '../c/literal.js';
 import { bufferName } from '../names.js';
 import { cFamily, type Helper, helperBody, type OperationTable } from './forms.js';
 import type { EntryForms, GpuLanguage, MemoryForms } from './language.js';

@@ -1,8 +1,8 @@
 import { type GridBindingKind, type GridShape, Status, VALUE_WORDS } from '../../abi/grid.js';
 import type { BufferDecl } from '../../ir/program.js';
 import { type Scalar, toWords, type Value } from '../../language/types.js';
-import { cLiteral } from '../c/literal.js';
 import { cSyntax } from '../c/cstyle.js';
+import { cLiteral } from '../c/literal.js';
 import { bufferName } from '../names.js';
 import { cArguments, cChecks } from './cuda.js';
 import { cFamily, helperBody, type OperationTable } from './forms.js';

@@ -2,8 +2,8 @@ import { type GridBinding, type GridBindingKind, Header, STATUS_WORDS, Status } 
 import type { BufferDecl, Hoisted, Node } from '../../ir/program.js';
 import { type Scalar, toWords, type Value } from '../../language/types.js';
 import { inOrder, rootsOf } from '../../passes/graph.js';
-import { cLiteral } from '../c/literal.js';
 import type { Syntax } from '../c/cstyle.js';
+import { cLiteral } from '../c/literal.js';
 import { bufferName } from '../names.js';
 import { type Helper, helperBody } from './forms.js';
 import type { EntryForms, GpuLanguage, MemoryForms } from './language.js';
