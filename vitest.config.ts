@@ -37,8 +37,15 @@ const commands =
   /^test\/(bench|browser|cache|cli|conformance|conventions|crash|encode|examples|feeding|fuzz|gaps|gpu-text|jobs|native-bodies|package|readme|regular|run|telemetry|terminal|tune|uhash|words)[./-]|^src\/(console|workload)\//;
 const harmless = /^src\/(?!device\/gpu\/device)|^test\/(api|block|engine|licen|simulation|structure)/;
 const light = [...namesIn('src'), ...namesIn('test')].filter(
-  (name) => (commands.test(name) && !/telemetry-/.test(name)) || (harmless.test(name) && leavesNothing(name)),
+  (name) =>
+    (commands.test(name) && !/telemetry-/.test(name) && !hasFakeDriver(name)) ||
+    (harmless.test(name) && leavesNothing(name)),
 );
+
+/** A fake driver stays in the environment of its process. */
+function hasFakeDriver(name: string): boolean {
+  return /cuda\/fake\.js/.test(readFileSync(name, 'utf8'));
+}
 
 function leavesNothing(name: string): boolean {
   return !/process\.(env|chdir|on|exit|emit|kill|cwd|stdout|stderr)|\bvi\.|command-line|new Worker|gpu-core|spawn\(/.test(
