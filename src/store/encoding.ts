@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 
 /**
- * How values stand in the ledger: as text that a person can read with any SQLite tool, exact, and in an order that
- * `ORDER BY` keeps. SQLite's integers end at 2^63; indices go to 2^128.
+ * Encoding of values in the ledger: exact text that any SQLite tool shows legibly and that `ORDER BY` sorts correctly.
+ * SQLite's integers end at 2^63; indices go to 2^128.
  */
 
 /** An index, or the end of a range: 39 digits, enough for 2^128. */
@@ -12,9 +12,9 @@ export const indexOf = (text: string): bigint => BigInt(text);
 
 const INDEX_DIGITS = (1n << 128n).toString().length;
 
-/** JSON for values that JSON lacks: bigints, and floats that are no numbers to it. Exact in both directions. */
+/** Encodes as JSON, with bigints and floats that JSON lacks (NaN, infinities, -0). Exact in both directions. */
 export function spell(value: unknown): string {
-  // Most hits are small whole numbers: without a function for each of them JSON takes a fifth of the time.
+  // Most hits are small integers: without a replacer function JSON.stringify takes a fifth of the time.
   if (isPlain(value)) return JSON.stringify(value);
   return JSON.stringify(value, (_key, field: unknown) => {
     if (typeof field === 'bigint') return { $big: field.toString() };
@@ -38,14 +38,14 @@ export function unspell(text: string): unknown {
 }
 
 /**
- * The same value, the same text: keys are sorted. For digests only. Binary data stands as its own digest, so that a
- * kernel's tables of some megabytes make no text of that size.
+ * Encodes equal values as equal text, with sorted keys. For digests only. Binary data is replaced by its digest, so that
+ * a kernel's tables of some megabytes do not become text of that size.
  */
 export function canonical(value: unknown): string {
   return spell(sorted(value));
 }
 
-/** Keys sorted, binary data as its digest: small enough to be kept and shown. */
+/** Sorts keys and replaces binary data by its digest, so that the value is small enough to be stored and shown. */
 export function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
   if (ArrayBuffer.isView(value)) {
@@ -61,8 +61,8 @@ export function sorted(value: unknown): unknown {
 export const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex');
 
 /**
- * What a row carries so that it is believed: SQLite notices a damaged tree, not a damaged number in it. 64 bits over the
- * table's name and the columns that never change.
+ * Returns a row's checksum: 64 bits over the table's name and the columns that never change. SQLite detects a damaged
+ * tree, but not a damaged number in it.
  */
 export function markOf(table: string, columns: readonly (string | number)[]): string {
   return digestOf([table, ...columns].join('\0')).slice(0, MARK_DIGITS);

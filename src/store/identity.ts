@@ -2,34 +2,34 @@ import type { Kernel } from '../kernel/index.js';
 import { canonical, digestOf } from './encoding.js';
 
 /**
- * What makes two runs the same job: the command, its parameters, the kernel and the space. Not where it runs, nor how
- * (devices, chunks, pipelines), nor which of its hits are asked for: what is done stays done whoever asks.
+ * Identifies a job: two runs with the same command, parameters, kernel and space are the same job. Devices, chunks,
+ * pipelines and the choice of hits to report are not part of it.
  */
 export interface Identity {
   /** `run`, `block solve`. */
   readonly command: string;
-  /** Everything that the answer depends on, beside the kernel: plain values, bigints and typed arrays. */
+  /** Everything the answer depends on except the kernel: plain values, bigints and typed arrays. */
   readonly params: Readonly<Record<string, unknown>>;
-  /** Which kernel, in text: `programText`, or a name and number that change when answers could. */
+  /** The kernel as text: `programText`, or a name and version that change whenever answers could. */
   readonly kernel: string;
   readonly space: { readonly start: bigint; readonly length: bigint };
 }
 
-/** The digest by which a job is found again. */
+/** Returns the digest that identifies a job. */
 export function keyOf({ command, params, kernel, space }: Identity): string {
   return digestOf(
     canonical({ command, params, kernel: digestOf(kernel), space: { start: space.start, length: space.length } }),
   );
 }
 
-/** A job's id: 12 characters of a digest of its key and its generation. `--fresh` begins the next generation. */
+/** Returns a job's id: 12 characters of a digest of its key and its generation. `--fresh` starts the next generation. */
 export const idOf = (key: string, generation: number): string => digestOf(`${key} ${generation}`).slice(0, ID_DIGITS);
 
 const ID_DIGITS = 12;
 
 /**
- * A kernel as text, before any pass: all that tracing left, without the places where it was written. Two kernels with
- * the same text do the same. Another version of a std function is another text.
+ * Returns a kernel's trace as text, before any pass and without source positions. Two kernels with the same text behave
+ * the same. A changed std function changes the text.
  */
 export function programText(kernel: Kernel): string {
   const numbers = new Map<object, number>();
@@ -41,12 +41,12 @@ export function programText(kernel: Kernel): string {
     const known = numbers.get(value);
     if (known !== undefined) return `#${known}`;
     numbers.set(value, numbers.size);
-    // Fresh traces have a statement for each node before its first use, so that this nests no deeper than blocks do.
+    // A new trace has a statement for each node before its first use, so this nests no deeper than blocks do.
     const fields = Object.entries(value).filter(([name, field]) => !PLACES.has(name) && field !== undefined);
     return `{${fields.map(([name, field]) => `${name}:${text(field)}`).join(' ')}}`;
   };
   return text(kernel.trace());
 }
 
-/** What says where something stands, not what it is. Nodes are numbered anew in the order they are met. */
+/** Fields that say where a node is, not what it is. Nodes are renumbered in the order they are visited. */
 const PLACES = new Set(['origin', 'id']);

@@ -2,9 +2,9 @@ import { type ErrorCode, MillraceError } from '../kernel/error.js';
 import { Damaged, Unavailable } from './thread/connection.js';
 import type { Ledger } from './thread/ledger.js';
 
-/** What passes between the main thread and the one that owns the ledger. */
+/** Messages between the main thread and the thread that owns the ledger. */
 
-/** Methods of the ledger, which the other thread calls. */
+/** Methods of the ledger that the main thread calls. */
 export type Method = {
   [Name in keyof Ledger]: Ledger[Name] extends (...args: never[]) => unknown ? Name : never;
 }[keyof Ledger];

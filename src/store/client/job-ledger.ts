@@ -14,50 +14,53 @@ import { unavailable } from './unavailable.js';
 import { BookSource, type Books } from './work-log.js';
 
 /**
- * A job that this process works on. What is done is written about once a second, what has hits at once, each write
- * together with everything before it; a hit's promise resolves when the disk has it.
+ * A job that this process works on. Finished ranges are written about once a second, hits at once; each write includes
+ * all earlier work. A hit's promise resolves when the hit is on disk.
  */
 export interface JobLedger<T extends Indexed = Indexed> extends Books<T> {
   readonly id: string;
   readonly job: JobRecord;
-  /** As it stood when this process took it; undefined where it is new. */
+  /** The record before this process claimed the job; undefined if the job is new. */
   readonly before: JobRecord | undefined;
   /** Done before this run. */
   readonly completed: Intervals;
   /** Found before this run, ascending. */
   readonly found: readonly T[];
-  /** Where an engine's search takes its work from, and brings it to. */
+  /** The source that an engine's search takes work from and reports results to. */
   readonly source: ChunkSource<readonly T[]>;
-  /** Working time in ms, that of earlier runs included. */
+  /** Working time in ms, including earlier runs. */
   readonly elapsed: number;
-  /** Whether the command of `--on-hit` has been run for the nth hit of an index; and that it has. */
+  /** True if the command of `--on-hit` has run for the nth hit of an index; `tell` records that it has. */
   isTold(index: bigint, nth: number): boolean;
   tell(index: bigint, nth: number): void;
-  /** For work that no search does: what was written to a file and is safe there, say. */
+  /** Records work that no search does: for example, output that is safely in a file. */
   record(range: Range, hits?: readonly T[]): Promise<void>;
-  /** Resolves when everything up to now is on disk. */
+  /** Resolves when all work so far is on disk. */
   checkpoint(): Promise<void>;
-  /** Devices that work on it, by their ids. */
+  /** Sets the ids of the devices that work on the job. */
   uses(devices: readonly string[]): void;
-  /** Called when another process asks for something, or a more important job wants a device or no longer does. */
+  /**
+   * The listener is called on a request from another process, and when a job of higher priority starts or stops needing a
+   * device.
+   */
   listen(listener: JobListener): void;
-  /** Shown to others; the time of a job that is paused does not count. */
+  /** Records the state for other processes. Paused time does not count as working time. */
   paused(isPaused: boolean): Promise<void>;
-  /** Writes everything, says how it stands, and lets go of it. `complete` throws unless every index is done. */
+  /** Writes everything, sets the job's state and releases the job. `complete` throws unless every index is done. */
   finish(state: Extract<JobState, 'open' | 'complete' | 'answered' | 'cancelled'>, reason?: string): Promise<void>;
 }
 
 export interface JobListener {
   asked(request: Request): void;
-  /** A job by its id; undefined when it is over. */
+  /** The id of the other job; undefined when it has ended. */
   outranked(by: string | undefined): void;
-  /** Writing fails for now, and is tried again. */
+  /** A write failed and will be retried. */
   troubled(message: string): void;
 }
 
-/** How often what has no hits is written: as much work is lost with the process. */
+/** How often ranges without hits are written: at most this much work is lost if the process dies. */
 const TICK_MS = 1000;
-/** Beyond this much unwritten work nothing more counts, and a disk that is still full ends the job. */
+/** Beyond this much unwritten work, searches wait for the disk, and a disk that is still full ends the job. */
 const MOST_UNSAVED_MS = 10_000;
 const RETRY_MS = 500;
 
@@ -72,7 +75,7 @@ export class BookedJob<T extends Indexed> implements JobLedger<T> {
   readonly #timer: ReturnType<typeof setInterval>;
   #listener: JobListener | undefined;
   #unsaved = new Pending();
-  /** When the oldest of what is not written was done. */
+  /** When the oldest unwritten work was done. */
   #since: number | undefined;
   #writing: Promise<void> | undefined;
   #next: Promise<void> | undefined;
@@ -82,7 +85,7 @@ export class BookedJob<T extends Indexed> implements JobLedger<T> {
   #isPaused = false;
   #counted: number;
   #elapsed: number;
-  /** Working time that is not in the file yet. */
+  /** Working time that is not written yet. */
   #unnoted = 0;
 
   constructor(thread: LedgerThread, { job, progress, before }: Begun) {
@@ -95,7 +98,7 @@ export class BookedJob<T extends Indexed> implements JobLedger<T> {
     this.#elapsed = job.elapsedMs;
     this.#counted = performance.now();
     this.source = new BookSource<T>(this, job.space);
-    // A job that has failed, or whose ledger is closed, has nothing more to write.
+    // A job that has failed or whose ledger is closed has nothing more to write.
     this.#timer = setInterval(() => void this.checkpoint().catch(() => clearInterval(this.#timer)), TICK_MS);
     this.#timer.unref();
   }
@@ -136,7 +139,6 @@ export class BookedJob<T extends Indexed> implements JobLedger<T> {
     return this.checkpoint();
   }
 
-  /** Undefined where nobody has to wait for it to be written. */
   add(range: Range | undefined, hits: readonly T[], when: 'at once' | 'soon' = 'at once'): Promise<void> | undefined {
     if (this.#fault) return Promise.reject(this.#fault);
     if (range) this.#unsaved.add({ start: range.start, past: endOf(range), hits: hits.length });
@@ -154,7 +156,7 @@ export class BookedJob<T extends Indexed> implements JobLedger<T> {
       });
       return this.#writing;
     }
-    // What came while a write was under way goes with the next one, all of it together.
+    // Work that arrived during a write goes into the next one, all together.
     this.#next ??= this.#writing
       .catch(() => undefined)
       .then(() => {
@@ -186,7 +188,7 @@ export class BookedJob<T extends Indexed> implements JobLedger<T> {
     this.#listener?.outranked(outrankedBy);
   }
 
-  /** A disk that is full, and a process that is writing, may be different in a moment. */
+  /** Commits a batch. Retries while the disk is full or another process is writing. */
   async #persist(batch: Batch): Promise<Standing> {
     const began = performance.now();
     for (;;) {
@@ -201,7 +203,7 @@ export class BookedJob<T extends Indexed> implements JobLedger<T> {
     }
   }
 
-  /** Nothing counts any more: what was not written is scanned again when the job is gone on with. */
+  /** Fails the job: unwritten work is searched again when the job is resumed. */
   #fail(error: unknown): Error {
     const known =
       error instanceof Unavailable ? unavailable(error, `to write down what job ${this.id} has done`) : error;
@@ -209,7 +211,7 @@ export class BookedJob<T extends Indexed> implements JobLedger<T> {
     return this.#fault;
   }
 
-  /** Working time since it was last asked for. */
+  /** Returns the working time since the last call. */
   #count(): number {
     const now = performance.now();
     const passed = this.#isPaused ? 0 : now - this.#counted;

@@ -3,20 +3,23 @@ import { spell } from '../encoding.js';
 import type { StoredHit } from '../thread/progress.js';
 
 /**
- * Hits on their way to the ledger's thread. To make a text of each and a message of all takes the main thread 9 ms for
- * 4,096 hits of nine words; one text and one array of them all together take 4.6 ms, and the other thread does the rest.
+ * Hits in a compact form for the ledger's thread. Encoding each hit as text in one message takes the main thread 9 ms for
+ * 4,096 hits of nine words; one text and one array for all take 4.6 ms, and the ledger's thread does the rest.
  */
 export interface PackedHits {
   readonly base: bigint;
-  /** Of each hit, from `base`. */
+  /** Offset of each hit from `base`. */
   readonly offsets: Float64Array;
-  /** Of several hits of one index; left out where there are none. */
+  /** Numbers the hits of one index; omitted if no index has several. */
   readonly nths?: Uint32Array;
-  /** Their values, a JSON list. */
+  /** The hits' values, as a JSON list. */
   readonly fields: string;
 }
 
-/** Hits of one list; those of one index are numbered in their order. They lie within 2^53 of each other, or come in parts. */
+/**
+ * Packs the hits of one list. Hits of one index are numbered in order. Hits that lie more than 2^53 apart go into
+ * separate parts.
+ */
 export function pack(hits: readonly Indexed[]): PackedHits[] {
   const [first] = hits;
   if (first === undefined) return [];
@@ -36,7 +39,7 @@ export function pack(hits: readonly Indexed[]): PackedHits[] {
   return [{ base, offsets, fields, ...(nths && { nths }) }];
 }
 
-/** As the ledger writes them. */
+/** Returns the hits as the ledger stores them. */
 export function unpack({ base, offsets, nths, fields }: PackedHits): StoredHit[] {
   const all = JSON.parse(fields) as readonly unknown[];
   return all.map((values, at) => ({

@@ -2,9 +2,9 @@ import type { DoneRange } from '../thread/progress.js';
 import type { PackedHits } from './packed-hits.js';
 
 /**
- * What is done and not written yet. Ranges that touch are merged as they come, in constant time: a second of chunks of
- * several devices comes down to a few ranges, and nothing is left to be sorted when it is time to write (2,000 chunks took
- * the main thread some milliseconds).
+ * Finished work that is not written yet. Adjacent ranges are merged as they arrive, in constant time: a second of chunks
+ * from several devices becomes a few ranges, and nothing has to be sorted before a write (sorting 2,000 chunks took the
+ * main thread some milliseconds).
  */
 export class Pending {
   readonly hits: PackedHits[] = [];

@@ -13,11 +13,14 @@ import { LedgerThread } from './thread.js';
 import { unavailable } from './unavailable.js';
 
 export interface StoreOptions {
-  /** Is told what people should know: that the ledger was damaged, and what became of it. Default: a warning of Node's. */
+  /**
+   * Receives messages for the user: that the ledger was damaged, and what was done about it. Default:
+   * `process.emitWarning`.
+   */
   readonly warn?: (notice: string) => void;
 }
 
-/** Opens the ledger of a data directory. Makes the directory and the ledger if they are missing. */
+/** Opens the ledger of a data directory. Creates the directory and the ledger if they are missing. */
 export async function openStore(directory: string, options: StoreOptions = {}): Promise<Store> {
   const { warn = (notice) => process.emitWarning(notice) } = options;
   const thread = new LedgerThread(resolve(directory), warn);
@@ -25,26 +28,26 @@ export async function openStore(directory: string, options: StoreOptions = {}): 
     for (const notice of await thread.call('notices')) warn(notice);
     return new Store(resolve(directory), thread);
   } catch (error) {
-    await thread.close().catch(() => undefined); // the thread has died by itself: the error is the same
+    await thread.close().catch(() => undefined); // if the thread has died, the error is the same
     throw error instanceof Unavailable ? unavailable(error, 'the ledger') : error;
   }
 }
 
 /** A job as a command describes it. */
 export interface JobSpec extends Identity {
-  /** For people: `run kernel.ts`. */
+  /** Display name: `run kernel.ts`. */
   readonly name: string;
-  /** What goes on with it when it is resumed. Never credentials: it is kept in the file, and shown. */
+  /** The command line that resumes the job. Must not contain credentials: it is stored in the file, and shown. */
   readonly call: JobCall;
-  /** Higher is more important; default as it was, or 0. */
+  /** Higher is more important. Default: the stored priority, or 0. */
   readonly priority?: number;
-  /** Begins from nothing, whatever is known. */
+  /** Starts from the beginning even if progress is stored. */
   readonly fresh?: boolean;
-  /** One that is over is begun anew, and forgotten: what it has made is elsewhere, in a file. */
+  /** Restarts a finished job and deletes its record: its output is stored elsewhere, in a file. */
   readonly anew?: boolean;
 }
 
-/** What is kept in a data directory: jobs, what they have done and found, and what was measured. */
+/** The contents of a data directory: jobs, their progress and hits, and tunings. */
 export class Store {
   readonly directory: string;
   readonly #thread: LedgerThread;
@@ -54,7 +57,7 @@ export class Store {
     this.#thread = thread;
   }
 
-  /** Takes a job, to begin it or to go on with it. Throws `io` where another process has it. */
+  /** Claims a job, to start or resume it. Throws `io` if another process has it. */
   async open<T extends Indexed>(spec: JobSpec): Promise<JobLedger<T>> {
     const { name, command, space, call, priority, fresh, anew } = spec;
     const begun = await this.#known(
@@ -77,29 +80,29 @@ export class Store {
     return this.#known(this.#thread.call('jobs'));
   }
 
-  /** By its id, the beginning of it, or `last`. */
+  /** Finds a job by its id, a prefix of its id, or `last`. */
   find(id: string): Promise<JobSummary> {
     return this.#known(this.#thread.call('find', id));
   }
 
-  /** The job that a command would go on with. */
+  /** Returns the job that a command would resume. */
   async known(identity: Identity): Promise<JobRecord | undefined> {
     const key = keyOf(identity);
     const all = (await this.jobs()).map(({ job }) => job).filter((job) => job.key === key);
     return all.sort((a, b) => b.generation - a.generation)[0];
   }
 
-  /** What a job has done and found. */
+  /** Returns a job's ranges and hits. */
   progress(id: string): Promise<Progress> {
     return this.#known(this.#thread.call('progress', id));
   }
 
-  /** Asks the process that runs a job for something; it looks about once a second. */
+  /** Sends a request to the process that runs a job, which polls about once a second. */
   request(id: string, request: Request): Promise<void> {
     return this.#known(this.#thread.call('request', id, request));
   }
 
-  /** For a job that nobody runs. */
+  /** Cancels a job that no process runs. */
   cancel(id: string): Promise<void> {
     return this.#known(this.#thread.call('cancel', id));
   }
@@ -108,7 +111,7 @@ export class Store {
     return this.#known(this.#thread.call('setPriority', id, priority));
   }
 
-  /** With its hits. */
+  /** Removes a job with its hits. */
   remove(id: string): Promise<void> {
     return this.#known(this.#thread.call('remove', id));
   }
@@ -117,7 +120,7 @@ export class Store {
     return this.#known(this.#thread.call('export', id));
   }
 
-  /** An export, or its text. */
+  /** Adds an exported job, given as an object or as text. */
   async import(given: unknown): Promise<{ readonly id: string; readonly indices: bigint; readonly hits: number }> {
     return this.#known(this.#thread.call('import', exportText(given)));
   }

@@ -2,14 +2,14 @@ import { startThread, type Thread, workerBeside } from '../../device/pool/thread
 import { errorOf, type Method, type Reply } from '../messages.js';
 import type { Ledger } from '../thread/ledger.js';
 
-/** The ledger seen from the main thread: every method of it, as a promise. */
+/** The main thread's proxy of the ledger: each method returns a promise. */
 export class LedgerThread {
   readonly #thread: Thread;
   readonly #waiting = new Map<number, { resolve(value: unknown): void; reject(error: unknown): void }>();
   #calls = 0;
   #fault: unknown;
 
-  /** `warn` is told what happens to the file. */
+  /** `warn` receives notices about the file. */
   constructor(directory: string, warn: (notice: string) => void) {
     this.#thread = startThread({
       file: workerBeside(import.meta.url, '../thread/worker.js'),
@@ -22,7 +22,7 @@ export class LedgerThread {
         this.#hear(reply);
       },
     });
-    this.#thread.ready.catch(() => undefined); // told to whoever calls
+    this.#thread.ready.catch(() => undefined); // reported to the caller of a method
     this.#thread.keepAlive(false);
   }
 
@@ -31,7 +31,7 @@ export class LedgerThread {
     return new Promise((resolve, reject) => {
       const number = this.#calls++;
       this.#waiting.set(number, { resolve: resolve as (value: unknown) => void, reject });
-      // The process does not end before something that it waits for is on disk.
+      // The process stays alive until pending writes are on disk.
       this.#thread.keepAlive(true);
       this.#thread.post({ number, method, args });
     });

@@ -11,7 +11,8 @@ import { openStore, type Store, type StoreOptions } from './store.js';
 
 /**
  * Tunings in the ledger of a data directory, read once. Opening the ledger takes 100 ms, so `load` starts it while
- * devices open. A kernel's text takes 50 ms and more, so it is read only if its workload was tuned on the device.
+ * devices open. Building a kernel's text takes 50 ms or more, so that is done only if its workload was tuned on the
+ * device.
  */
 export class LedgerTunings implements TuningShelf {
   readonly #directory: string;
@@ -19,14 +20,14 @@ export class LedgerTunings implements TuningShelf {
   readonly #opened: Promise<Store | undefined> | undefined;
   #kept: Promise<readonly KeptTuning[]> | undefined;
 
-  /** `opened` is the directory's ledger, if the caller opens it anyway. The caller closes it. */
+  /** `opened` is the directory's ledger if the caller opens it in any case. The caller closes it. */
   constructor(directory: string, options: StoreOptions = {}, opened?: Promise<Store | undefined>) {
     this.#directory = directory;
     this.#options = options;
     this.#opened = opened;
   }
 
-  /** Starts to read. A ledger that cannot be read is reported by `find`. */
+  /** Starts reading. An error is reported by `find`. */
   load(): void {
     this.#read().catch(() => undefined);
   }
@@ -74,7 +75,7 @@ function keyOf({ workload, kernels, device, driver, candidates }: TuningAbout): 
   return { kernel: `${workload} ${digestOf(text)}`, device, driver, candidates: digestOf(candidates) };
 }
 
-/** Kernels last as long as the process. */
+/** Cached by kernel: kernels live as long as the process. */
 const digests = new WeakMap<Kernel, string>();
 
 function kernelDigest(kernel: Kernel): string {

@@ -3,19 +3,19 @@ import { Intervals } from '../../engine/work/intervals.js';
 import { type ChunkSource, MemorySource } from '../../engine/work/source.js';
 import { between, endOf, type Piece, type Range, rangeOf } from '../../engine/work/space.js';
 
-/** Where a job's work is written down: what is done and was found before, and what is done now. */
+/** A job's log of work: what earlier runs did and found, and what this run adds. */
 export interface Books<T extends Indexed = Indexed> {
   readonly completed: Intervals;
   /** Ascending. */
   readonly found: readonly T[];
   /**
-   * Without a range: hits alone, whose range may never be done. Hits are written at once, or `soon`, within a second, as
-   * ranges without hits are. Undefined where nobody has to wait for the disk.
+   * Records a range and its hits; without a range, hits whose range may never be done. Hits are written at once, or
+   * `soon`, within a second, as ranges without hits are. Undefined if the caller need not wait for the disk.
    */
   add(range: Range | undefined, hits: readonly T[], when?: 'at once' | 'soon'): Promise<void> | undefined;
 }
 
-/** What a search takes from the books and brings to them. */
+/** Supplies a search with the work that is not done, and records its results. */
 export class BookSource<T extends Indexed> implements ChunkSource<readonly T[]> {
   readonly completed: Intervals;
   readonly found: readonly T[];
@@ -52,20 +52,22 @@ export class BookSource<T extends Indexed> implements ChunkSource<readonly T[]> 
   }
 }
 
-/** One of several searches of a job: its own indices stand elsewhere in the job's, and its hits may look otherwise. */
+/**
+ * One of several searches of a job. It has its own indices, at an offset in the job's, and may have its own form of hits.
+ */
 export interface Part<T extends Indexed, Own extends Indexed> {
-  /** In its own indices. */
+  /** In the part's own indices. */
   readonly space: Range;
-  /** The job's index of its index 0; may be below zero. */
+  /** The job's index of the part's index 0; may be negative. */
   readonly offset: bigint;
-  /** A hit as it is kept, all but its index; and the hit that was kept. */
+  /** Converts a hit to its stored form without the index; `told` converts it back. */
   kept(hit: Own): Omit<T, 'index'>;
   told(kept: T, index: bigint): Own;
   /** Default: at once. */
   readonly when?: 'at once' | 'soon';
 }
 
-/** The pages of a job's books that are one part's. */
+/** Returns a view of the log for one part. */
 export function partOf<T extends Indexed, Own extends Indexed>(books: Books<T>, part: Part<T, Own>): Books<Own> {
   const { space, offset } = part;
   const place = between(space.start + offset, endOf(space) + offset);
@@ -82,7 +84,10 @@ export function partOf<T extends Indexed, Own extends Indexed>(books: Books<T>, 
   };
 }
 
-/** Of hits in ascending order, those in a range: blocks are thousands, and each asks for its own. */
+/**
+ * Returns the hits in a range from hits in ascending order. By binary search: there are thousands of blocks, and each
+ * calls this.
+ */
 export function hitsWithin<T extends Indexed>(hits: readonly T[], range: Range): readonly T[] {
   return hits.slice(countBelow(hits, range.start), countBelow(hits, endOf(range)));
 }

@@ -2,20 +2,20 @@ import { createRequire } from 'node:module';
 import type Database from 'libsql';
 import { MillraceError } from '../../kernel/error.js';
 
-/** A row as SQLite gives it. */
+/** A row as SQLite returns it. */
 export type Row = Readonly<Record<string, string | number | null>>;
 type Bound = string | number | null;
 
 /**
- * One connection to a SQLite file, and what its errors mean. Everything here blocks, for milliseconds where a disk is
- * asked to make something durable, so it runs in the store's own thread (worker.ts).
+ * A connection to a SQLite file, with errors translated. Every method blocks, for milliseconds when a disk sync is
+ * needed, so it runs in the store's thread (worker.ts).
  */
 export class Connection {
   readonly path: string;
   readonly #database: Database.Database;
   readonly #statements = new Map<string, Statement>();
 
-  /** `busyMs`: how long it waits for another process that is writing. */
+  /** `busyMs` is how long to wait for another process that is writing. */
   constructor(path: string, busyMs: number) {
     this.path = path;
     this.#database = attempt(path, () => new (library())(path, { timeout: busyMs }));
@@ -38,7 +38,7 @@ export class Connection {
     return attempt(this.path, () => this.#prepared(sql).all(...values)).map(textual);
   }
 
-  /** All of it or nothing, and durable when this returns. */
+  /** Runs an action as one atomic transaction, durable on return. */
   transact<T>(action: () => T): T {
     this.exec('BEGIN IMMEDIATE');
     try {
@@ -46,7 +46,7 @@ export class Connection {
       this.exec('COMMIT');
       return result;
     } catch (error) {
-      // A full disk ends the transaction by itself.
+      // On a full disk SQLite rolls back by itself.
       if (this.#database.inTransaction) this.exec('ROLLBACK');
       throw error;
     }
@@ -74,8 +74,8 @@ interface Statement {
 }
 
 /**
- * Text is read as bytes (`selection`, rows.ts): a Buffer of one row, an ArrayBuffer of several. What is not UTF-8 becomes
- * text that no checksum fits.
+ * Text is read as bytes (`selection`, rows.ts): a Buffer from `get`, an ArrayBuffer from `all`. Bytes that are not UTF-8
+ * become text that matches no checksum.
  */
 function textual(row: unknown): Row {
   const cells = Object.entries(row as object).filter(([name]) => name !== '_metadata');
@@ -87,7 +87,7 @@ const isBytes = (cell: unknown): cell is Uint8Array | ArrayBuffer => typeof cell
 
 const TEXT = new TextDecoder();
 
-/** The file is not what was written. */
+/** The file's content is not what was written. */
 export class Damaged extends Error {
   constructor(what: string, cause?: unknown) {
     super(what, { cause });
@@ -95,7 +95,7 @@ export class Damaged extends Error {
   }
 }
 
-/** SQLite rejects a statement for a reason that is none of the others. */
+/** SQLite rejected a statement for a reason that no other class covers. */
 export class Rejected extends MillraceError {
   readonly reason: string;
 
@@ -105,7 +105,7 @@ export class Rejected extends MillraceError {
   }
 }
 
-/** Another process is writing, or the disk is full for now: the same may work in a moment. */
+/** Another process is writing, or the disk is full: a retry may succeed. */
 export class Unavailable extends Error {
   /** What to do about it. */
   readonly advice: string;
@@ -139,7 +139,7 @@ function translated(path: string, error: unknown): unknown {
   return new Rejected(path, `${message} (${code})`, error);
 }
 
-/** Runs something of `node:fs` on a path, and says what its failure means. */
+/** Runs an action of `node:fs` on a path and translates its errors. */
 export function onDisk<T>(path: string, action: () => T): T {
   try {
     return action();
@@ -161,5 +161,5 @@ const unwritable = (path: string, why: string, cause: unknown): MillraceError =>
     cause,
   });
 
-/** Loaded in the thread that uses it and nowhere else: 10 MB of native code. */
+/** Loaded only in the thread that uses it: 10 MB of native code. */
 const library = (): typeof Database => createRequire(import.meta.url)('libsql') as typeof Database;

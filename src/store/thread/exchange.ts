@@ -10,8 +10,8 @@ import { addJob, findByKey, type JobRecord } from './jobs.js';
 import { addHits, intervalsOf, type Progress, readProgress, type StoredHit, writeRanges } from './progress.js';
 
 /**
- * A job as JSON, to be continued on another machine, or to bring home what was done there. Indices are decimal text,
- * since JSON's numbers are exact up to 2^53. An import adds: ranges that are done here already stay done.
+ * A job as JSON, to be resumed on another machine or merged back from there. Indices are decimal text, since JSON's
+ * numbers are exact only up to 2^53. An import only adds: ranges that are already done here stay done.
  */
 export interface Exported {
   readonly format: typeof FORMAT;
@@ -20,7 +20,7 @@ export interface Exported {
   readonly name: string;
   readonly command: string;
   readonly params: unknown;
-  /** First, and past the last. */
+  /** First index, and the index after the last. */
   readonly space: readonly [string, string];
   readonly args: readonly string[];
   readonly elapsedMs: number;
@@ -28,7 +28,7 @@ export interface Exported {
   readonly done: readonly (readonly [string, string])[];
   /** Ascending by index, then by nth. */
   readonly hits: readonly ExportedHit[];
-  /** SHA-256 of everything else. Version 0.1.0 wrote none. */
+  /** SHA-256 of all other members. Version 0.1.0 did not write it. */
   readonly digest?: string;
 }
 
@@ -41,12 +41,12 @@ export interface ExportedHit {
 
 const FORMAT = 'millrace-job';
 
-/** What an import takes. A job with more hits or ranges is not exported. */
+/** Limits of an import. A job with more hits or ranges is not exported. */
 const MAX_HITS = 2 ** 21;
 const MAX_RANGES = 2 ** 20;
 const MAX_HIT_CHARACTERS = 2 ** 20;
 const MAX_RANGE_CHARACTERS = 128;
-/** Members of an export that are one value each, and how long it may be. */
+/** Members of an export that are one value each, with their maximum length. */
 const MAX_MEMBER_CHARACTERS: Readonly<Record<string, number>> = {
   format: 64,
   version: 64,
@@ -93,7 +93,7 @@ export function exportJob(job: JobRecord, { done, hits }: Progress): Exported {
   return { ...exported, digest: digestOf(exported, exported.hits) };
 }
 
-/** Hits come one by one: all of them as one text would be as large as the file. */
+/** Hashes hits one at a time: all of them as one text would be as large as the file. */
 function digestOf(exported: Omit<Exported, 'hits' | 'digest'>, hits: Iterable<ExportedHit>): string {
   const { format, version, key, name, command, params, space, args, elapsedMs, devices, done } = exported;
   const hash = createHash('sha256');
@@ -103,7 +103,7 @@ function digestOf(exported: Omit<Exported, 'hits' | 'digest'>, hits: Iterable<Ex
   return hash.digest('hex');
 }
 
-/** The text of an export that is given as text, or as the object that `exportJob` returned. */
+/** Returns the text of an export that is given as text or as the object that `exportJob` returned. */
 export function exportText(given: unknown): string {
   if (typeof given === 'string') return given;
   try {
@@ -113,7 +113,7 @@ export function exportText(given: unknown): string {
   }
 }
 
-/** Adds an exported job. `write` runs an action in one transaction, while no process works on the job. */
+/** Adds an exported job. `write` runs an action in one transaction while no process works on the job. */
 export function importJob(
   connection: Connection,
   text: string,
@@ -151,7 +151,7 @@ interface Imported extends Pick<Exported, 'key' | 'name' | 'command' | 'args'> {
   readonly hits: readonly StoredHit[];
 }
 
-/** Throws `input-format` unless the text is an export, all of it, within the limits. */
+/** Parses an export. Throws `input-format` if any part is invalid or exceeds the limits. */
 function readExport(text: string): Imported {
   const scan = new ExportText(text);
   const members = new Map<string, unknown>();
@@ -167,10 +167,10 @@ function readExport(text: string): Imported {
   return checked(Object.fromEntries(members) as Members);
 }
 
-/** A hit whose values are text, as the ledger keeps them: few objects exist at a time. */
+/** A hit whose values are text, as the ledger stores them, so that few objects exist at a time. */
 type TextHit = Omit<ExportedHit, 'fields'> & { readonly fields: string };
 
-/** What a text has in place of an export; nothing but the hits is checked. */
+/** Members as parsed; only the hits are checked. */
 type Members = Partial<Omit<Exported, 'hits'>> & { readonly hits?: readonly TextHit[] };
 
 function readHits(scan: ExportText): TextHit[] {
@@ -251,7 +251,7 @@ function indexOf(text: unknown): bigint {
   return index;
 }
 
-/** Values that JSON lacks are objects of one member (`spell`): whatever reads them later must be able to. */
+/** Throws unless values that JSON lacks, encoded as objects of one member (`spell`), can be decoded later. */
 function checkSpelling(value: unknown): void {
   if (typeof value !== 'object' || value === null) return;
   const members = Object.entries(value);
@@ -264,7 +264,7 @@ function checkSpelling(value: unknown): void {
   }
 }
 
-/** Numbers of 100,000 digits take some milliseconds to read; twice as many take four times as long. */
+/** A number of 100,000 digits takes some milliseconds to read; twice the digits take four times as long. */
 const SPELLED: Readonly<Record<string, RegExp | undefined>> = {
   $big: /^-?\d{1,100000}$/,
   $float: /^(NaN|-?Infinity|-0)$/,
@@ -276,7 +276,7 @@ const isCount = (value: unknown): value is number => Number.isSafeInteger(value)
 const isTexts = (value: unknown): value is string[] =>
   Array.isArray(value) && value.every((one) => typeof one === 'string');
 
-/** For an error: short, on one line. */
+/** Quotes a value in an error message, shortened, on one line. */
 function quoted(value: unknown): string {
   const text = JSON.stringify(value) ?? 'missing';
   return text.length > MAX_QUOTED ? `${text.slice(0, MAX_QUOTED)}…` : text;
@@ -284,5 +284,5 @@ function quoted(value: unknown): string {
 
 const MAX_QUOTED = 60;
 
-/** Values that JSON lacks, as the ledger writes them. */
+/** Encodes values that JSON lacks as the ledger does. */
 const plain = (value: unknown): unknown => JSON.parse(spell(value));

@@ -1,8 +1,8 @@
 import { MillraceError } from '../../kernel/error.js';
 
 /**
- * A strict reader for the text of an exported job. It walks the text once, takes one value at a time, and gives JSON.parse
- * only pieces whose length and nesting it has measured: 10 MB of `[` would take JSON.parse 750 MB.
+ * Strict reader for the text of an exported job. It scans the text once, takes one value at a time, and passes to
+ * JSON.parse only pieces whose length and nesting it has measured: 10 MB of `[` would make JSON.parse use 750 MB.
  */
 export class ExportText {
   readonly #text: string;
@@ -13,7 +13,7 @@ export class ExportText {
     this.#text = text;
   }
 
-  /** Names of the members of an object. The caller takes the value of each before it asks for the next. */
+  /** Yields the names of an object's members. The caller reads the value of each before it asks for the next. */
   *members(): Generator<string> {
     this.#expect('{');
     if (this.#skip('}')) return;
@@ -26,7 +26,7 @@ export class ExportText {
     this.#expect('}');
   }
 
-  /** The elements of an array, each of `maxCharacters` at most. */
+  /** Yields the elements of an array, each of at most `maxCharacters`. */
   *elements(maxCharacters: number): Generator<unknown> {
     this.#expect('[');
     if (this.#skip(']')) return;
@@ -35,7 +35,7 @@ export class ExportText {
     this.#expect(']');
   }
 
-  /** The next value, of `maxCharacters` at most. */
+  /** Reads the next value, of at most `maxCharacters`. */
   value(maxCharacters: number): unknown {
     this.#space();
     const start = this.#at;
@@ -53,7 +53,7 @@ export class ExportText {
     if (this.#at < this.#text.length) throw refuse(`expected its end at character ${this.#at}`);
   }
 
-  /** Where the value ends by its brackets and quotes; JSON.parse says whether it is one. */
+  /** Returns where the value ends by its brackets and quotes; JSON.parse decides whether it is valid. */
   #endOfValue(limit: number): number {
     const text = this.#text;
     let depth = 0;
@@ -81,7 +81,7 @@ export class ExportText {
     while (isSpace(this.#text[this.#at])) this.#at++;
   }
 
-  /** Steps over a character if it is the next one. */
+  /** Skips a character if it is the next one. */
   #skip(character: string): boolean {
     this.#space();
     const isNext = this.#text[this.#at] === character;
@@ -94,7 +94,7 @@ export class ExportText {
   }
 }
 
-/** Exports of 2 million hits of a few values fit. */
+/** Enough for 2 million hits of a few values each. */
 export const MAX_CHARACTERS = 256 * 2 ** 20;
 const MAX_NAME_CHARACTERS = 64;
 const MAX_DEPTH = 64;

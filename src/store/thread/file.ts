@@ -10,14 +10,14 @@ import { damagedIn, newestLedger, setAside, setLogsAside } from './set-aside.js'
 import { checkTunings } from './tuning.js';
 
 /**
- * The ledger's file, opened and checked. A damaged one is set aside and a new one is begun; nothing is told from the
- * damaged one. Every process that uses the ledger shares a lock. Only a process that has it alone checks it, and sets it
- * aside.
+ * The ledger's file. A damaged file is set aside and a new one is created; nothing is read from the damaged one. Every
+ * process that uses the ledger holds a shared lock. Only a process that holds the lock exclusively checks the file or
+ * sets it aside.
  */
 export class LedgerFile {
   readonly directory: string;
   readonly connection: Connection;
-  /** What people should know: damage, and what became of it. */
+  /** Messages for the user: damage, and what was done about it. */
   readonly notices: readonly string[];
   readonly #inode: bigint;
   readonly #lock: Lock;
@@ -38,8 +38,8 @@ export class LedgerFile {
   }
 
   /**
-   * `alone` runs while no other process has the ledger. `suspect` is a file in which damage was found after it was opened;
-   * it is set aside unless another process has done so already.
+   * `alone` runs while no other process has the ledger open. `suspect` is a file in which damage was found after it was
+   * opened; it is set aside unless another process has already done so.
    */
   static open(directory: string, alone: (connection: Connection) => void, suspect?: Suspect): LedgerFile {
     onDisk(directory, () => mkdirSync(directory, { recursive: true, mode: 0o700 }));
@@ -54,7 +54,7 @@ export class LedgerFile {
     return LedgerFile.#share(opened) ?? LedgerFile.open(directory, alone);
   }
 
-  /** Returns undefined if another process has had it alone since, and has set it aside. */
+  /** Returns undefined if another process has held the exclusive lock since and has set the file aside. */
   static #share(opened: Opened): LedgerFile | undefined {
     const { directory, inode, connection } = opened;
     let lock: Lock | undefined;
@@ -71,7 +71,7 @@ export class LedgerFile {
     }
   }
 
-  /** The process that was here first has checked it. */
+  /** Opens a ledger that another process has open: that process has checked it. */
   static #openBeside(directory: string, suspect: Suspect | undefined): LedgerFile {
     const lock = Lock.take(directory, STORE, 'shared', CHECK_MS);
     const path = join(directory, newestLedger(directory));
@@ -95,7 +95,7 @@ export class LedgerFile {
     }
   }
 
-  /** One transaction: durable when it returns, and known to have happened. */
+  /** Runs one transaction, which is durable on return, and records its number in the witness file. */
   commit<T>(action: () => T): T {
     let count = 0;
     const result = this.connection.transact(() => {
@@ -107,7 +107,7 @@ export class LedgerFile {
     return result;
   }
 
-  /** Damage was found that this process cannot act on now: the next one that has the ledger alone checks all of it. */
+  /** Records damage that this process cannot act on now: the next process that has the ledger alone checks all of it. */
   suspectDamage(): void {
     this.#note(SUSPECT);
   }
@@ -116,14 +116,14 @@ export class LedgerFile {
     try {
       writeSync(this.#witness, text.padStart(WITNESS_CHARACTERS), 0);
     } catch {
-      // A full disk: the commit has happened, and a witness that is behind only sees less.
+      // A full disk. The commit has happened; a witness that is behind only detects less.
     }
   }
 
   close(): void {
     if (!this.#isOpen) return;
     try {
-      // Tidy for those who copy the file; refused where others are reading, which does no harm.
+      // Leaves one complete file for users who copy it. Refused while other processes read, which does no harm.
       this.connection.exec('PRAGMA wal_checkpoint(TRUNCATE)');
     } finally {
       this.#letGo();
@@ -160,7 +160,7 @@ interface Opened {
 const STORE = 'store';
 /** A check reads the file once. */
 const CHECK_MS = 60_000;
-/** How long a write waits for those of other processes: each takes some milliseconds. */
+/** How long a write waits for writes of other processes: each takes some milliseconds. */
 const BUSY_MS = 5000;
 const PAGE_BYTES = 4096;
 /** Up to this size every row is checked when the ledger is opened, in 0.1 s. Beyond it, a row is checked when it is read. */
@@ -193,7 +193,7 @@ function openAlone(directory: string, alone: (connection: Connection) => void, s
   }
 }
 
-/** Throws `Damaged` unless the file is sound. Returns what people should know about it. */
+/** Throws `Damaged` unless the file is sound. Returns notices for the user. */
 function checked(connection: Connection, path: string, seen: number | undefined): string[] {
   try {
     configure(connection);
@@ -208,7 +208,7 @@ function checked(connection: Connection, path: string, seen: number | undefined)
   }
 }
 
-/** A new ledger. */
+/** Creates a new ledger. */
 function begin(directory: string, name: string, notices: readonly string[]): Opened {
   setLogsAside(directory, name);
   const connection = new Connection(join(directory, name), BUSY_MS);
@@ -224,15 +224,18 @@ function begin(directory: string, name: string, notices: readonly string[]): Ope
 }
 
 function configure(connection: Connection): void {
-  // FULL: each commit waits until the disk has the log. NORMAL would lose acknowledged hits with the power.
+  // FULL: each commit waits until the log is on disk. NORMAL would lose acknowledged hits in a power failure.
   connection.exec(
     `PRAGMA page_size = ${PAGE_BYTES}; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA secure_delete = ON`,
   );
 }
 
-/** SQLite takes a file of a later format for one that can only be read, and says so when it is written to. */
+/**
+ * Throws `Damaged` if the header has a later write format: SQLite would open the file read-only and fail at the first
+ * write.
+ */
 function checkHeader(path: string): void {
-  // Before SQLite opens it: closing a file drops all locks that a process has on it.
+  // Runs before SQLite opens the file: closing a descriptor drops all locks that the process has on the file.
   const file = onDisk(path, () => openSync(path, 'r'));
   try {
     const version = Buffer.alloc(1);
@@ -246,7 +249,7 @@ function checkHeader(path: string): void {
 const WRITE_VERSION_AT = 18;
 const WAL_VERSION = 2;
 
-/** Throws `Damaged` if the file's structure is broken, or a row does not have the checksum that it was written with. */
+/** Throws `Damaged` if the file's structure is broken or a row does not match its checksum. */
 function check(connection: Connection, isThorough: boolean): void {
   // The full check compares indices with tables as well.
   const pragma = isThorough ? 'integrity_check' : 'quick_check';
@@ -260,7 +263,7 @@ function check(connection: Connection, isThorough: boolean): void {
   checkTunings(connection);
 }
 
-/** Tells one file from another: one that was renamed keeps it. Undefined if there is no such file. */
+/** Identifies a file: a renamed file keeps its inode. Undefined if the file does not exist. */
 const inodeOf = (path: string): bigint | undefined => statSync(path, { bigint: true, throwIfNoEntry: false })?.ino;
 
 function connectedInode({ path }: Connection): bigint {
@@ -270,9 +273,9 @@ function connectedInode({ path }: Connection): bigint {
 }
 
 /**
- * The number of the last commit that was acknowledged, in a file of its own that is written after each and never made
- * durable: after a crash it may be behind the ledger, ahead of it only if the ledger has lost something. SQLite takes
- * a log that was cut short for one whose writer died, and would say nothing.
+ * The file that holds the number of the last acknowledged commit. It is written after each commit and never synced: after
+ * a crash it may be behind the ledger, and is ahead of it only if the ledger has lost commits. SQLite takes a log that
+ * was cut short for one whose writer died, and would report nothing.
  */
 const WITNESS = 'ledger.seen';
 const WITNESS_CHARACTERS = 20;
@@ -310,7 +313,7 @@ function goneNotices(directory: string, path: string, seen: number | undefined):
   return [`the ledger ${path} was here and is gone: a new one was begun${aside}`];
 }
 
-/** Reasons quote names from the file, whose bytes may be anything. */
+/** Reasons quote names from the file, which may contain any bytes. */
 const printable = (text: string): string => text.replace(/[^ -~]+/g, ' ').slice(0, 200);
 
 function damagedInUse(path: string, damage: Damaged): MillraceError {

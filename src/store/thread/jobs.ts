@@ -6,44 +6,45 @@ import { idOf } from '../identity.js';
 import { type Connection, Damaged } from './connection.js';
 import { insertion, isWhole, type JobRow, marked, selection, valuesOf } from './rows.js';
 
-/** Jobs in the file: what each is, and how it stands. */
+/** Rows of jobs: their definition and their state. */
 
 /**
- * `open`: begun, and waiting to be gone on with; `running` and `paused`: a process has it; `complete`: every index is
- * done; `answered`: what was asked is known without the rest; `cancelled`; `replaced`: by one that began from nothing.
+ * `open`: started, waiting to be resumed; `running` and `paused`: a process works on it; `complete`: every index is done;
+ * `answered`: the answer is known without the remaining indices; `cancelled`; `replaced`: by a job restarted with
+ * `--fresh`.
  */
 export type JobState = (typeof STATES)[number];
 const STATES = ['open', 'running', 'paused', 'complete', 'answered', 'cancelled', 'replaced'] as const;
 
-/** What one process asks of another that runs a job. */
+/** A request to the process that runs a job. */
 export type Request = (typeof REQUESTS)[number];
 const REQUESTS = ['pause', 'resume', 'cancel'] as const;
 
-/** The command line that a job is gone on with. */
+/** The command line that resumes a job. */
 export interface JobCall {
   readonly args: readonly string[];
   readonly folder: string;
-  /** Variables that are options. */
+  /** Environment variables that set options. */
   readonly environment?: Readonly<Record<string, string>>;
 }
 
-/** What a command says of the job it is about to run. */
+/** Describes the job that a command is about to run. */
 export interface JobOpening {
   readonly key: string;
-  /** For people: `run kernel.ts`. */
+  /** Display name: `run kernel.ts`. */
   readonly name: string;
   readonly command: string;
   readonly params: Readonly<Record<string, unknown>>;
   readonly space: Range;
   readonly call: JobCall;
   readonly priority?: number;
-  /** Begin from nothing, whatever is known. */
+  /** Starts from the beginning even if progress is stored. */
   readonly fresh?: boolean;
-  /** One that is over is begun anew, and forgotten: what it has made is elsewhere. */
+  /** Restarts a finished job and deletes its record: its output is stored elsewhere. */
   readonly anew?: boolean;
 }
 
-/** States of jobs that nobody will go on with. */
+/** States of jobs that will not be resumed. */
 export const OVER: readonly JobState[] = ['complete', 'answered', 'cancelled', 'replaced'];
 
 export interface JobRecord {
@@ -60,16 +61,16 @@ export interface JobRecord {
   readonly priority: number;
   readonly elapsedMs: number;
   readonly call: JobCall;
-  /** Those that have worked on it. */
+  /** Devices that have worked on the job. */
   readonly devices: readonly string[];
-  /** Who runs it, or ran it last. */
+  /** The process that runs the job, or ran it last. */
   readonly owner: { readonly pid: number; readonly host: string } | undefined;
   readonly request: Request | undefined;
-  /** Why it was stopped, where that is known. */
+  /** Why it was stopped, if known. */
   readonly reason: string | undefined;
 }
 
-/** The newest generation of a job, undefined where there is none. Throws `Damaged` when its row is. */
+/** Returns the newest generation of a job, undefined if there is none. Throws `Damaged` if its row is damaged. */
 export function findByKey(connection: Connection, key: string): JobRecord | undefined {
   return recordOf(connection.get(selection('jobs', 'WHERE key = ? ORDER BY generation DESC LIMIT 1'), key));
 }
@@ -78,19 +79,19 @@ export function findById(connection: Connection, id: string): JobRecord | undefi
   return recordOf(connection.get(selection('jobs', 'WHERE id = ?'), id));
 }
 
-/** All of them, the most important first, then the newest. */
+/** Returns all jobs by priority, highest first, then by last activity, newest first. */
 export function allJobs(connection: Connection): JobRecord[] {
   const rows = connection.all(selection('jobs', 'ORDER BY priority DESC, active_ms DESC'));
   return rows.flatMap((row) => recordOf(row) ?? []);
 }
 
-/** Those that say they are running, with a higher priority. */
+/** Returns jobs in state `running` with a higher priority. Their process may have died. */
 export function runningAbove(connection: Connection, priority: number): JobRecord[] {
   const rows = connection.all(selection('jobs', "WHERE state = 'running' AND priority > ?"), priority);
   return rows.flatMap((row) => recordOf(row) ?? []);
 }
 
-/** Makes the row of a job that is not there yet. Inside a transaction. */
+/** Inserts a new job. Must run inside a transaction. */
 export function addJob(connection: Connection, opening: JobOpening, generation: number, nowMs: number): string {
   const { key, name, command, params, space, call, priority = 0 } = opening;
   const id = idOf(key, generation);
@@ -118,7 +119,7 @@ export function addJob(connection: Connection, opening: JobOpening, generation: 
   return id;
 }
 
-/** A process begins to work on it. Inside a transaction. */
+/** Records that this process works on a job. Must run inside a transaction. */
 export function take(connection: Connection, id: string, { call, priority }: JobOpening, nowMs: number): void {
   const owner = spell({ pid: process.pid, host: hostname() });
   connection.run(
@@ -157,7 +158,7 @@ export function noteTime(
   );
 }
 
-/** With all it has done and found. Inside a transaction. */
+/** Deletes a job with its ranges and hits. Must run inside a transaction. */
 export function removeJob(connection: Connection, id: string): void {
   for (const table of ['done', 'hits']) connection.run(`DELETE FROM ${table} WHERE job = ?`, id);
   connection.run('DELETE FROM jobs WHERE id = ?', id);
@@ -189,7 +190,7 @@ function recordOf(row: object | undefined): JobRecord | undefined {
   };
 }
 
-/** The columns that change have no checksum. Text that is damaged counts as missing. */
+/** Decodes a column that changes and therefore has no checksum. Damaged text counts as missing. */
 function read(text: string | null): unknown {
   try {
     return text === null ? undefined : unspell(text);

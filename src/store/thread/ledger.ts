@@ -40,14 +40,13 @@ import {
 import { allTunings, isSameKey, type KeptTuning, putTuning, type Tuning, type TuningKey } from './tuning.js';
 
 /**
- * The ledger: what survives. Everything in it is synchronous and may wait for a disk; the store's thread calls it
- * (worker.ts), tests call it directly.
+ * The ledger: jobs, progress, hits and tunings on disk. Every method is synchronous and may wait for a disk. The store's
+ * thread calls it (worker.ts); tests call it directly.
  */
 export class Ledger {
   readonly directory: string;
   #file: LedgerFile;
   readonly #notices: string[];
-  /** Jobs that this process works on. */
   readonly #held = new Map<string, Lock>();
 
   constructor(directory: string) {
@@ -56,12 +55,12 @@ export class Ledger {
     this.#notices = [...this.#file.notices];
   }
 
-  /** What has happened to the file, for people; told once. */
+  /** Returns messages for the user about the file, each once. */
   notices(): string[] {
     return this.#notices.splice(0);
   }
 
-  /** Takes a job, new or known, for this process. Throws `io` where another one has it. */
+  /** Claims a new or stored job for this process. Throws `io` if another process has it. */
   begin(opening: JobOpening): Begun {
     return this.#replacing(() => {
       const known = findByKey(this.#connection, opening.key);
@@ -70,7 +69,7 @@ export class Ledger {
       const isFresh = opening.fresh === true || isForgotten;
       const generation = known === undefined ? 0 : known.generation + (isFresh ? 1 : 0);
       const id = idOf(opening.key, generation);
-      // Two processes that start over would both make the next generation: the old one is held, too.
+      // The previous generation is locked, too: otherwise two processes that restart would both create the next one.
       const before = known && isFresh ? this.#hold(known.id, opening.name) : undefined;
       let lock: Lock | undefined;
       try {
@@ -93,7 +92,7 @@ export class Ledger {
     });
   }
 
-  /** What a job has done since the last commit; durable when this returns. */
+  /** Writes what a job has done since the last commit; durable on return. */
   commit(id: string, batch: Batch): Standing {
     const { done, told, elapsedMs, devices } = batch;
     const hits = [...batch.hits, ...(batch.packed ?? []).flatMap(unpack)];
@@ -117,12 +116,12 @@ export class Ledger {
     return { ...this.#standing(id), isWritten: !isNothing };
   }
 
-  /** Paused or going on again, for others to see. */
+  /** Records that a job is paused or running, for other processes. */
   mark(id: string, state: 'running' | 'paused'): void {
     this.#commit(() => this.#connection.run('UPDATE jobs SET state = ? WHERE id = ?', state, id));
   }
 
-  /** The process is done with a job. `complete` is believed only where every index is there. */
+  /** Ends this process's work on a job. Throws for `complete` unless every index is done. */
   end(id: string, state: JobState, reason?: string): void {
     if (state === 'complete') this.#checkComplete(id);
     this.#commit(() => setState(this.#connection, id, state, reason));
@@ -133,7 +132,7 @@ export class Ledger {
     return this.#replacing(() => allJobs(this.#connection).map((job) => this.#summary(job)));
   }
 
-  /** A job by its id or the beginning of it, or `last`. */
+  /** Finds a job by its id, a prefix of its id, or `last`. */
   find(given: string): JobSummary {
     const all = this.jobs();
     const [newest] = [...all].sort((a, b) => b.job.activeMs - a.job.activeMs);
@@ -154,12 +153,12 @@ export class Ledger {
     return this.#replacing(() => readProgress(this.#connection, id));
   }
 
-  /** Asks the process that runs a job for something. */
+  /** Sends a request to the process that runs a job. */
   request(id: string, request: Request): void {
     this.#commit(() => setRequest(this.#connection, id, request));
   }
 
-  /** For a job that nobody runs. */
+  /** Cancels a job that no process runs. */
   cancel(id: string): void {
     this.#alone(id, () => this.#commit(() => setState(this.#connection, id, 'cancelled')));
   }
@@ -168,7 +167,7 @@ export class Ledger {
     this.#commit(() => this.#connection.run('UPDATE jobs SET priority = ? WHERE id = ?', priority, id));
   }
 
-  /** Removes a job that nobody runs, with its hits. */
+  /** Removes a job that no process runs, with its hits. */
   remove(id: string): void {
     this.#alone(id, () => this.#commit(() => removeJob(this.#connection, id)));
   }
@@ -177,7 +176,10 @@ export class Ledger {
     return this.#replacing(() => exportJob(this.#job(id), readProgress(this.#connection, id)));
   }
 
-  /** Ranges and hits from elsewhere: an export, or its text. Returns the job, and how many indices and hits are new. */
+  /**
+   * Adds the ranges and hits of an export, given as an object or as text. Returns the job's id and the number of new
+   * indices and hits.
+   */
   import(given: unknown): { readonly id: string; readonly indices: bigint; readonly hits: number } {
     return this.#replacing(() =>
       importJob(this.#connection, exportText(given), (id, write) => {
@@ -221,7 +223,7 @@ export class Ledger {
 
   #standing(id: string): Omit<Standing, 'isWritten'> {
     const { request, priority = 0 } = findById(this.#connection, id) ?? {};
-    // Another process may have asked for something else by now: that is for the next look.
+    // Another process may have replaced the request meanwhile: the next poll handles that one.
     if (request) {
       const answered = 'UPDATE jobs SET request = NULL WHERE id = ? AND request = ?';
       this.#commit(() => this.#connection.run(answered, id, request));
@@ -229,7 +231,7 @@ export class Ledger {
     return { request, outrankedBy: this.#outrankedBy(id, priority) };
   }
 
-  /** A job of a higher priority that somebody runs on a device that this one uses, too. */
+  /** Returns a running job of higher priority that uses one of this job's devices. */
   #outrankedBy(id: string, priority: number): string | undefined {
     const higher = runningAbove(this.#connection, priority);
     if (higher.length === 0) return undefined;
@@ -243,7 +245,7 @@ export class Ledger {
     return Lock.isClaimed(this.directory, id);
   }
 
-  /** Does something to a job while no process has it. */
+  /** Runs an action while no process works on the job. */
   #alone(id: string, action: () => void): void {
     const lock = this.#hold(id, id);
     try {
@@ -256,7 +258,8 @@ export class Ledger {
   #hold(id: string, name: string): Lock {
     const lock = this.#held.has(id) ? undefined : Lock.claim(this.directory, id);
     if (lock) return lock;
-    // The owner of a job that says it is not running was its last; the holder is a command like `jobs remove`.
+    // If the job's state is not running, `owner` is its last process, and the lock is held by a command such as `jobs
+    // remove`.
     const { owner, state = 'open' } = findById(this.#connection, id) ?? {};
     throw new MillraceError({
       code: 'io',
@@ -283,9 +286,9 @@ export class Ledger {
     );
   }
 
-  /** Runs an action, and once more on a new ledger if this one turns out to be damaged and is set aside. */
+  /** Runs an action, and again on a new ledger if this one turns out to be damaged and is set aside. */
   #replacing<T>(action: () => T): T {
-    // It is closed if it was damaged while another process used it.
+    // The file is closed if it was found damaged while another process used it.
     if (!this.#file.isOpen) this.#reopen();
     try {
       return action();
@@ -305,7 +308,10 @@ export class Ledger {
     this.#notices.push(...this.#file.notices);
   }
 
-  /** A transaction. Its job is held: where it meets damage, the next process that has the ledger alone looks for it. */
+  /**
+   * Runs a transaction. On damage, marks the file: jobs are held now, so the next process that has the ledger alone
+   * checks it.
+   */
   #commit<T>(action: () => T): T {
     try {
       return this.#file.commit(action);
@@ -316,8 +322,8 @@ export class Ledger {
   }
 
   /**
-   * What nobody will miss: jobs that are over, have found nothing, and were last touched long ago. Those with hits stay
-   * until somebody removes them. Nobody else has the ledger open, so locks of jobs that are gone can go, too.
+   * Deletes finished jobs without hits that were last active more than 90 days ago. Jobs with hits stay until the user
+   * removes them. No other process has the ledger open, so lock files of deleted jobs are removed, too.
    */
   #prune(connection: Connection): void {
     const before = Date.now() - KEEP_DAYS * 86_400_000;
@@ -340,19 +346,19 @@ export class Ledger {
 export interface Begun {
   readonly job: JobRecord;
   readonly progress: Progress;
-  /** The job as it stood; undefined where it is new. */
+  /** The job's previous record; undefined if it is new. */
   readonly before: JobRecord | undefined;
 }
 
-/** What is written down at once. */
+/** What one commit writes. */
 export interface Batch {
   readonly done: readonly DoneRange[];
   readonly hits: readonly StoredHit[];
-  /** More of them, as they come from another thread. */
+  /** More hits, packed by the main thread. */
   readonly packed?: readonly PackedHits[];
-  /** Hits that `--on-hit` has been told of. */
+  /** Hits for which the command of `--on-hit` has run. */
   readonly told: readonly { readonly index: bigint; readonly nth: number }[];
-  /** Working time since the last one. */
+  /** Working time since the last commit. */
   readonly elapsedMs: number;
   readonly devices: readonly string[];
 }
@@ -360,20 +366,20 @@ export interface Batch {
 export interface Standing {
   readonly request: Request | undefined;
   readonly outrankedBy: string | undefined;
-  /** Whether there was anything to write. */
+  /** False if there was nothing to write. */
   readonly isWritten: boolean;
 }
 
 export interface JobSummary {
   readonly job: JobRecord;
-  /** Indices. */
+  /** Number of indices. */
   readonly done: bigint;
   readonly ranges: number;
   readonly hits: number;
   readonly isRunning: boolean;
 }
 
-/** The key of a job is made from its space, among others; an import brings both. */
+/** A job's key depends on its space; an imported job brings both, so they may not match. */
 function checkSpace({ id, space }: JobRecord, { space: { start, length } }: JobOpening): void {
   if (space.start === start && space.length === length) return;
   throw new MillraceError({
@@ -384,9 +390,9 @@ function checkSpace({ id, space }: JobRecord, { space: { start, length } }: JobO
   });
 }
 
-/** True if a job in this state is not worked on by any process. */
+/** True if no process works on a job in this state. */
 const isAtRest = (state: JobState): boolean => state !== 'running' && state !== 'paused';
 
-/** How often the time of a job that has nothing else to say is written down. */
+/** How often the working time of a job without other changes is written. */
 const IDLE_MS = 10_000;
 const KEEP_DAYS = 90;

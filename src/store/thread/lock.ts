@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import { Connection, onDisk, Unavailable } from './connection.js';
 
 /**
- * Locks between processes that die with their holder. Node has no file locks of its own, SQLite has: an exclusive
+ * A lock between processes that is released when its holder dies. Node has no file locks, SQLite has: an exclusive
  * transaction on an empty database holds the operating system's lock on that file for as long as it is open, and the
- * system lets go of it when the process ends, `kill -9` included. So there is nothing stale to detect, and no process id
- * to mistake for another's. The file stays empty. Only SQLite may open it: closing any descriptor of a file drops a
- * process's locks on it.
+ * system releases it when the process ends, `kill -9` included. So no stale locks have to be detected, and a process id
+ * cannot be mistaken for another's. The file stays empty. Only SQLite may open it: closing any descriptor of a file drops
+ * a process's locks on it.
  */
 export class Lock {
   readonly #connection: Connection;
@@ -16,13 +16,13 @@ export class Lock {
     this.#connection = connection;
   }
 
-  /** Returns undefined if a holder that excludes this one, in this process or another, stays for longer than `waitMs`. */
+  /** Returns undefined if a conflicting holder, in this process or another, keeps the lock for longer than `waitMs`. */
   static take(directory: string, name: string, kind: 'shared' | 'exclusive', waitMs = 0): Lock | undefined {
     const folder = join(directory, LOCKS);
     onDisk(folder, () => mkdirSync(folder, { recursive: true, mode: 0o700 }));
     const connection = new Connection(join(folder, name), waitMs);
     try {
-      // A shared one is a read transaction: it begins with the first read.
+      // A shared lock is a read transaction, which begins with the first read.
       connection.exec(kind === 'exclusive' ? 'BEGIN EXCLUSIVE' : 'BEGIN; SELECT count(*) FROM sqlite_schema');
       return new Lock(connection);
     } catch (error) {
@@ -33,14 +33,14 @@ export class Lock {
   }
 
   /**
-   * Takes a lock that is only ever held exclusively. Returns undefined at once if another holder has it. Probes
+   * Takes a lock that is only ever held exclusively. Returns undefined at once if another holder has claimed it. Probes
    * (`isClaimed`) share the lock for some microseconds; a claim waits for them.
    */
   static claim(directory: string, name: string): Lock | undefined {
     const end = performance.now() + PROBES_MS;
     do {
       if (Lock.isClaimed(directory, name)) return undefined;
-      // While it waits, SQLite lets no new probe in.
+      // SQLite admits no new probe while this waits.
       const lock = Lock.take(directory, name, 'exclusive', ATTEMPT_MS);
       if (lock) return lock;
     } while (performance.now() < end);
@@ -66,7 +66,7 @@ export class Lock {
 
 export const LOCKS = 'locks';
 
-/** Time for one attempt of a claim; between attempts it sees whether another claim was faster. */
+/** Time for one attempt of a claim; between attempts it checks whether another claim has succeeded. */
 const ATTEMPT_MS = 50;
-/** A process that is stopped in the middle of a probe holds up claims for this long. */
+/** A process that is stopped in the middle of a probe delays claims for this long. */
 const PROBES_MS = 5000;

@@ -5,13 +5,13 @@ import { indexOf, indexText } from '../encoding.js';
 import { type Connection, Damaged } from './connection.js';
 import { type DoneRow, doneRow, type HitRow, insertion, isWhole, marked, selection, valuesOf } from './rows.js';
 
-/** What a job has done, in the file: ranges, merged, and hits. */
+/** A job's progress in the file: merged ranges, and hits. */
 
-/** A hit as it travels between threads: its values are text already. */
+/** A hit as it is sent between threads: its values are already text. */
 export interface StoredHit {
   readonly index: bigint;
   readonly nth: number;
-  /** As `spell` writes them. */
+  /** Encoded by `spell`. */
   readonly fields: string;
   /** Default: now. */
   readonly foundMs?: number;
@@ -20,7 +20,7 @@ export interface StoredHit {
 export interface DoneRange {
   readonly start: bigint;
   readonly past: bigint;
-  /** How many hits lie in it. */
+  /** The number of hits in the range. */
   readonly hits: number;
 }
 
@@ -29,7 +29,7 @@ export interface Progress {
   readonly hits: readonly (StoredHit & { readonly told: boolean; readonly foundMs: number })[];
 }
 
-/** All of it, checked. Throws `Damaged` where anything is not as it was written. */
+/** Reads and checks a job's progress. Throws `Damaged` if a row does not match its checksum or hits are missing. */
 export function readProgress(connection: Connection, job: string): Progress {
   const done = readRanges(connection, job);
   const hits = connection.all(selection('hits', 'WHERE job = ? ORDER BY at, nth'), job) as unknown as HitRow[];
@@ -50,7 +50,7 @@ export function readProgress(connection: Connection, job: string): Progress {
   };
 }
 
-/** What is done, checked but for its hits. */
+/** Reads and checks a job's ranges, but not their hits. */
 export function readRanges(connection: Connection, job: string): DoneRange[] {
   const rows = connection.all(selection('done', 'WHERE job = ? ORDER BY first'), job) as unknown as DoneRow[];
   let end = -1n;
@@ -66,7 +66,7 @@ export function readRanges(connection: Connection, job: string): DoneRange[] {
 export const intervalsOf = (done: readonly DoneRange[]): Intervals =>
   Intervals.of(done.map(({ start, past }) => between(start, past)));
 
-/** Inside a transaction. A hit that is there already stays as it is. */
+/** Inserts hits. Must run inside a transaction. A hit that is already stored stays unchanged. */
 export function addHits(connection: Connection, job: string, hits: readonly StoredHit[], nowMs: number): void {
   for (const { index, nth, fields, foundMs = nowMs } of hits) {
     const row = marked('hits', { job, at: indexText(index), nth, fields, found_ms: foundMs, told: 0 });
@@ -74,7 +74,7 @@ export function addHits(connection: Connection, job: string, hits: readonly Stor
   }
 }
 
-/** Inside a transaction. The range is merged with those that touch it. */
+/** Inserts a range, merged with adjacent ranges. Must run inside a transaction. */
 export function addRange(connection: Connection, job: string, { start, past, hits }: DoneRange): void {
   const below = doneRowWhere(connection, job, 'first < ? ORDER BY first DESC LIMIT 1', past);
   if (below && indexOf(below.past) > start) {
@@ -95,8 +95,8 @@ export function addRange(connection: Connection, job: string, { start, past, hit
 }
 
 /**
- * Inside a transaction. Adds many ranges at once, each merged with those that it touches, and returns how many indices are
- * new. `found` has the indices of all hits, ascending.
+ * Adds many ranges at once, each merged with the ranges it touches. Returns the number of new indices. `found` holds the
+ * indices of all hits, ascending. Must run inside a transaction.
  */
 export function writeRanges(
   connection: Connection,
@@ -123,7 +123,7 @@ export function writeRanges(
   return all.total - covered.total;
 }
 
-/** Throws `Damaged` if the row is not as it was written. */
+/** Throws `Damaged` if the row does not match its checksum. */
 function doneRowWhere(connection: Connection, job: string, condition: string, index: bigint): DoneRow | undefined {
   const query = selection('done', `WHERE job = ? AND ${condition}`);
   const row = connection.get(query, job, indexText(index)) as DoneRow | undefined;
@@ -137,7 +137,7 @@ function remove(connection: Connection, { job, first }: DoneRow): void {
   if (removed !== 1) throw new Damaged(`a range of job ${job} is in its table ${removed} times by the index`);
 }
 
-/** How many of the ascending indices lie in the range. */
+/** Counts the ascending indices that lie in the range. */
 function countWithin(indices: readonly bigint[], start: bigint, past: bigint): number {
   const below = (bound: bigint) => partitionPoint(indices.length, (at) => (indices[at] ?? bound) < bound);
   return below(past) - below(start);

@@ -1,6 +1,6 @@
 import { indexText, markOf } from '../encoding.js';
 
-/** Rows of the ledger as they are written, and whether one that was read is to be believed. */
+/** Rows of the ledger as they are written, and the checks of rows that were read. */
 
 export interface JobRow {
   readonly id: string;
@@ -8,7 +8,7 @@ export interface JobRow {
   readonly generation: number;
   readonly name: string;
   readonly command: string;
-  /** As `spell` writes them. */
+  /** Encoded by `spell`. */
   readonly params: string;
   readonly first: string;
   readonly past: string;
@@ -29,7 +29,7 @@ export interface DoneRow {
   readonly job: string;
   readonly first: string;
   readonly past: string;
-  /** How many hits lie in it: a row whose hits are not all there is not believed. */
+  /** The number of hits in the range. The range is rejected if some of them are missing. */
   readonly hits: number;
   readonly mark: string;
 }
@@ -37,12 +37,12 @@ export interface DoneRow {
 export interface HitRow {
   readonly job: string;
   readonly at: string;
-  /** Of several hits of one index. */
+  /** Numbers the hits of one index. */
   readonly nth: number;
   readonly fields: string;
   readonly found_ms: number;
   readonly mark: string;
-  /** 1: whoever wanted to be told (`--on-hit`) has been. */
+  /** 1 if the command of `--on-hit` has run for this hit. */
   readonly told: number;
 }
 
@@ -64,7 +64,7 @@ export interface Rows {
 }
 export type TableName = keyof Rows;
 
-/** Columns in the order of the file, and which of them the mark is over. */
+/** Columns in the order of the file, and those that the checksum covers. */
 const TABLES: { readonly [T in TableName]: Table<Rows[T]> } = {
   jobs: {
     columns: [
@@ -92,12 +92,12 @@ export interface Table<R> {
   readonly marked: readonly (keyof R & string)[];
 }
 
-/** The row with its mark. */
+/** Returns the row with its checksum. */
 export function marked<T extends TableName>(table: T, row: Omit<Rows[T], 'mark'>): Rows[T] {
   return { ...row, mark: markFor(table, row as Rows[T]) } as Rows[T];
 }
 
-/** Whether a row is as it was written. */
+/** True if a row matches its checksum. */
 export const isWhole = <T extends TableName>(table: T, row: Rows[T]): boolean => row.mark === markFor(table, row);
 
 function markFor<T extends TableName>(table: T, row: Rows[T]): string {
@@ -114,8 +114,8 @@ const NUMBERS = new Set([
 ]);
 
 /**
- * `SELECT` of all columns. Text is asked for as bytes, and whatever stands for a number as one: the library ends the whole
- * process where a text is not UTF-8, as it may be in a damaged file. Names are ours, not the file's.
+ * `SELECT` of all columns. Text is read as bytes and numbers are cast to integers, because the library ends the process
+ * on text that is not UTF-8, which a damaged file may contain. Column names come from this program, not from the file.
  */
 export function selection(table: TableName, rest: string): string {
   const columns: readonly string[] = TABLES[table].columns;
@@ -123,7 +123,7 @@ export function selection(table: TableName, rest: string): string {
   return `SELECT ${read.join(', ')} FROM ${table} ${rest}`;
 }
 
-/** `INSERT` of all columns, in their order. */
+/** `INSERT` of all columns, in table order. */
 export function insertion(table: TableName): string {
   const { columns } = TABLES[table];
   return `INSERT OR IGNORE INTO ${table} (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`;

@@ -2,9 +2,8 @@ import { MillraceError } from '../../kernel/error.js';
 import { Connection, Damaged } from './connection.js';
 
 /**
- * The ledger's tables, as steps from one version to the next. A step is never changed once it has been released: files
- * of every version are out there. Each step changes the tables: by that a newer format is told from a damaged number of
- * the format.
+ * The ledger's tables, as steps from one version to the next. A released step is never changed: files of every version
+ * exist. Each step changes the tables, which distinguishes a newer format from a damaged version number.
  */
 export const STEPS: readonly string[] = [
   `
@@ -38,17 +37,17 @@ export const STEPS: readonly string[] = [
   `,
 ];
 
-/** `Mill`: what `file` and SQLite's tools show; another program's database is not written to. */
+/** `Mill`, which `file` and SQLite's tools show. A database of another program is not written to. */
 export const APPLICATION_ID = 0x4d696c6c;
 
 const MOST_VERSIONS = 1000;
 
-/** Brings a file to the version of this program, in one transaction. Throws `input-format` where that cannot be. */
+/** Migrates a file to the version of this program, in one transaction. Throws `input-format` if that is impossible. */
 export function migrate(connection: Connection, steps: readonly string[] = STEPS): void {
   const { version, application } = versionOf(connection);
   if (version === steps.length && application === APPLICATION_ID) return;
   const isEmpty = connection.get('SELECT 1 AS one FROM sqlite_schema LIMIT 1') === undefined;
-  // These numbers are a few bytes of the file's header: where they make no sense beside our tables, they are damaged.
+  // These numbers are a few bytes of the file's header. If they make no sense beside our tables, they are damaged.
   const isOurs = connection.get("SELECT 1 AS one FROM sqlite_schema WHERE name = 'done_by_first'") !== undefined;
   const isNonsense = application !== APPLICATION_ID || version <= 0 || version > MOST_VERSIONS;
   const isNewerInName = version > steps.length && schemaOf(connection) === schemaAfter(steps);
@@ -58,7 +57,7 @@ export function migrate(connection: Connection, steps: readonly string[] = STEPS
   if (application !== APPLICATION_ID && !isEmpty) throw foreign(connection.path);
   if (version > steps.length) throw newer(connection.path, version, steps.length);
   connection.transact(() => {
-    // Another process may have done it while this one waited for its turn.
+    // Another process may have migrated the file while this one waited for the write lock.
     const from = versionOf(connection).version;
     for (const step of steps.slice(from)) connection.exec(step);
     connection.exec(`PRAGMA user_version = ${steps.length}; PRAGMA application_id = ${APPLICATION_ID}`);
@@ -70,7 +69,7 @@ function versionOf(connection: Connection): { readonly version: number; readonly
   return { version, application: Number(connection.get('PRAGMA application_id')?.application_id ?? 0) };
 }
 
-/** The tables and indices of a file, as SQL. */
+/** Returns the tables and indices of a file, as SQL. */
 function schemaOf(connection: Connection): string {
   const rows = connection.all('SELECT CAST(sql AS BLOB) AS sql FROM sqlite_schema ORDER BY name');
   return rows.map(({ sql }) => sql).join('\n');

@@ -3,17 +3,17 @@ import { join } from 'node:path';
 import { onDisk } from './connection.js';
 
 /**
- * The name of the ledger in use. Version 0.1.0 left a damaged ledger in place and continued in one with a higher number,
- * so the highest number counts.
+ * Returns the name of the ledger in use: the one with the highest number. Version 0.1.0 left a damaged ledger in place
+ * and continued in one with a higher number.
  */
 export function newestLedger(directory: string): string {
   return ledgersIn(directory).at(-1) ?? LEDGER;
 }
 
 /**
- * Renames a damaged ledger and its logs to `ledger-damaged-N.db`, and returns the path. The caller has the directory
- * alone. The ledger may still be open in this process: SQLite leaves the logs of a renamed file alone when it closes it,
- * while closing it first would write its log into it.
+ * Renames a damaged ledger and its logs to `ledger-damaged-N.db`, and returns the path. The caller holds the directory's
+ * exclusive lock. The ledger may still be open in this process: SQLite leaves the logs of a renamed file alone when it
+ * closes it, while closing it first would write its log into it.
  */
 export function setAside(directory: string): string {
   return onDisk(directory, () => {
@@ -26,14 +26,14 @@ export function setAside(directory: string): string {
 }
 
 /**
- * Logs without their ledger: a process has died while it set the ledger aside, or the ledger was removed by hand. SQLite
- * would delete them when a new ledger is begun.
+ * Sets aside logs without a ledger, which remain if a process died while setting the ledger aside or the ledger was
+ * removed by hand. SQLite would delete them when a new ledger is created.
  */
 export function setLogsAside(directory: string, name: string): void {
   if (LOGS.some((log) => existsSync(join(directory, name + log)))) onDisk(directory, () => move(directory, name, LOGS));
 }
 
-/** Names of the ledgers that were set aside. */
+/** Returns the names of the ledgers that were set aside. */
 export const damagedIn = (directory: string): string[] =>
   readdirSync(directory).filter((name) => /^ledger-damaged-\d+\.db$/.test(name));
 
@@ -41,7 +41,7 @@ const LEDGER = 'ledger.db';
 const LOGS = ['-wal', '-shm'];
 const PARTS = ['', ...LOGS];
 
-/** Ascending by their numbers. */
+/** Sorted by number, ascending. */
 function ledgersIn(directory: string): string[] {
   const names = existsSync(directory) ? readdirSync(directory).filter((name) => /^ledger(-\d+)?\.db$/.test(name)) : [];
   const numberOf = (name: string): number => Number(/-(\d+)\.db$/.exec(name)?.[1] ?? 1);
@@ -62,7 +62,7 @@ function freePath(directory: string): string {
   }
 }
 
-/** A renamed file is there after a power loss only if its folder was written, too. Windows cannot sync a folder. */
+/** Syncs a folder: a rename survives a power loss only if the folder is on disk, too. Windows cannot sync a folder. */
 function syncFolder(path: string): void {
   if (process.platform === 'win32') return;
   const folder = openSync(path, 'r');

@@ -2,13 +2,13 @@ import { spell, unspell } from '../encoding.js';
 import { type Connection, Damaged } from './connection.js';
 import { insertion, isWhole, marked, selection, type TuningRow, valuesOf } from './rows.js';
 
-/** What a set of candidates was measured for. A new driver, another card or another kernel is another key. */
+/** Identifies a tuning. A new driver, another device or another kernel is another key. */
 export interface TuningKey {
   /** A digest of the kernel. */
   readonly kernel: string;
   readonly device: string;
   readonly driver: string;
-  /** A digest of the candidates, or the text of them. */
+  /** A digest of the candidates, or their text. */
   readonly candidates: string;
 }
 
@@ -17,10 +17,10 @@ export interface Tuning {
   readonly madeMs: number;
 }
 
-/** A tuning with what it was measured for. */
+/** A tuning with its key. */
 export interface KeptTuning extends TuningKey, Tuning {}
 
-/** Every tuning. A damaged entry counts as missing: measuring again costs a minute. */
+/** Returns every tuning. A damaged entry counts as missing: measuring again costs a minute. */
 export function allTunings(connection: Connection): KeptTuning[] {
   return allRows(connection)
     .filter((row) => isWhole('tuning', row))
@@ -34,7 +34,7 @@ export function allTunings(connection: Connection): KeptTuning[] {
 export const isSameKey = (a: TuningKey, b: TuningKey): boolean =>
   a.kernel === b.kernel && a.device === b.device && a.driver === b.driver && a.candidates === b.candidates;
 
-/** Throws `Damaged` if one is not as it was written. */
+/** Throws `Damaged` if a tuning does not match its checksum. */
 export function checkTunings(connection: Connection): void {
   if (!allRows(connection).every((row) => isWhole('tuning', row))) {
     throw new Damaged('a measurement is not as it was written');
@@ -44,7 +44,7 @@ export function checkTunings(connection: Connection): void {
 const allRows = (connection: Connection): TuningRow[] =>
   connection.all(selection('tuning', '')) as unknown as TuningRow[];
 
-/** Inside a transaction; the newest counts. */
+/** Replaces the tuning of the key. Must run inside a transaction. */
 export function putTuning(connection: Connection, key: TuningKey, timings: unknown, nowMs: number): void {
   const { kernel, device, driver, candidates } = key;
   connection.run(

@@ -4,9 +4,9 @@ import { type Call, type Fault, faultOf, type Reply } from '../messages.js';
 import { Ledger } from './ledger.js';
 
 /**
- * The thread that owns the ledger: calls come as messages, one after the other, and are answered when they are done,
- * which for a commit means durable. Each is `whole`: the library's binding aborts the process when its thread is ended
- * inside a call (seen in 4 of 120 processes that ended while a commit was under way).
+ * The thread that owns the ledger. Calls arrive as messages, run one at a time, and are answered when they are done,
+ * which for a commit means durable. Each call is `whole`: the library's binding aborts the process if its thread is ended
+ * inside a call (seen in 4 of 120 processes that ended during a commit).
  */
 inThread<{ readonly directory: string }>(({ directory }, ready, port) => {
   let ledger: Ledger | undefined;
@@ -16,7 +16,7 @@ inThread<{ readonly directory: string }>(({ directory }, ready, port) => {
       let outcome: { readonly value: unknown } | { readonly fault: Fault };
       try {
         const value = whole(() => {
-          // One that could not be opened is not opened to be closed.
+          // A ledger that could not be opened is not opened only to be closed.
           if (ledger === undefined && method === 'close') return undefined;
           ledger ??= new Ledger(directory);
           const action = ledger[method] as (...given: unknown[]) => unknown;
