@@ -1,6 +1,6 @@
 /**
- * Nanoseconds on the one clock of all devices: Node's where there is one; else the page's, the same in all of its
- * threads.
+ * Returns nanoseconds on the clock that all devices share: Node's if there is one, else the page's, which is the same
+ * in all of its threads.
  */
 export function clockNs(): bigint {
   const clock = (globalThis as { process?: { hrtime?: { bigint?: () => bigint } } }).process?.hrtime?.bigint;

@@ -1,9 +1,9 @@
 import type { Completion, Report } from './device.js';
 
-/** The part of a completion that all devices share: it settles once, and not before what its commands waited for. */
+/** The part of a completion that all devices share. It settles once, after the completions that its commands waited for. */
 export class MarkCompletion implements Completion {
   readonly done: Promise<Report>;
-  /** The owner's identity: only streams of the same device can wait for it. */
+  /** The identity of the owner. Only streams of the same device can wait for this completion. */
   readonly device: object;
   /** Completions of other streams that commands since the last mark waited for. */
   #waited: readonly MarkCompletion[];
@@ -18,7 +18,7 @@ export class MarkCompletion implements Completion {
       this.#resolve = resolve;
       this.#reject = reject;
     });
-    // Nobody has to look at a completion; whoever does gets the error.
+    // A caller may ignore a completion without causing an unhandled rejection. Callers who await it get the error.
     this.done.catch(() => undefined);
   }
 
@@ -39,12 +39,12 @@ export class MarkCompletion implements Completion {
   #end(): readonly MarkCompletion[] {
     const waited = this.#waited;
     this.#settled = true;
-    this.#waited = []; // or each completion would keep all earlier ones
+    this.#waited = []; // otherwise each completion would keep all earlier ones alive
     return waited;
   }
 }
 
-/** A mark on a numbered line: number and line are what another stream waits for. */
+/** A mark on a numbered line. Another stream waits for it by line and number. */
 export class LineCompletion extends MarkCompletion {
   readonly line: number;
   readonly number: number;
@@ -56,7 +56,10 @@ export class LineCompletion extends MarkCompletion {
   }
 }
 
-/** What rests on failed or unfinished work is failed or unfinished itself. These have all passed already. */
+/**
+ * Work that depends on failed or incomplete work is failed or incomplete itself. The completions in `waited` have all
+ * settled.
+ */
 async function withWaited(report: Report, waited: readonly MarkCompletion[]): Promise<Report> {
   const reports = await Promise.all(waited.map((completion) => completion.done));
   return { ...report, complete: report.complete && reports.every((other) => other.complete) };

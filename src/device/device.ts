@@ -4,77 +4,78 @@ import type { BufferDecl, Field, Kernel, PipeShares, RingLayout, Values } from '
 export type { RingLayout, Values } from '../kernel/index.js';
 
 /**
- * The contract that every device obeys. Nothing here blocks: calls on a stream put commands in its queue and return;
- * what happened is told by a `Completion`. Commands of one stream run in order, streams run independently.
+ * The contract of every device. Nothing here blocks: calls on a stream queue a command and return; a `Completion`
+ * reports the outcome. Commands of one stream run in order. Streams run independently.
  */
 export interface Device {
   readonly info: DeviceInfo;
   compile(kernel: Kernel, options?: CompileOptions): Promise<DeviceProgram>;
-  /** Memory of `bytes` bytes, zeroed. */
+  /** Allocates `bytes` bytes of zeroed device memory. */
   alloc(bytes: number): Promise<DeviceBuffer>;
   /**
-   * Memory of this device that somebody else has, by its pointer, as a buffer; `free` leaves it alone. Its owner keeps it
-   * until then, and has written what it holds before a command uses it. Only where pointers are known (CUDA).
+   * Wraps device memory that another library allocated, by its pointer, as a buffer; `free` does not release it. The
+   * owner must keep the memory until then and must have written its contents before a command uses it. CUDA only: other
+   * devices expose no pointers.
    */
   adopt?(pointer: number, bytes: number): Promise<DeviceBuffer>;
   stream(): Stream;
   /**
-   * A grid of one job that stays on the device and is fed with ranges, so that a range costs no launch. Undefined where it
-   * cannot be had just now; devices that never have one leave the method out.
+   * Starts a grid of one job that stays on the device and is fed with ranges, so that a range costs no launch. Resolves
+   * to undefined if the grid cannot be started at the moment. Devices that never support it omit the method.
    */
   resident?(job: BoundJob, options: ResidentOptions): Promise<Resident | undefined>;
-  /** Memory of the host that transfers go to and from without a copy in between: page-locked where that is faster. */
+  /** Allocates host memory for transfers without an intermediate copy: page-locked where that is faster. */
   host(bytes: number): Promise<HostMemory>;
-  /** What the card says about itself just now; undefined where it says nothing. */
+  /** Reads the device's sensors; undefined if it reports nothing. */
   sensors?(): Promise<Sensors | undefined>;
-  /** What the device's worker has done since it was opened. */
+  /** Counters of the device's worker since it was opened. */
   telemetry?(): Promise<DeviceTelemetry>;
   /**
-   * The runtime's own handles of the open streams, oldest first, for logs and profilers: of CUDA `CUstream`, of OpenCL
-   * `cl_command_queue`. Empty where the runtime has none.
+   * The runtime's handles of the open streams, oldest first, for logs and profilers: `CUstream` on CUDA,
+   * `cl_command_queue` on OpenCL. Empty if the runtime has none.
    */
   streamHandles?(): Promise<readonly number[]>;
-  /** Frees everything. Work in flight is abandoned: its completions reject with `device-closed`. */
+  /** Frees everything. Abandons work in flight: its completions reject with `device-closed`. */
   close(): Promise<void>;
 }
 
 export interface DeviceInfo {
-  /** What `--device` takes: `native`, `cuda:0`, `interpreter`. */
+  /** The name that `--device` accepts: `native`, `cuda:0`, `interpreter`. */
   readonly id: string;
   readonly kind: 'interpreter' | 'native' | 'wasm' | 'cuda' | 'opencl' | 'webgpu';
-  /** What does the work, in the end: OpenCL and WebGPU run on both. */
+  /** The processor that runs the kernels. OpenCL and WebGPU run on both. */
   readonly processor: 'cpu' | 'gpu';
-  /** The hardware's own name. */
+  /** The hardware's name. */
   readonly name: string;
   readonly memoryBytes: number;
   /** Threads, compute units or multiprocessors. */
   readonly units: number;
-  /** What a kernel may ask for, and what the hardware brings: 'f64', 'u64', 'sha', 'avx512' … */
+  /** Features of the hardware that a kernel may require: 'f64', 'u64', 'sha', 'avx512' … */
   readonly capabilities: readonly string[];
   readonly limits: {
     readonly bufferBytes: number;
     readonly lanes: number;
     /** Workgroup memory of a GPU. */
     readonly nearBytes?: number;
-    /** Buffers that a kernel can have, where that is a small number: WebGPU's. */
+    /** The most buffers that a kernel can have, if that number is small (WebGPU). */
     readonly buffers?: number;
   };
-  /** Compiler, driver and the like, for reports and cache keys. */
+  /** Versions of the compiler, the driver and so on, for reports and cache keys. */
   readonly versions: Readonly<Record<string, string>>;
-  /** More that people want to know: clocks, the link to the host, compute capability. */
+  /** Further facts for reports: clocks, the link to the host, compute capability. */
   readonly details?: Readonly<Record<string, string>>;
 }
 
-/** Host memory of a device: views of `bytes` may be given to `write` and `read`. */
+/** Host memory of a device. Views of `bytes` can be passed to `write` and `read`. */
 export interface HostMemory {
   readonly bytes: Uint8Array;
-  /** Page-locked, so that transfers run at the speed of the bus and beside everything else. */
+  /** True if page-locked: transfers then run at bus speed and concurrently with other work. */
   readonly locked: boolean;
-  /** After the last transfer that uses it. From then on `bytes` and other views may be empty. */
+  /** Call after the last transfer that uses the memory. `bytes` and other views may be empty afterwards. */
   free(): void;
 }
 
-/** Each only where it is known. */
+/** Sensor readings. A field is absent if its value is unknown. */
 export interface Sensors {
   readonly temperatureC?: number;
   readonly powerW?: number;
@@ -90,15 +91,15 @@ export interface Sensors {
 }
 
 export interface DeviceTelemetry {
-  /** Calls of the driver's functions, the longest total first; empty unless the device was opened with `telemetry`. */
+  /** Driver calls, sorted by total time, longest first. Empty unless the device was opened with `telemetry`. */
   readonly calls: readonly ApiCall[];
   readonly launches: number;
-  /** Looks at marks in flight. */
+  /** Polls of marks in flight. */
   readonly polls: number;
-  /** Waits that held the worker up: none in normal running. */
+  /** Waits that blocked the worker. None in normal operation. */
   readonly blockingWaits: number;
   readonly blockedNs: number;
-  /** Callbacks that never came: polling found the end instead. */
+  /** Callbacks that never arrived; polling detected the completion instead. */
   readonly lostCallbacks: number;
 }
 
@@ -113,24 +114,24 @@ export interface ApiCall {
 }
 
 export interface CompileOptions {
-  /** Lanes of a gang (CPU devices): 1, a power of two, or the kernel's best on this hardware. */
+  /** Lanes of a gang (CPU devices): 1, a power of two, or `auto` for the kernel's best on this hardware. */
   readonly lanes?: number | 'auto';
-  /** Move job and chunk values to the host (default). Off exists so that tests can compare. */
+  /** Evaluates job and chunk values on the host (default). Tests turn it off to compare. */
   readonly hoist?: boolean;
-  /** Use native bodies of std functions where the hardware has them (default). */
+  /** Uses native bodies of std functions where the hardware has them (default). */
   readonly nativeBodies?: boolean;
-  /** Trap on an access outside a buffer or table: the completion then rejects with `kernel-bounds`. */
+  /** Traps on an access outside a buffer or table; the completion rejects with `kernel-bounds`. */
   readonly checked?: boolean;
-  /** 64-bit integers in pairs of 32-bit words, also where the target has them: so that tests see what others execute. */
+  /** Splits 64-bit integers into pairs of 32-bit words even if the target has them, to test what other targets execute. */
   readonly wide?: boolean;
   /**
-   * The share of 32-bit additions written as multiply-adds, 0 to 1, or what exactly: a matter of tuning, not of results.
-   * Where it is not given, GPUs choose for themselves and CPUs do without.
+   * The share of 32-bit additions written as multiply-adds, 0 to 1, or exact shares. Affects speed, not results. By
+   * default GPUs choose a share and CPUs use none.
    */
   readonly pipes?: number | PipeShares;
 }
 
-/** One shape of metadata for all devices. */
+/** A compiled kernel, with the same metadata on every device. */
 export interface DeviceProgram {
   readonly name: string;
   readonly device: Device;
@@ -143,22 +144,22 @@ export interface DeviceProgram {
   readonly params: { readonly jobWords: number; readonly chunkWords: number };
   /** Lanes of a gang, or threads of a workgroup. */
   readonly lanes: number;
-  /** The share of the threads that the device can hold that a launch keeps there at most, 0 to 1, where it is known. */
+  /** The most threads of a launch that are resident at once, as a share of what the device can hold, 0 to 1, if known. */
   readonly occupancy?: number | undefined;
   readonly statements: number;
   /**
-   * A ring takes the hits of one launch. Word 0 counts them (it may pass the capacity: then some were not stored, and the
-   * chunk must be scanned again in smaller pieces); records start at word `headerWords`. A record is the item's number,
-   * then the hit's fields in order. The caller zeroes the header before each launch.
+   * A ring receives the hits of one launch. Word 0 counts them. The count may exceed the capacity: then some hits were
+   * not stored, and the chunk must be scanned again in smaller pieces. Records start at word `headerWords`. A record is
+   * the item's number, then the hit's fields in order. The caller zeroes the header before each launch.
    */
   readonly ring: RingLayout;
   readonly compile: { readonly milliseconds: number; readonly cached: boolean };
-  /** Evaluates everything that depends on the job alone, once. Throws `launch-arguments` where a value is missing. */
+  /** Evaluates everything that depends only on the job, once. Throws `launch-arguments` if a value is missing. */
   bind(job: Values): BoundJob;
   /**
-   * Unloads the code once the launches already queued have run and the resident grids that use it have ended. Launches
-   * made afterwards are refused. A program that is dropped without a close is unloaded when it is garbage collected;
-   * `Device.close` unloads the rest.
+   * Unloads the code after the queued launches have run and the resident grids that use it have ended. Later launches
+   * are refused. A program that is dropped without a close is unloaded when it is garbage collected; `Device.close`
+   * unloads the rest.
    */
   close(): void;
   readonly isClosed: boolean;
@@ -170,9 +171,9 @@ export interface BoundJob {
 
 export interface DeviceBuffer {
   readonly bytes: number;
-  /** Where it is, for other libraries: on CUDA the device's pointer, on `native` an address of this process. */
+  /** The address, for other libraries: the device pointer on CUDA, an address in this process on `native`. */
   readonly pointer?: number | undefined;
-  /** Frees it once the commands already queued on it have run. */
+  /** Frees the buffer after the commands already queued on it have run. */
   free(): void;
 }
 
@@ -181,7 +182,7 @@ export interface Launch {
   readonly chunk?: Values;
   /** The index of item 0. `base` to `base + count` must not cross a multiple of 2^32. */
   readonly base?: bigint;
-  /** How many items, up to 2^32; or a u32 in device memory, at most `max`. */
+  /** The number of items, up to 2^32; or the location of a u32 in device memory that holds it, at most `max`. */
   readonly count: number | { readonly buffer: DeviceBuffer; readonly word: number; readonly max: number };
   readonly buffers?: Readonly<Record<string, DeviceBuffer>>;
   /** Required for kernels that emit. */
@@ -197,30 +198,30 @@ export interface Stream {
   /** Fills whole words. */
   fill(buffer: DeviceBuffer, word: number, offset?: number, bytes?: number): void;
   launch(launch: Launch): void;
-  /** Holds this stream back, on the device's side, until another stream's completion. */
+  /** Delays this stream, on the device, until another stream's completion. */
   wait(completion: Completion): void;
   /**
-   * The same for a stream of another library's, by the runtime's own handle (CUDA: 1 is the default stream, 2 the
-   * thread's): for what it has been given by the time this command is carried out.
+   * Delays this stream until the work that another library has queued on its stream by the time this command executes
+   * is done. `handle` is the runtime's stream handle (CUDA: 1 is the default stream, 2 the per-thread default stream).
    */
   follow?(handle: number): void;
-  /** Everything queued since the last mark. */
+  /** Returns a completion of everything queued since the last mark. */
   mark(): Completion;
-  /** Stops the launches queued so far as soon as they notice; their completions say `complete: false`. */
+  /** Stops the launches queued so far as soon as they notice; their completions report `complete: false`. */
   cancel(): void;
   close(): void;
 }
 
 export interface ResidentOptions {
-  /** Ranges that may be queued at a time. */
+  /** The most ranges that may be queued at a time. */
   readonly entries: number;
-  /** Hits that each range's ring holds. */
+  /** The capacity of each range's ring, in hits. */
   readonly hits: number;
-  /** The kernel's bindings. They may be freed when the grid is closed, not before. */
+  /** The kernel's bindings. They must not be freed before the grid is closed. */
   readonly buffers?: Readonly<Record<string, DeviceBuffer>>;
 }
 
-/** As of a launch. */
+/** A range of items, with the same fields as a launch. */
 export interface ResidentRange {
   readonly base?: bigint;
   /** At least 1. */
@@ -229,45 +230,48 @@ export interface ResidentRange {
 }
 
 export interface Resident {
-  /** Queues a range. Its hits, laid out as `DeviceProgram.ring` says, are in `ring` once the completion has resolved. */
+  /** Queues a range. When the completion resolves, `ring` holds its hits in the layout of `DeviceProgram.ring`. */
   submit(range: ResidentRange, ring: Uint32Array): Completion;
-  /** Stops the ranges queued so far; completions of those that had not ended say `complete: false`. */
+  /** Stops the ranges queued so far; completions of unfinished ranges report `complete: false`. */
   cancel(): void;
   /**
-   * Why the grid has ended for good: its launch was refused, or it stood still. The completions of what it had not done
-   * say `complete: false`, and so do all that are submitted now: the ranges are for launches on a stream.
+   * Why the grid has ended for good: its launch was refused, or it stalled. Completions of unfinished ranges, and of
+   * all ranges submitted from now on, report `complete: false`. The caller must launch those ranges on a stream.
    */
   readonly fault?: MillraceError | undefined;
-  /** How often the grid was launched: once, as long as it has work and nobody needs the device to stand still. */
+  /** How often the grid was launched. It stays at 1 as long as the grid has work and no operation needs the device idle. */
   readonly launches?: number;
-  /** Ends the grid and frees what it has. */
+  /** Ends the grid and frees its resources. */
   close(): void;
 }
 
 export interface Completion {
-  /** Rejects when any command since the last mark failed: an error and "no hits" never look the same. */
+  /** Rejects if any command since the last mark failed, so an error never looks like "no hits". */
   readonly done: Promise<Report>;
 }
 
 export interface Report {
-  /** Device time in nanoseconds on a monotonic clock, of the first and after the last command. */
+  /** Device time in nanoseconds on a monotonic clock: start of the first command, end of the last. */
   readonly startedNs: bigint;
   readonly endedNs: bigint;
-  /** When the device's own thread saw that it had ended, where there is such a thread. */
+  /** When the device's thread noticed the end, if the device has a thread. */
   readonly noticedNs?: bigint;
-  /** False when a launch was cancelled before it had tried all of its items. */
+  /** False if a launch was cancelled before it had processed all of its items. */
   readonly complete: boolean;
-  /** More, of a device that was opened with `telemetry`, as far as its runtime tells it. */
+  /** Present if the device was opened with `telemetry`; contains what the runtime reports. */
   readonly detail?: ReportDetail;
 }
 
-/** On the same clock. */
+/** Times are on the clock of `Report`. */
 export interface ReportDetail {
-  /** When its first command was given to the driver. */
+  /** When the first command was passed to the driver. */
   readonly sentNs: bigint;
-  /** Of the first launch, and after the last: what lies before and behind are copies. Undefined where none was made. */
+  /**
+   * Start of the first launch and end of the last; the time before and after is spent on copies. Undefined if there was
+   * no launch.
+   */
   readonly launches: { readonly startedNs: bigint; readonly endedNs: bigint } | undefined;
-  /** Waits that held the device's thread up since the completion before it, and for how long. */
+  /** Waits that blocked the device's thread since the previous completion, and their duration. */
   readonly blockingWaits: number;
   readonly blockedNs: number;
 }

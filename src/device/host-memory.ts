@@ -1,6 +1,6 @@
 import type { HostMemory } from './device.js';
 
-/** Memory that all threads of the process share, for devices that have no other to offer. */
+/** Allocates memory shared by all threads of the process, for devices that offer nothing faster. */
 export function sharedMemory(bytes: number): HostMemory {
   return { bytes: new Uint8Array(new SharedArrayBuffer(bytes)), locked: false, free: () => undefined };
 }

@@ -7,22 +7,25 @@ import { inTime } from './patience.js';
 export interface OpenOptions {
   /** Worker threads of a CPU device. */
   readonly threads?: number;
-  /** The most bytes that its buffers may take. */
+  /** The most bytes that the device's buffers may take. */
   readonly memory?: number;
   /** The most streams that may be open at a time. */
   readonly streams?: number;
   /**
-   * How a GPU's worker learns that work is done: by looking (`poll`), or by a word that the device has set (`callback`,
-   * CUDA; elsewhere it means `poll`). `sync` waits in the driver: the old way, kept to compare with.
+   * How a GPU's worker learns that work is done: by polling (`poll`), or from a word that the device sets (`callback`,
+   * CUDA only; elsewhere it means `poll`). `sync` blocks in the driver and exists for comparison.
    */
   readonly completion?: 'poll' | 'callback' | 'sync';
-  /** Record the time of every call of the driver. */
+  /** Records the time of every driver call. */
   readonly telemetry?: boolean;
-  /** What will be compiled: the part that needs no device is done while a driver starts, which leaves this thread idle. */
+  /**
+   * Kernels that will be compiled. Their device-independent part is prepared while the driver starts and this thread is
+   * idle.
+   */
   readonly expect?: readonly Expected[];
-  /** Diagnostics, a line each: handles, caches, decisions. */
+  /** Receives diagnostics line by line: handles, caches, decisions. */
   readonly log?: (line: string) => void;
-  /** Stops waiting for drivers and compilers: a device that opens later is closed. */
+  /** Stops waiting for drivers and compilers. A device that opens later is closed. */
   readonly signal?: AbortSignal;
 }
 
@@ -31,17 +34,20 @@ export interface Expected {
   readonly compile?: CompileOptions;
 }
 
-/** What the module of a device kind exports. */
+/** The exports of a device kind's module. */
 export interface DeviceModule {
-  /** The devices of this kind on this machine, without starting any; or why there is none. */
+  /** Lists the devices of this kind on this machine without starting any, or says why there is none. */
   probe(options?: OpenOptions): Promise<Probed>;
-  /** Opens one; `device-absent` where there is none. `id` is the kind's, which means its first, or one of its devices'. */
+  /**
+   * Opens a device. Throws `device-absent` if it does not exist. `id` names the kind, meaning its first device, or one
+   * device.
+   */
   open(id: string, options?: OpenOptions): Promise<Device>;
-  /** Does as much of the way from a kernel to a program of this kind as needs no device. */
+  /** Does the part of compiling a kernel that needs no device. */
   prepare?(kernel: Kernel, options?: CompileOptions): void;
-  /** What a device says about itself just now, without opening it; undefined where it says nothing. */
+  /** Reads a device's sensors without opening it; undefined if it reports nothing. */
   sensors?(id: string): Promise<Sensors | undefined>;
-  /** What `millrace doctor` should tell of this kind beyond its devices: libraries, drivers, permissions. */
+  /** What `millrace doctor` reports about this kind beyond its devices: libraries, drivers, permissions. */
   diagnose?(): Promise<readonly Finding[]>;
 }
 
@@ -49,9 +55,9 @@ export type Probed = { readonly infos: readonly DeviceInfo[] } | { readonly reas
 
 /** One line of a report on a machine. */
 export interface Finding {
-  /** What was looked at: `compiler`, `driver`. */
+  /** The thing that was examined: `compiler`, `driver`. */
   readonly what: string;
-  /** `missing`: something does not work for want of it; `warning`: it works, but not as it should. */
+  /** `missing`: a feature does not work without it. `warning`: it works, but not as it should. */
   readonly state: 'ok' | 'warning' | 'missing';
   /** What was found, and where. */
   readonly found: string;
@@ -62,11 +68,11 @@ export interface Finding {
 export interface DeviceKind {
   readonly id: DeviceInfo['kind'];
   readonly aliases: readonly string[];
-  /** Modules are loaded when they are asked for: some bring native libraries. */
+  /** Loads the module. Modules are loaded on demand because some load native libraries. */
   load(): Promise<DeviceModule>;
 }
 
-/** A step of `auto`: the devices of a kind; with `on`, only those on such a processor. */
+/** A step of `auto`: the devices of a kind; with `on`, only those on that processor. */
 export interface Preference {
   readonly kind: DeviceInfo['kind'];
   readonly on?: DeviceInfo['processor'];
@@ -77,18 +83,21 @@ export interface DeviceList {
   readonly absent: readonly { readonly id: string; readonly reason: string }[];
 }
 
-/** The kinds of devices that a program knows, and the order in which `auto` prefers them: best first. */
+/** The known device kinds, and the order in which `auto` prefers them, best first. */
 export class DeviceKinds {
   readonly #kinds: readonly DeviceKind[];
   readonly #order: readonly Preference[];
 
-  /** Without an order, that of the kinds. */
+  /** `order` defaults to the order of `kinds`. */
   constructor(kinds: readonly DeviceKind[], order: readonly Preference[] = kinds.map(({ id }) => ({ kind: id }))) {
     this.#kinds = kinds;
     this.#order = order;
   }
 
-  /** Everything that `open` would open here, best first, and why the rest is not there. All kinds are asked at once. */
+  /**
+   * Lists the devices that `open` can open here, best first, and why the other kinds are absent. Probes all kinds at
+   * once.
+   */
   async list(options: OpenOptions = {}): Promise<DeviceList> {
     const answers = await Promise.all(this.#kinds.map((kind) => probeKind(kind, options)));
     const rank = (info: DeviceInfo) => this.#order.findIndex((preference) => fits(preference, info));
@@ -118,7 +127,7 @@ export class DeviceKinds {
     return this.#remember(await opened(module, id, options), options);
   }
 
-  /** Opens a list such as `cuda:0,native`; all of them or none. */
+  /** Opens a list such as `cuda:0,native`: all of them, or none if one fails. */
   async openAll(names: string, options: OpenOptions = {}): Promise<Device[]> {
     const list = names.split(',').filter((name) => name.trim() !== '');
     if (list.length === 0) {
@@ -138,14 +147,14 @@ export class DeviceKinds {
     throw failed.reason;
   }
 
-  /** What a device says about itself just now, without opening it; undefined where it says nothing or is not there. */
+  /** Reads a device's sensors without opening it; undefined if it reports nothing or is absent. */
   async sensors(id: string): Promise<Sensors | undefined> {
     const { kind } = this.#named(id);
     const read = async () => (await kind?.load())?.sensors?.(id);
     return inTime(read(), PATIENCE_MS, () => undefined).catch(() => undefined);
   }
 
-  /** What each kind has to say beyond its devices. */
+  /** Collects each kind's diagnostics beyond its devices. */
   async diagnose(): Promise<{ readonly kind: string; readonly findings: readonly Finding[] }[]> {
     return Promise.all(
       this.#kinds.map(async (kind) => {
@@ -159,7 +168,10 @@ export class DeviceKinds {
     );
   }
 
-  /** By the order, asking each kind when its turn comes and not before: starting a driver takes up to a second. */
+  /**
+   * Opens the first device in order of preference. Probes a kind only when its turn comes: starting a driver takes up
+   * to a second.
+   */
   async #openBest(options: OpenOptions): Promise<Device> {
     const answers = new Map<string, Probed>();
     for (const preference of this.#order) {
@@ -179,7 +191,7 @@ export class DeviceKinds {
     });
   }
 
-  /** The kind that a name means, and the name with the kind's own word in it. */
+  /** Resolves a name to its kind, and replaces an alias in it with the kind's id. */
   #named(name: string): { readonly kind: DeviceKind | undefined; readonly id: string } {
     const [word = ''] = name.split(':');
     const kind = this.#kinds.find(({ id, aliases }) => id === word || aliases.includes(word));
@@ -204,7 +216,7 @@ export class DeviceKinds {
   }
 }
 
-/** A device that comes too late is closed. */
+/** Rejects when the signal aborts. A device that opens afterwards is closed. */
 function unlessAborted(opening: Promise<Device>, signal: AbortSignal | undefined): Promise<Device> {
   if (signal === undefined) return opening;
   return new Promise((resolve, reject) => {
@@ -212,7 +224,7 @@ function unlessAborted(opening: Promise<Device>, signal: AbortSignal | undefined
       reject(signal.reason);
       opening.then(
         (device) => device.close(),
-        () => undefined, // it is not wanted any more
+        () => undefined, // the device is no longer wanted
       );
     };
     if (signal.aborted) return abort();
@@ -221,13 +233,13 @@ function unlessAborted(opening: Promise<Device>, signal: AbortSignal | undefined
   });
 }
 
-/** What is expected is prepared when the driver has been asked to start, not before. */
+/** Opens a device. Expected kernels are prepared after the driver has been asked to start, not before. */
 function opened(module: DeviceModule, id: string, options: OpenOptions): Promise<Device> {
   const opening = module.open(id, options);
   try {
     for (const { kernel, compile } of options.expect ?? []) module.prepare?.(kernel, compile);
   } catch {
-    // Whoever compiles it is told.
+    // The caller who compiles the kernel gets the error.
   }
   return opening;
 }
@@ -237,24 +249,27 @@ const fits = ({ kind, on }: Preference, info: DeviceInfo): boolean =>
 
 const openers = new WeakMap<Device, () => Promise<Device>>();
 
-/** Another device of the same name, opened in the same way. */
+/** Opens another device of the same name, with the same options. */
 export function openAnother(device: Device): Promise<Device> {
   const open = openers.get(device);
   if (!open) throw new TypeError('only a device that was opened by its name can be opened again');
   return open();
 }
 
-/** How long a driver may take to say what it has: starting one takes a second or less where it works. */
+/** How long a driver may take to list its devices. A working driver starts within a second. */
 const PATIENCE_MS = 10_000;
 const noAnswer = `it did not answer within ${PATIENCE_MS / 1000} s`;
 
-/** A module that cannot be loaded (a native addon for another platform), fails or never answers is an absent device. */
+/**
+ * Probes a kind. A module that cannot be loaded (a native addon for another platform), fails or never answers counts as
+ * an absent device.
+ */
 async function probeKind(kind: DeviceKind, options: OpenOptions): Promise<Probed> {
   const probe = async () => (await kind.load()).probe(options);
   try {
     return await inTime(probe(), PATIENCE_MS, () => ({ reason: noAnswer }));
   } catch (error) {
-    if (error instanceof MillraceError && error.code === 'usage') throw error; // the asker's mistake, not the device's
+    if (error instanceof MillraceError && error.code === 'usage') throw error; // the caller's mistake, not the device's
     const known = error instanceof MillraceError;
     return { reason: known ? firstLine(error) : `it cannot be loaded: ${firstLine(error)}` };
   }

@@ -1,4 +1,4 @@
-/** The value in the middle; of an even count the mean of the two in the middle; NaN of none. */
+/** Returns the middle value; the mean of the two middle values if the count is even; NaN if there are none. */
 export function median(values: ArrayLike<number>): number {
   const sorted = Float64Array.from(values).sort();
   const half = sorted.length >> 1;

@@ -10,7 +10,7 @@ import {
 } from '../kernel/index.js';
 import type { BoundJob, Device, DeviceProgram, RingLayout } from './device.js';
 
-/** A kernel as text, with what a launch of it has to know. */
+/** A kernel as generated text, with what its launches need. */
 export interface ProgramSource {
   readonly name: string;
   readonly text: string;
@@ -24,7 +24,7 @@ export interface ProgramSource {
   readonly params: { readonly jobWords: number; readonly chunkWords: number };
   readonly statements: number;
   readonly ring: RingLayout;
-  /** Where each access that a checked build guards was written. */
+  /** The source location of each access that a checked build guards. */
   readonly sites: readonly Origin[];
   /** Bytes of constants that the code keeps in device memory. */
   readonly constantBytes?: number;
@@ -47,7 +47,7 @@ export function sourceOf(lowered: Lowered): ProgramSource {
     job: program.job,
     chunk: program.chunk.slice(implicitChunk.length),
     hit: program.hit,
-    bindings: program.buffers.slice(0, -1), // the ring is the last, and given by name
+    bindings: program.buffers.slice(0, -1), // the ring is last, and is passed by name
     params: { jobWords: program.jobWords, chunkWords: program.chunkWords },
     ring: ringLayout(program),
     parameters: (job) => new JobParameters(program, job),
@@ -55,11 +55,11 @@ export function sourceOf(lowered: Lowered): ProgramSource {
 }
 
 /**
- * The code of a program on its device. It is apart from the program, which callers hold, and does not refer to it: what
- * they drop is garbage, and then the code is closed.
+ * A program's code on its device. It is a separate object, without a reference to the program that callers hold: a
+ * program that callers drop is garbage collected, and its code is then closed.
  */
 export interface LoadedCode {
-  /** Unloads it when the launches that were queued have run. Once is enough. */
+  /** Unloads the code after the queued launches have run. Called once. */
   close(): void;
 }
 

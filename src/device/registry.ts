@@ -12,7 +12,7 @@ const kinds = new DeviceKinds(
     { id: 'wasm', aliases: [], load: () => import('./wasm/device.js') },
     { id: 'interpreter', aliases: [], load: () => import('./interpreter/device.js') },
   ],
-  // A runtime for GPUs that runs on a CPU is there for tests: C and WebAssembly are several times as fast on it.
+  // GPU runtimes that run on a CPU come last: C and WebAssembly are several times as fast there. They exist for tests.
   [
     { kind: 'cuda' },
     { kind: 'opencl', on: 'gpu' },
@@ -25,18 +25,18 @@ const kinds = new DeviceKinds(
   ],
 );
 
-/** Everything that `openDevice` would open here, best first, and why the rest is not there. */
+/** Lists the devices that `openDevice` can open here, best first, and why the other kinds are absent. */
 export const listDevices = (options?: OpenOptions): Promise<DeviceList> => kinds.list(options);
 
 /** Opens a device by its name: `auto`, a kind (`native`, also `cpu`; `cuda`, its first), or one of several (`cuda:1`). */
 export const openDevice = (name: string, options?: OpenOptions): Promise<Device> => kinds.open(name, options);
 
-/** Opens a list such as `cuda:0,native`; all of them or none. */
+/** Opens a list such as `cuda:0,native`: all of them, or none if one fails. */
 export const openDevices = (names: string, options?: OpenOptions): Promise<Device[]> => kinds.openAll(names, options);
 
-/** What a device says about itself just now, without opening it; undefined where it says nothing. */
+/** Reads a device's sensors without opening it; undefined if it reports nothing. */
 export const readSensors = (id: string): Promise<Sensors | undefined> => kinds.sensors(id);
 
-/** What each kind has to say about this machine beyond its devices, for a report. */
+/** Collects each kind's diagnostics of this machine beyond its devices, for a report. */
 export const diagnoseDevices = (): Promise<{ readonly kind: string; readonly findings: readonly Finding[] }[]> =>
   kinds.diagnose();

@@ -1,4 +1,7 @@
-/** Runs an action in the event loop's next turn: in Node by setImmediate; in a page, where timers wait 4 ms, by a message. */
+/**
+ * Runs an action in the event loop's next turn: by setImmediate in Node; by a message in a page, where timers wait 4
+ * ms.
+ */
 export function nextTurn(action: () => void): void {
   if (typeof setImmediate === 'function') {
     setImmediate(action);
@@ -14,26 +17,26 @@ export function nextTurn(action: () => void): void {
   port2.postMessage(0);
 }
 
-/** What a thread may copy in one turn of its event loop, so that the loop keeps turning. */
+/** Limits the bytes that a thread copies in one turn of its event loop, so that the loop stays responsive. */
 export class TurnShare {
   readonly #bytes: number;
   readonly #again: () => void;
   #left: number;
   #turning = false;
 
-  /** `again`: called in the next turn, where something was refused in this one. */
+  /** `again` is called in the next turn if bytes were refused in this one. */
   constructor(bytes: number, again: () => void) {
     this.#bytes = bytes;
     this.#left = bytes;
     this.#again = again;
   }
 
-  /** Has the thread done its share of this turn? */
+  /** True if the thread has used up its share of this turn. */
   get spent(): boolean {
     return this.#turning && this.#left <= 0;
   }
 
-  /** Counts bytes against this turn; the first of a turn always pass. */
+  /** Counts bytes against this turn's share; false if it is used up. The first call of a turn always succeeds. */
   spend(bytes: number): boolean {
     if (!this.#turning) {
       this.#turning = true;

@@ -3,30 +3,30 @@ import { join } from 'node:path';
 import { NEW } from './cache.js';
 import { temporaryFolder } from './temporary.js';
 
-/** What lies in the cache's directory, for people who want to see or empty it. Only looked at, unless it is cleared. */
+/** An entry of the cache directory, for commands that list or clear the cache. */
 export interface CacheEntry {
   readonly name: string;
   readonly kind: EntryKind;
   readonly bytes: number;
-  /** When it was made. */
+  /** The time of its creation. */
   readonly made: Date;
 }
 
-/** Programs by what they run on; texts that a compiler refused, kept to look at; what a process has not finished. */
+/** Programs by their device kind; texts that a compiler refused, kept for inspection; unfinished entries of a process. */
 export type EntryKind = 'native' | 'cuda' | 'opencl' | 'program' | 'refused text' | 'unfinished';
 
-/** Oldest first. Empty where there is no directory. */
+/** Lists the entries, oldest first. Empty if the directory does not exist. */
 export async function cacheEntries(directory: string): Promise<CacheEntry[]> {
   const names = await readdir(directory).catch((): string[] => []);
   const entries = await Promise.all(names.map((name) => entryOf(directory, name)));
   return entries.filter((entry) => entry !== undefined).sort((a, b) => a.made.getTime() - b.made.getTime());
 }
 
-/** Deletes entries, and nothing that this program has not put there. Gives back those that are gone. */
+/** Deletes entries, but only what this program has created. Returns the deleted entries. */
 export async function clearEntries(directory: string, entries: readonly CacheEntry[]): Promise<CacheEntry[]> {
   const gone: CacheEntry[] = [];
   for (const entry of entries) {
-    // Another process may be making it; what is an hour old was left by one that died.
+    // Another process may still be creating it; one that is an hour old was left by a process that died.
     if (entry.kind === 'unfinished' && Date.now() - entry.made.getTime() < UNFINISHED_MS) continue;
     if (await remove(directory, entry.name)) gone.push(entry);
   }
@@ -35,7 +35,7 @@ export async function clearEntries(directory: string, entries: readonly CacheEnt
 
 const UNFINISHED_MS = 3_600_000;
 
-/** Moved aside in one step first: a process that looks meanwhile finds an entry whole or not at all. */
+/** Renames the entry first, which is atomic: a concurrent reader finds it complete or not at all. */
 async function remove(directory: string, name: string): Promise<boolean> {
   try {
     const aside = temporaryFolder(directory, NEW);
@@ -46,7 +46,7 @@ async function remove(directory: string, name: string): Promise<boolean> {
     }
     return true;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false; // somebody else was quicker
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false; // another process was quicker
     throw error;
   }
 }

@@ -8,8 +8,8 @@ export interface Distrust {
 }
 
 /**
- * Tells if another user could put programs into the directory, or another directory in its place; undefined if not. Reads
- * only. A directory that does not exist yet is judged by those above it. Systems without user ids are trusted.
+ * Reports if another user could put programs into the directory or replace the directory; undefined if not. Reads only.
+ * A directory that does not exist yet is judged by its parents. Systems without user ids are trusted.
  */
 export async function distrustOf(directory: string): Promise<Distrust | undefined> {
   const me = process.getuid?.();
@@ -20,7 +20,7 @@ export async function distrustOf(directory: string): Promise<Distrust | undefine
   let links = 0;
   for (;;) {
     const state = await lstat(at).catch(() => undefined);
-    if (state === undefined) return undefined; // it will be made by this process, below what was looked at
+    if (state === undefined) return undefined; // this process will create it, below a directory that was checked
     const isLast = names.length === 0;
     if (state.uid !== me && (isLast || state.uid !== 0)) return ownedByOther(at, isLast, state.uid, me);
     if (state.isSymbolicLink() && !isLast) {
@@ -30,7 +30,8 @@ export async function distrustOf(directory: string): Promise<Distrust | undefine
       at = isAbsolute(target) ? root : dirname(at);
     } else {
       if (!state.isDirectory()) return elsewhere(isLast ? 'it is not a directory' : `${at} is not a directory`);
-      // In a sticky directory only owners rename what is theirs. Programs themselves must not lie in such a directory.
+      // In a sticky directory only owners can rename their entries. Programs themselves must not lie in a sticky
+      // directory.
       if ((state.mode & 0o022) !== 0 && (isLast || (state.mode & STICKY) === 0))
         return writableByOthers(at, isLast, state.mode);
       if (isLast) return undefined;
@@ -42,7 +43,7 @@ export async function distrustOf(directory: string): Promise<Distrust | undefine
 }
 
 const STICKY = 0o1000;
-/** As Linux has it. */
+/** The limit of Linux. */
 const MAX_LINKS = 40;
 
 const namesIn = (path: string): string[] => path.split(sep).filter((name) => name !== '' && name !== '.');

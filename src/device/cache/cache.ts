@@ -7,13 +7,13 @@ import { type Distrust, distrustOf } from './cache-trust.js';
 import { temporaryFolder } from './temporary.js';
 
 /**
- * Compiled programs on disk, for any device. An entry is a folder named by a digest of everything that went into it;
- * it holds files and a manifest with their digests, which are checked before each use: what is loaded is executed. The
- * folder is made under another name and renamed, so an entry is there whole or not at all, whoever else writes.
+ * Compiled programs on disk, for any device. An entry is a folder named by a digest of all its inputs. It holds files
+ * and a manifest with their digests, which are checked before each use because the files are executed. The folder is
+ * created under another name and renamed, so an entry is complete or absent even with concurrent writers.
  */
 export class DiskCache {
   readonly directory: string;
-  /** Why this is not the usual directory, and what to do about it. */
+  /** Why this is not the default directory, and what to do about it. */
   readonly warning: string | undefined;
 
   private constructor(directory: string, warning?: string) {
@@ -39,8 +39,8 @@ export class DiskCache {
   }
 
   /**
-   * The entry's folder, checked; undefined when there is none. A damaged one is deleted, and one without the files that
-   * are `needed`, as another version may have written it.
+   * Returns the entry's folder after checking it; undefined if there is none. Deletes a damaged entry, and one that
+   * lacks a file in `needed`, as another version may have written it.
    */
   async get(key: string, ...needed: readonly string[]): Promise<string | undefined> {
     const folder = join(this.directory, key);
@@ -59,7 +59,7 @@ export class DiskCache {
     }
   }
 
-  /** Lets `fill` put files into a fresh folder and makes that the entry. Without a trace where `fill` throws. */
+  /** Calls `fill` to put files into a new folder and makes that the entry. Leaves nothing behind if `fill` throws. */
   async put(key: string, fill: (folder: string) => Promise<void>): Promise<string> {
     const folder = join(this.directory, key);
     const fresh = temporaryFolder(this.directory, NEW);
@@ -75,7 +75,7 @@ export class DiskCache {
     } catch (error) {
       fresh.remove();
       const code = (error as NodeJS.ErrnoException).code;
-      // Another process made the same entry first: it is as good as ours, if it is whole.
+      // Another process made the same entry first. Ours is not needed if that one is intact.
       if ((code === 'ENOTEMPTY' || code === 'EEXIST') && (await this.get(key)) !== undefined) return folder;
       throw error;
     }
@@ -83,17 +83,17 @@ export class DiskCache {
   }
 }
 
-/** The name of an entry: a digest over everything that went into it. */
+/** The name of an entry: a digest of all its inputs. */
 export function cacheKey(parts: readonly string[]): string {
   const hash = createHash('sha256');
   for (const part of parts) hash.update(`${part.length}\n`).update(part);
   return hash.digest('hex');
 }
 
-/** How folders begin that are not entries yet, or no longer. */
+/** The prefix of folders that are not entries yet, or no longer. */
 export const NEW = '.new-';
 
-/** Warnings that were given. */
+/** Warnings already emitted. */
 const warned = new Set<string>();
 
 function noPlace(directory: string, fault: string, { fault: worse, advice }: Distrust): MillraceError {
@@ -118,14 +118,14 @@ function parseManifest(text: string): [name: string, digest: string][] {
   });
 }
 
-/** Where compiled programs are kept. */
+/** The directory of compiled programs. */
 export function cacheDirectory(environment: NodeJS.ProcessEnv = process.env): string {
   if (environment.MILLRACE_CACHE_DIR) return resolve(environment.MILLRACE_CACHE_DIR);
   if (environment.XDG_CACHE_HOME) return join(environment.XDG_CACHE_HOME, 'millrace');
   return join(homedir(), '.cache', 'millrace');
 }
 
-/** Makes the directory, for its owner alone; the reason if it cannot be trusted or written. */
+/** Creates the directory with access for its owner only. Returns the reason if it cannot be trusted or written. */
 async function makePrivate(directory: string): Promise<Distrust | undefined> {
   try {
     const before = await distrustOf(directory);

@@ -15,19 +15,18 @@ import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { lockFile } from '../native/libc.js';
 
-/** A file under a temporary name, until it is complete and gets its own. */
+/** A file under a temporary name until it is complete and renamed to its target. */
 export interface TemporaryFile {
   readonly path: string;
   readonly file: FileHandle;
-  /** Writes everything to the disk and gives the file its name. Readers see the old file or the whole new one. */
+  /** Syncs the file to disk and renames it to the target. Readers see the old file or the complete new one. */
   commit(): Promise<void>;
-  /** Removes the file. */
   discard(): Promise<void>;
 }
 
 /**
- * Makes a temporary file beside `target`. It is locked for as long as this process has it open, so the next call for the
- * same target knows which files belong to processes that are gone, and removes those.
+ * Creates a temporary file beside `target`. It is locked while this process has it open, so the next call for the same
+ * target can tell which files belong to dead processes, and removes those.
  */
 export async function temporaryFile(target: string): Promise<TemporaryFile> {
   const nextName = namesFor(target);
@@ -57,7 +56,7 @@ export async function temporaryFile(target: string): Promise<TemporaryFile> {
   }
 }
 
-/** Writes a small file as a whole, for its owner alone. */
+/** Replaces a small file atomically, readable by its owner only. */
 export function replaceFileSync(target: string, text: string): void {
   const nextName = namesFor(target);
   for (;;) {
@@ -77,7 +76,7 @@ export function replaceFileSync(target: string, text: string): void {
   }
 }
 
-/** Removes the target's temporary files of processes that are gone. Gives another name for one with each call. */
+/** Removes the target's temporary files left by dead processes. The returned function gives a new name on each call. */
 function namesFor(target: string): () => string {
   const folder = dirname(target);
   const prefix = `.${basename(target).slice(0, MOST_NAME)}.`;
@@ -85,18 +84,18 @@ function namesFor(target: string): () => string {
   return () => join(folder, `${prefix}${randomName()}.tmp`);
 }
 
-/** Characters of the target's name in that of a temporary file: names have 255 bytes at most. */
+/** Characters of the target's name in that of a temporary file: file names have at most 255 bytes. */
 const MOST_NAME = 50;
 
 /** A folder with a temporary name. */
 export interface TemporaryFolder {
   readonly path: string;
-  /** Lets go of the folder, which got another name. */
+  /** Gives up the folder after it was renamed. */
   release(): void;
   remove(): void;
 }
 
-/** Makes a folder in `parent`. Those with this prefix whose processes are gone are removed, as with files. */
+/** Creates a folder in `parent`. Removes folders with this prefix whose processes are dead. */
 export function temporaryFolder(parent: string, prefix: string): TemporaryFolder {
   removeAbandoned(parent, prefix, '');
   for (;;) {
@@ -126,7 +125,7 @@ export function temporaryFolder(parent: string, prefix: string): TemporaryFolder
   }
 }
 
-/** Undefined if another process took the folder for abandoned and removed it. */
+/** Opens the folder. Undefined if another process considered it abandoned and removed it. */
 function openIfThere(path: string): number | undefined {
   try {
     return openSync(path, constants.O_RDONLY);
@@ -136,24 +135,24 @@ function openIfThere(path: string): number | undefined {
   }
 }
 
-/** Removed when the process exits by itself; when it is killed, the next process does it. */
+/** Paths removed when the process exits normally. If it is killed, the next process removes them. */
 const forExit = new Set<string>();
 process.on('exit', () => {
   for (const path of forExit) rmSync(path, { recursive: true, force: true });
 });
 
-/** Locks what was just made. False if another process took it for abandoned before it was locked. */
+/** Locks a file or folder just created. False if another process considered it abandoned before it was locked. */
 function isOurs(path: string, file: number): boolean {
   if (lockFile(file) === 'held elsewhere') return false;
   const there = lstatSync(path, { throwIfNoEntry: false });
   return there !== undefined && there.ino === fstatSync(file).ino;
 }
 
-/** The process's id is for people; nothing is decided by it. */
+/** The process id is only for human readers. */
 const randomName = (): string => `${process.pid}-${randomBytes(6).toString('hex')}`;
 const RANDOM_NAME = /^\d+-[0-9a-f]{12}$/;
 
-/** Removes what no process has locked. What belongs to another user or cannot be locked stays. */
+/** Removes what no process has locked. Keeps what belongs to another user or cannot be locked. */
 function removeAbandoned(folder: string, prefix: string, suffix: string): void {
   let names: string[];
   try {
@@ -176,7 +175,7 @@ function removeIfAbandoned(path: string): void {
     if (fstatSync(file).uid !== process.getuid?.()) return;
     if (lockFile(file) === 'taken') rmSync(path, { recursive: true, force: true });
   } catch {
-    // Another process removed it first, or it cannot be removed. Neither matters to what is made now.
+    // Another process removed it first, or it cannot be removed. Neither affects the new file.
   } finally {
     if (file !== undefined) closeSync(file);
   }

@@ -1,7 +1,7 @@
 import { MillraceError } from '../../kernel/error.js';
 import type { DeviceInfo } from '../device.js';
 
-/** A device that was asked for by its name and is not there; `reason` says why, or what is. */
+/** The error for a named device that is not on this machine. `reason` says why, or which devices there are. */
 export function absent(id: string, reason: string): MillraceError {
   return new MillraceError({
     code: 'device-absent',
@@ -11,7 +11,7 @@ export function absent(id: string, reason: string): MillraceError {
   });
 }
 
-/** Which device of its kind a name means: 1 for "cuda:1", 0 for "cuda". */
+/** Returns the number in a device's name: 1 for "cuda:1", 0 for "cuda". */
 export function deviceNumber(kind: DeviceInfo['kind'], id: string): number {
   const [name, number = '0', ...more] = id.split(':');
   if (name === kind && /^\d{1,3}$/.test(number) && more.length === 0) return Number(number);

@@ -13,8 +13,8 @@ import {
 } from './launch.js';
 
 /**
- * The commands of one stream, as a device implements them. `CheckedStream` has checked every argument: buffers belong to
- * the device and have not been freed, ranges lie inside them and are never empty. Nothing here waits.
+ * The commands of one stream, as a device implements them. `CheckedStream` has checked every argument: buffers belong
+ * to the device and have not been freed; ranges lie inside them and are never empty. Nothing here blocks.
  */
 export interface StreamCommands<B extends HeldBuffer, J extends BoundJob, C extends MarkCompletion> {
   write(to: B, offset: number, data: ArrayBufferView): void;
@@ -24,17 +24,17 @@ export interface StreamCommands<B extends HeldBuffer, J extends BoundJob, C exte
   fill(buffer: B, offset: number, word: number, bytes: number): void;
   /** The values in `chunk` have the right names; their types are not checked yet. The count may be 0. */
   launch(job: J, chunk: Values, launch: CheckedLaunch<B>): void;
-  /** The completion has not settled. */
+  /** Called only with a completion that has not settled. */
   wait(completion: C): void;
   follow?(handle: number): void;
   /** `waited`: the completions that commands since the last mark waited for. */
   mark(waited: readonly C[]): C;
   cancel(): void;
-  /** Called once. What is queued still runs. */
+  /** Called once. Queued commands still run. */
   close(): void;
 }
 
-/** A stream that checks its arguments, so that a mistake is the same error on every device, raised where it was made. */
+/** Checks the arguments of a stream's commands, so that a mistake is the same error on every device, thrown at the call. */
 export class CheckedStream<B extends HeldBuffer, J extends BoundJob, C extends MarkCompletion> implements Stream {
   readonly #device: Device & { checkOpen(): void };
   readonly #job: JobClass<J>;

@@ -1,7 +1,7 @@
 import { MillraceError } from '../../kernel/error.js';
 import type { Origin } from '../../kernel/index.js';
 
-/** Generated text, and where its lines come from. */
+/** Generated text and the origins of its lines. */
 export interface GeneratedText {
   readonly name: string;
   readonly text: string;
@@ -9,19 +9,19 @@ export interface GeneratedText {
   readonly lineOrigins: readonly (Origin | undefined)[];
 }
 
-/** What a compiler said. */
+/** A compiler's error. */
 export interface Refusal {
-  /** Who refused: `the C compiler`, `wabt`. */
+  /** The compiler's name: `the C compiler`, `wabt`. */
   readonly compiler: string;
   readonly error: string;
-  /** The line of the text, from 1, where it is known. */
+  /** The line of the text, from 1, if known. */
   readonly line?: number | undefined;
   readonly asked: string;
   readonly advice: string;
   readonly cause?: unknown;
 }
 
-/** A compiler's error with the line it is about, in the generated text and in TypeScript. */
+/** Builds the error for a failed compilation, with the line in the generated text and in TypeScript. */
 export function compileError(source: GeneratedText, refusal: Refusal): MillraceError {
   const { compiler, error, line, asked, advice, cause } = refusal;
   const lines = [`kernel ${source.name}: ${compiler} refused the generated text`, `  error:  ${error}`];

@@ -13,10 +13,10 @@ import type {
 } from '../device.js';
 
 /**
- * What every device asks of a command before it queues it, so that a mistake is the same error everywhere, raised
- * where the mistake was made. Pure: nothing here touches a device.
+ * Checks that every device makes before it queues a command, so that a mistake is the same error everywhere, thrown at
+ * the call. Pure: nothing here touches a device.
  *
- * Transfers start on a whole word (4 bytes), since GPUs move words; `read` and `write` may end anywhere, `copy` and
+ * Transfers start on a whole word (4 bytes), since GPUs move words. `read` and `write` may end anywhere; `copy` and
  * `fill` end on a word too.
  */
 
@@ -37,7 +37,7 @@ export abstract class HeldBuffer implements DeviceBuffer {
 const WORD = 4;
 const ITEMS = 2 ** 32;
 
-/** A buffer of this device that is still there. */
+/** Returns the buffer if it belongs to this device and has not been freed; throws otherwise. */
 export function heldBuffer<B extends HeldBuffer>(device: Device, given: DeviceBuffer | undefined, role: string): B {
   if (!(given instanceof HeldBuffer) || given.device !== device) {
     throw refusal('launch-arguments', {
@@ -72,7 +72,10 @@ export function checkAllocation(device: Device, bytes: number): void {
   });
 }
 
-/** [offset, offset + bytes) of a buffer, for `what`. `whole`: the length counts in words as well. */
+/**
+ * Checks that [offset, offset + bytes) lies in a buffer, for command `what`. `whole`: the length must be whole words
+ * too.
+ */
 export function checkRange(what: string, buffer: DeviceBuffer, offset: number, bytes: number, whole: boolean): void {
   const asked = `${what} of ${bytes} bytes at ${offset} of a buffer of ${buffer.bytes} bytes`;
   if (
@@ -97,7 +100,7 @@ export function checkRange(what: string, buffer: DeviceBuffer, offset: number, b
   }
 }
 
-/** Copies inside one buffer must not overlap: a device may do them in any order. */
+/** Copies inside one buffer must not overlap: a device may copy the bytes in any order. */
 export function checkCopy(
   from: DeviceBuffer,
   to: DeviceBuffer,
@@ -124,7 +127,7 @@ export function checkWord(word: number): number {
   });
 }
 
-/** A completion of this device, which its streams can wait for. */
+/** Returns the completion if it belongs to this device, so that its streams can wait for it; throws otherwise. */
 export function ownCompletion<C extends MarkCompletion>(device: Device, given: Completion): C {
   if (given instanceof MarkCompletion && given.device === device) return given as C;
   throw refusal('launch-arguments', {
@@ -143,7 +146,7 @@ export function checkStreamOpen(closed: boolean): void {
   });
 }
 
-/** What everything asked of a device after its close() gets. */
+/** The error for every call on a device after its close(). */
 export function deviceClosed({ info }: Device): MillraceError {
   return refusal('device-closed', {
     message: `device ${info.id} has been closed`,
@@ -152,10 +155,10 @@ export function deviceClosed({ info }: Device): MillraceError {
   });
 }
 
-/** A launch that a device can run as it stands. */
+/** A launch with valid arguments and defaults filled in. */
 export interface CheckedLaunch<B extends HeldBuffer> {
   readonly base: bigint;
-  /** How many items; the most there can be when `countFrom` says the rest. */
+  /** The number of items; an upper bound if `countFrom` gives the number. */
   readonly count: number;
   readonly countFrom: { readonly buffer: B; readonly word: number } | undefined;
   /** In the order of the program's bindings. */
@@ -176,7 +179,7 @@ export function checkLaunch<B extends HeldBuffer>(device: Device, launch: Launch
   return { base, count, countFrom, buffers, ring, ringCapacity };
 }
 
-/** A range for a resident grid of the program, with what was left out. */
+/** Checks a range for a resident grid of the program and fills in the defaults. */
 export function checkResidentRange(
   program: DeviceProgram,
   { base = 0n, count, chunk = {} }: ResidentRange,
@@ -192,7 +195,7 @@ export function checkResidentRange(
   });
 }
 
-/** What a resident grid is opened with: its bindings, in order. */
+/** Checks the arguments of a resident grid. Returns its bindings, in order. */
 export function checkResident<B extends HeldBuffer>(
   device: Device,
   job: BoundJob,
@@ -227,7 +230,7 @@ function programOf(device: Device, job: BoundJob | undefined): DeviceProgram {
   });
 }
 
-/** Names only; whether a value fits its type is seen when its words are made. */
+/** Checks names only. Types are checked when the parameter words are made. */
 function checkChunk(program: DeviceProgram, chunk: Values): void {
   const names = program.chunk.map((field) => field.name);
   const refuse = (message: string): MillraceError =>
@@ -351,7 +354,7 @@ function checkBase(program: DeviceProgram, base: bigint, count: number): void {
   });
 }
 
-/** "3.5 GiB", for people. */
+/** Formats a size: "3.5 GiB". */
 export function sizeOf(bytes: number): string {
   const units = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
   let size = bytes;
@@ -363,7 +366,7 @@ export function sizeOf(bytes: number): string {
   return `${unit === 0 ? size : size.toFixed(1)} ${units[unit]}`;
 }
 
-/** "1 buffer", "2 buffers". */
+/** Formats a count: "1 buffer", "2 buffers". */
 export const countOf = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
 
 function refusal(code: ErrorCode, details: Omit<ErrorDetails, 'code'>): MillraceError {

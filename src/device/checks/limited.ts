@@ -2,8 +2,8 @@ import { MillraceError } from '../../kernel/error.js';
 import type { Device, DeviceBuffer } from '../device.js';
 
 /**
- * Holds a device to a part of its memory: it says that it has no more, and allocations beyond it are refused as if it had
- * none. The device itself is changed, since programs and buffers know it by its identity.
+ * Limits a device to a part of its memory: its info reports that size, and allocations beyond it fail as if memory had
+ * run out. Changes the device itself, since programs and buffers refer to it by identity.
  */
 export function limitMemory(device: Device, bytes: number): Device {
   const { info } = device;

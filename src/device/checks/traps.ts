@@ -1,10 +1,10 @@
 import { MillraceError } from '../../kernel/error.js';
 import type { Origin } from '../../kernel/index.js';
 
-/** A site number that no access has: the code itself failed, beyond what a checked build would note. */
+/** A site number that no access has: the code faulted at an access that only a checked build could identify. */
 export const BEYOND_MEMORY = 0xffff_ffff;
 
-/** Which access it was, at which index, of how many elements: 0 where that is not told. */
+/** The access that trapped, its index, and the number of elements: 0 if not reported. */
 export interface Trap {
   readonly site: number;
   readonly index: number;
@@ -16,22 +16,22 @@ interface Program {
   readonly sites: readonly Origin[];
 }
 
-/** Unloaded programs that are remembered: the mark behind a launch may settle after the program has gone. */
+/** How many unloaded programs are remembered: the mark after a launch may settle after its program was unloaded. */
 const UNLOADED = 64;
 
-/** The programs of a device by number, so that their traps can be told in the author's words. */
+/** The programs of a device by number, so that a trap's error names the kernel and its source line. */
 export class Traps {
   readonly #programs = new Map<number, Program>();
   readonly #unloaded: number[] = [];
   #numbers = 0;
 
-  /** Gives the program its number, from 1. No number is used twice. */
+  /** Assigns the program a number, from 1. Numbers are not reused. */
   add({ name, sites }: Program): number {
     this.#programs.set(++this.#numbers, { name, sites });
     return this.#numbers;
   }
 
-  /** The program has been unloaded. */
+  /** Called when the program has been unloaded. */
   remove(number: number): void {
     this.#unloaded.push(number);
     const oldest = this.#unloaded.length > UNLOADED ? this.#unloaded.shift() : undefined;

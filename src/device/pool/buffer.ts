@@ -2,15 +2,15 @@ import { HeldBuffer } from '../checks/launch.js';
 import type { Device } from '../device.js';
 import { type Held, Uses } from './uses.js';
 
-/** Whose memory a buffer is. */
+/** The owner of a buffer's memory. */
 export interface BufferOwner {
-  /** Nothing uses the buffer any more. */
+  /** Called when nothing uses the buffer any more. */
   give(buffer: PoolBuffer): void;
-  /** A free has to wait for commands: somebody should learn when they are done. */
+  /** Called when a free has to wait for commands: the owner must notice when they are done. */
   onDelayedFree(): void;
 }
 
-/** Memory that workers reach by its address. Freed once no command in flight names it. */
+/** Memory that workers access by address. Freed once no command in flight refers to it. */
 export class PoolBuffer extends HeldBuffer implements Held {
   readonly address: number;
   readonly #uses: Uses;

@@ -2,7 +2,7 @@ import type { MillraceError } from '../../kernel/error.js';
 import { LineCompletion } from '../completion.js';
 import { type Board, Mark, Outcome } from './board.js';
 
-/** Says what a trap was about, from the numbers in a mark's slot. */
+/** Builds the error of a trap from the numbers in a mark's slot. */
 export type ExplainTrap = (program: number, site: number, index: number, length: number) => MillraceError;
 
 /** A mark on a stream of a pool. */

@@ -13,18 +13,18 @@ import { Queue } from './queue.js';
 import { type HostTransfers, PoolStream } from './stream.js';
 
 /**
- * What devices on worker threads have in common: streams over one board, traps told in the author's words, an end that
- * fails what is in flight and waits for the workers.
+ * The common part of devices on worker threads: streams over one board, errors of traps, and a shutdown that fails the
+ * work in flight and waits for the workers.
  */
 export abstract class PoolDevice implements Device {
   readonly info: DeviceInfo;
   readonly #pool: WorkerPool;
   readonly #boardAddress: number;
   readonly #queues: (Queue | undefined)[] = new Array(STREAMS).fill(undefined);
-  /** Queues whose stream was closed; their line is free once they are empty. */
+  /** Queues whose stream was closed. Their line is free once they are empty. */
   readonly #closing = new Set<Queue>();
   readonly #traps = new Traps();
-  /** How to unload each program that is loaded. */
+  /** The unload function of each loaded program. */
   readonly #programs = new Map<PoolCode, () => void>();
   #freesWaiting = false;
   #end: { readonly error: MillraceError; readonly done: Promise<void> } | undefined;
@@ -36,11 +36,11 @@ export abstract class PoolDevice implements Device {
   }
 
   protected abstract readonly transfers: HostTransfers;
-  /** True when the host has done its share of this turn; a later turn will look again. */
+  /** True if the host has done its share of this turn; it resumes in a later turn. */
   protected get tired(): boolean {
     return false;
   }
-  /** After the last worker has ended. */
+  /** Called after the last worker has ended. */
   protected abstract freeAll(): void;
 
   abstract compile(kernel: Kernel, options?: CompileOptions): Promise<DeviceProgram>;
@@ -83,19 +83,19 @@ export abstract class PoolDevice implements Device {
     if (this.#end) throw this.#end.error;
   }
 
-  /** For streams: there is something to wait for. */
+  /** For streams: called when there is something to wait for. */
   watch(): void {
     this.#pool.keepAlive(true);
     this.#pool.watch();
   }
 
-  /** For streams: what is queued still runs, nothing new comes. */
+  /** For streams: queued commands still run, and no new ones are accepted. */
   closeStream(queue: Queue): void {
     this.#closing.add(queue);
     this.#reclaim();
   }
 
-  /** Makes a program of loaded code. `unload` is called once, when no worker is in the code or will enter it. */
+  /** Makes a program of loaded code. `unload` is called once, when no worker is executing the code or will enter it. */
   protected program(
     source: ProgramSource,
     entry: number,
@@ -124,17 +124,17 @@ export abstract class PoolDevice implements Device {
     this.#pool.watch();
   }
 
-  /** The host can go on with its share. */
+  /** Called when the host can resume copying. */
   protected lookAgain(): void {
     if (!this.#end) this.#pool.look();
   }
 
-  /** The board has moved on: settle marks, move spilled commands up, free what was waiting. */
+  /** Called when the board has changed: settles marks, moves spilled commands to the board, frees what was waiting. */
   #news(): boolean {
     let busy = false;
     for (const queue of this.#queues) {
       if (queue === undefined) continue;
-      // Marks bring news by themselves; room for spilled commands does not. Once more where it is there already.
+      // Marks notify by themselves; free slots for spilled commands do not. Repeats if slots are free already.
       while (queue.settle() && queue.spilling && !queue.wantNews() && !this.tired);
       busy ||= queue.busy;
     }
@@ -175,7 +175,7 @@ export abstract class PoolDevice implements Device {
     );
   }
 
-  /** Fails what is in flight, ends the workers, then lets go of the memory they used. */
+  /** Fails the work in flight, ends the workers, then frees the memory they used. */
   #finish(error: MillraceError): Promise<void> {
     this.#end ??= { error, done: this.#shutDown(error) };
     return this.#end.done;
@@ -183,7 +183,7 @@ export abstract class PoolDevice implements Device {
 
   async #shutDown(error: MillraceError): Promise<void> {
     for (const queue of this.#queues) {
-      queue?.settle(); // what was done in time counts
+      queue?.settle(); // work that finished in time counts
       queue?.fail(error);
     }
     await this.#pool.stop(error.code === 'device-failed');

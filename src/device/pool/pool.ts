@@ -3,11 +3,11 @@ import { type Board, Line, lineWord, Pool, STREAMS } from './board.js';
 import { Watch } from './schedule/watch.js';
 import { atExit, startThread, type Thread } from './threads/threads.js';
 
-/** What the pool tells its owner, on the main thread. */
+/** Events that the pool reports to its owner, on the main thread. */
 export interface PoolEvents {
-  /** Something on the board has moved on. True when there is more to wait for. */
+  /** The board has changed. Returns true if there is more to wait for. */
   news(): boolean;
-  /** A worker died. The pool is of no more use. */
+  /** A worker died. The pool is unusable. */
   failed(cause: unknown): void;
 }
 
@@ -16,12 +16,12 @@ export interface PoolOptions {
   readonly device: string;
   readonly board: Board;
   readonly threads: number;
-  /** The worker's module, and what worker number i is given. */
+  /** The worker's module, and the data for worker number i. */
   readonly file: URL;
   data(i: number): unknown;
 }
 
-/** How long a worker may take to end by itself; a slice takes about 2 ms. */
+/** How long a worker may take to end normally; a slice takes about 2 ms. */
 const JOIN_MS = 2000;
 
 /** The main thread's side of the worker threads: created once, joined at close. */
@@ -41,7 +41,7 @@ export class WorkerPool {
     this.#watch = new Watch(this.board.words, Pool.news, () => !this.#stopping && events.news());
   }
 
-  /** Starts the workers; resolves when all of them are at work (about 40 ms). */
+  /** Starts the workers. Resolves when all of them are running (about 40 ms). */
   async start(): Promise<void> {
     const { device, threads, file } = this.#options;
     boards.add(this.board);
@@ -67,31 +67,31 @@ export class WorkerPool {
     for (const worker of this.#workers) worker.keepAlive(false);
   }
 
-  /** There is a new command on a queue that was empty. */
+  /** Wakes a worker: there is a new command on a queue that was empty. */
   kick(): void {
     const { words } = this.board;
     Atomics.add(words, Pool.work, 1);
     if (Atomics.load(words, Pool.sleepers) > 0) Atomics.notify(words, Pool.work, 1);
   }
 
-  /** Watches the news word until `news()` says that there is nothing more to wait for. */
+  /** Watches the news word until `news()` returns false. */
   watch(): void {
     this.#watch.start();
   }
 
-  /** Has the watch look again, though no worker said so. */
+  /** Makes the watch check again without a notification from a worker. */
   look(): void {
     this.#watch.again();
   }
 
-  /** A promise of the watch does not keep the process alive; a referenced worker does. One is enough. */
+  /** The watch's promise does not keep the process alive; a referenced worker does. One is enough. */
   keepAlive(needed: boolean): void {
     if (this.#alive === needed) return;
     this.#alive = needed;
     this.#workers[0]?.keepAlive(needed);
   }
 
-  /** Ends the workers, whatever they are doing, and waits for them. `force`: one that died may have left the lock held. */
+  /** Ends the workers, whatever they are doing, and waits for them. `force`: a worker that died may still hold the lock. */
   async stop(force = false): Promise<void> {
     if (!this.#stopping) {
       this.#stopping = true;
@@ -109,7 +109,7 @@ export class WorkerPool {
   }
 }
 
-/** Cancels every launch, sends the workers home and ends the watch. */
+/** Cancels every launch, stops the workers and ends the watch. */
 function halt({ words }: Board): void {
   Atomics.store(words, Pool.stop, 1);
   for (let stream = 0; stream < STREAMS; stream++) Atomics.add(words, lineWord(stream) + Line.epoch, 1);
@@ -119,7 +119,7 @@ function halt({ words }: Board): void {
   }
 }
 
-/** process.exit waits for native calls to return: make that soon, also where an item is unexpectedly slow. */
+/** process.exit waits for native calls to return. Cancelling makes that quick, even if an item is unexpectedly slow. */
 const boards = new Set<Board>();
 atExit(() => {
   for (const board of boards) halt(board);

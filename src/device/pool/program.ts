@@ -3,11 +3,11 @@ import type { Device, DeviceProgram } from '../device.js';
 import { type LoadedCode, type ProgramSource, SourceJob, SourceProgram } from '../program.js';
 import { Uses, type UsesOwner } from './uses.js';
 
-/** The code of a kernel where workers find it. Unloaded once it is closed and no launch in flight names it. */
+/** The code of a kernel as workers find it. Unloaded once it is closed and no launch in flight refers to it. */
 export class PoolCode extends Uses implements LoadedCode {
-  /** From 1; how workers and traps name it. */
+  /** The number by which workers and traps refer to the code, from 1. */
   readonly number: number;
-  /** What a worker finds the code by. */
+  /** The value by which a worker finds the code. */
   readonly entry: number;
 
   constructor(number: number, entry: number, owner: UsesOwner) {

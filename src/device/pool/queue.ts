@@ -3,16 +3,16 @@ import type { PoolCompletion } from './completion.js';
 import type { WorkerPool } from './pool.js';
 import type { Held as Used } from './uses.js';
 
-/** What a queued command needs until it is done: buffers, programs and arrays are held, a mark is told. */
+/** What a queued command needs until it is done: buffers, programs and arrays to hold, a mark to settle. */
 export interface Held {
   readonly uses?: readonly Used[];
   readonly data?: readonly unknown[];
   readonly mark?: PoolCompletion;
-  /** The host's part once the workers' is done; false when it has to be asked again. */
+  /** The host's part after the workers' part; false if it must be called again. */
   readonly after?: () => boolean;
 }
 
-/** A command's numbers; or what makes them when its turn has come, where the host has a part in it first. */
+/** A command's numbers, or a function that makes them when the command's turn comes, if the host must act first. */
 export type Pending = readonly number[] | (() => readonly number[] | undefined);
 
 interface Queued {
@@ -21,8 +21,8 @@ interface Queued {
 }
 
 /**
- * The main thread's side of one stream's ring. It never waits: what does not fit goes to a list and follows when the
- * workers have made room.
+ * The main thread's side of one stream's ring. It never blocks: commands that do not fit wait in a list until the
+ * workers have freed slots.
  */
 export class Queue {
   readonly line: number;
@@ -31,7 +31,7 @@ export class Queue {
   readonly #held: (Held | undefined)[] = new Array(RING).fill(undefined);
   #spilled: Queued[] = [];
   #spilledFrom = 0;
-  /** Commands put on the board, and of these the ones known to be done; modulo 2^32. */
+  /** Commands put on the board, and how many of them are known to be done; modulo 2^32. */
   #tail: number;
   #seen: number;
   #marks: number;
@@ -44,11 +44,11 @@ export class Queue {
     const { words } = pool.board;
     this.#tail = Atomics.load(words, this.#word + Line.tail);
     this.#seen = this.#tail;
-    // A line that an earlier stream used goes on counting, so that waits for its marks stay satisfied.
+    // A reused line continues its count, so that waits for an earlier stream's marks stay satisfied.
     this.#marks = Atomics.load(words, this.#word + Line.passed);
   }
 
-  /** Marks that have not settled, or commands that are not on the board yet: reasons to stay. */
+  /** True if a mark has not settled or a command is not on the board yet: the process must stay alive. */
   get busy(): boolean {
     return this.#unsettled > 0 || this.spilling;
   }
@@ -69,7 +69,7 @@ export class Queue {
     Atomics.add(this.#pool.board.words, this.#word + Line.epoch, 1);
   }
 
-  /** The number that the next mark will have. */
+  /** Returns the number of the next mark. */
   nextMark(): number {
     this.#marks = (this.#marks + 1) | 0;
     return this.#marks;
@@ -82,7 +82,7 @@ export class Queue {
     if (this.spilling || !this.#tryPlace(command, held)) this.#spilled.push({ command, held });
   }
 
-  /** Takes note of what the workers have done. True when there is still something that somebody waits for. */
+  /** Processes what the workers have done. True if marks or commands are still pending. */
   settle(): boolean {
     this.#collect();
     for (let next = this.#spilled[this.#spilledFrom]; next; next = this.#spilled[this.#spilledFrom]) {
@@ -96,14 +96,14 @@ export class Queue {
     return this.busy;
   }
 
-  /** Asks the workers to say when this queue has moved on, also without a mark. False when it already has. */
+  /** Asks the workers to notify when this queue advances, even without a mark. False if it is already empty. */
   wantNews(): boolean {
     const { words } = this.#pool.board;
     Atomics.store(words, this.#word + Line.want, 1);
     return Atomics.load(words, this.#word + Line.head) !== this.#tail;
   }
 
-  /** Everything unsettled fails. What commands hold is kept: a worker may still be inside one. */
+  /** Fails all unsettled marks. Keeps what commands hold: a worker may still be executing one. */
   fail(error: Error): void {
     for (const held of this.#held) held?.mark?.fail(error);
     for (const { held } of this.#spilled.slice(this.#spilledFrom)) held.mark?.fail(error);
@@ -131,7 +131,7 @@ export class Queue {
     const before = this.#tail;
     this.#tail = (this.#tail + 1) | 0;
     Atomics.store(words, this.#word + Line.tail, this.#tail);
-    // Whoever ends the command before this one looks at `tail` again, so a busy queue needs no call.
+    // The worker that ends the previous command reads `tail` again, so a busy queue needs no wake-up.
     if (Atomics.load(words, this.#word + Line.head) === before) this.#pool.kick();
   }
 

@@ -9,12 +9,12 @@ import type { PoolJob } from './program.js';
 import type { Held, Pending, Queue } from './queue.js';
 import type { Held as Used } from './uses.js';
 
-/** How workers get at the host's memory: by its address, or through memory that both reach. */
+/** How workers access host memory: by its address, or through shared memory. */
 export interface HostTransfers {
-  /** Puts the commands of a transfer on the queue. */
+  /** Queues the commands of a transfer. */
   write(queue: Queue, to: PoolBuffer, offset: number, data: ArrayBufferView): void;
   read(queue: Queue, from: PoolBuffer, offset: number, into: ArrayBufferView): void;
-  /** Words where workers can read them until the command that needs them is done: then `held.after` lets go of them. */
+  /** Puts words where workers can read them until the command that needs them is done and `held.after` releases them. */
   lend(words: Uint32Array): { readonly address: number; readonly keep?: unknown; giveBack?(): void };
 }
 
@@ -23,10 +23,10 @@ export class PoolStream implements StreamCommands<PoolBuffer, PoolJob, PoolCompl
   readonly #device: PoolDevice;
   readonly #queue: Queue;
   readonly #host: HostTransfers;
-  /** Where this stream's control words are, for generated code. */
+  /** The address of this stream's control words, for generated code. */
   readonly #control: number;
 
-  /** `boardAddress`: where workers see the board. */
+  /** `boardAddress`: the board's address as workers see it. */
   constructor(device: PoolDevice, queue: Queue, host: HostTransfers, boardAddress: number) {
     this.#device = device;
     this.#queue = queue;
@@ -103,7 +103,10 @@ export class PoolStream implements StreamCommands<PoolBuffer, PoolJob, PoolCompl
   }
 }
 
-/** `launch` in the ABI of generated code: parameters, control words, epoch, then address and size of each binding, the ring last. */
+/**
+ * Builds `launch` of the generated code's ABI: parameters, control words, epoch, then address and size of each binding,
+ * the ring last.
+ */
 function launchBlock(
   parameters: number,
   control: number,

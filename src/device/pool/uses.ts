@@ -1,18 +1,21 @@
-/** Something that commands in flight use. */
+/** A resource that commands in flight use. */
 export interface Held {
   hold(): void;
   release(): void;
 }
 
-/** Who takes it back. */
+/** The owner of a resource. */
 export interface UsesOwner {
-  /** It is closed, and no command in flight uses it. */
+  /** Called when the resource is closed and no command in flight uses it. */
   give(): void;
-  /** It was closed while commands use it: the owner must look at the queues again, or `give` comes late. */
+  /**
+   * Called if the resource is closed while commands use it. The owner must check the queues again, or `give` comes
+   * late.
+   */
   onDelayedFree(): void;
 }
 
-/** Counts the commands in flight that use something. Main thread only. */
+/** Counts the commands in flight that use a resource. Main thread only. */
 export class Uses implements Held {
   readonly #owner: UsesOwner;
   #count = 0;

@@ -4,7 +4,7 @@ import type { DiskCache } from '../../cache/cache.js';
 import type { Built } from '../host/device.js';
 import { CompileRefusal, type GpuSource } from '../worker/driver.js';
 
-/** What a service's compiler answers: what it made, why not, or that it cannot say. */
+/** A compiler service's answer: a binary, a compile error, or the reason why the compiler is unavailable. */
 export type Compiled =
   | { readonly binary: Uint8Array }
   | { readonly compiler: string; readonly line: number | undefined; readonly message: string }
@@ -12,9 +12,9 @@ export type Compiled =
 
 export interface BuildOptions {
   readonly cache: DiskCache;
-  /** Everything that the binary depends on, as a `cacheKey`. */
+  /** A `cacheKey` of everything that the binary depends on. */
   readonly key: string;
-  /** Ending of the binary's and of the text's file name, for people who look. */
+  /** File name extensions of the binary and the text, for people who inspect the cache. */
   readonly binary: string;
   readonly text: string;
   compile(): Promise<Compiled>;
@@ -22,7 +22,7 @@ export interface BuildOptions {
 
 /**
  * Compiles a kernel's text through the cache. Throws CompileRefusal, and leaves the refused text in the cache's folder.
- * Without a binary where the compiler is not available: the driver compiles then.
+ * Returns no binary if the compiler is not available: the driver compiles the text then.
  */
 export function buildCached(source: GpuSource, options: BuildOptions): Promise<Built> {
   const running = `${options.cache.directory} ${options.key}`;
@@ -34,7 +34,7 @@ export function buildCached(source: GpuSource, options: BuildOptions): Promise<B
   return work;
 }
 
-/** Two requests for the same text at the same time share one run of the compiler. */
+/** Concurrent requests for the same text share one run of the compiler. */
 const underway = new Map<string, Promise<Built>>();
 
 async function build({ name, text }: GpuSource, options: BuildOptions): Promise<Built> {

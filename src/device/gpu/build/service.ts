@@ -1,25 +1,28 @@
 import { MillraceError } from '../../../kernel/error.js';
 
-/** A thread or a process that answers questions, one at a time. */
+/** A helper thread or process that answers questions, one at a time. */
 export interface Servant {
   ask(question: unknown): void;
-  /** Whether this process stays alive for it: whoever asked waits for the answer. */
+  /** Sets whether the helper keeps this process alive: it must while a caller awaits the answer. */
   keepAlive(needed: boolean): void;
   end(): void;
 }
 
-/** What a servant says; a fault is of that question alone. */
+/** A helper's reply. A fault concerns only that question. */
 export type Reply = { readonly answer: unknown } | { readonly fault: string };
 
 export interface ServiceOptions {
-  /** Servants at a time, and how long an idle one stays. */
+  /** The most helpers at a time, and how long an idle one is kept. */
   readonly most: number;
   readonly idleMs: number;
-  /** So many stay for good: of threads that load koffi one, since a new one would map memory that nothing unmaps. */
+  /**
+   * How many helpers are kept for good: one, for threads that load koffi, since a new one would map memory that is
+   * never unmapped.
+   */
   readonly kept?: number;
-  /** Starts one. It replies once to each question; `gone` says why there will be no more. */
+  /** Starts a helper. It replies once to each question; `gone` reports why it can no longer reply. */
   start(replied: (reply: Reply) => void, gone: (reason: string) => void): Servant;
-  /** What failed, and what to do about it. */
+  /** The error of a failed question. */
   readonly failure: { readonly message: string; readonly asked: string; readonly advice: string };
 }
 
@@ -29,7 +32,7 @@ interface Waiting {
   reject(error: Error): void;
 }
 
-/** Has questions answered that take long or may crash, beside the device's worker: what devices there are, compiling. */
+/** Answers questions that take long or may crash, outside the device's worker: listing devices, compiling. */
 export class Service<Question extends { readonly kind: string }, Answers extends Record<Question['kind'], unknown>> {
   readonly #options: ServiceOptions;
   readonly #posts = new Set<Post>();
@@ -46,12 +49,12 @@ export class Service<Question extends { readonly kind: string }, Answers extends
     });
   }
 
-  /** Ends all servants, whatever they are at. */
+  /** Ends all helpers, even busy ones. */
   end(): void {
     for (const post of this.#posts) post.end();
   }
 
-  /** Gives questions to idle servants, and starts some while there are questions left. */
+  /** Gives questions to idle helpers, and starts helpers while questions are left. */
   #serve(): void {
     for (const post of this.#posts) if (!post.busy) this.#give(post);
     while (this.#queue.length > 0 && this.#posts.size < this.#options.most) {
@@ -71,7 +74,7 @@ export class Service<Question extends { readonly kind: string }, Answers extends
   }
 }
 
-/** One servant and what it is at. */
+/** One helper and its current question. */
 class Post {
   readonly #options: ServiceOptions;
   readonly #servant: Servant;

@@ -1,7 +1,7 @@
 import { HeldBuffer } from '../../checks/launch.js';
 import type { Device } from '../../device.js';
 
-/** Memory of a GPU, which the worker knows by a number. The worker frees it once no command in flight names it. */
+/** GPU memory, identified to the worker by a number. The worker frees it once no command in flight refers to it. */
 export class GpuBuffer extends HeldBuffer {
   readonly number: number;
   readonly pointer: number | undefined;

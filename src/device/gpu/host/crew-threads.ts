@@ -2,13 +2,13 @@ import { availableParallelism } from 'node:os';
 import { startThread, type Thread, workerBeside } from '../../pool/threads/threads.js';
 import { dismiss, newCrew } from './crew.js';
 
-/** Transfers of plain memory from this size on are worth threads: to start one takes 30 ms. */
+/** Transfers of pageable memory use threads from this size on: starting one takes 30 ms. */
 const LARGE_BYTES = 2 ** 20;
 
-/** A third of the machine, and no more than six threads, the owner's included: then the bus is the limit. */
+/** A third of the machine's threads, and no more than six including the owner: at that point the bus is the limit. */
 const helpersHere = (): number => Math.max(1, Math.min(5, Math.floor(availableParallelism() / 3)));
 
-/** The main thread's end: starts helpers when there is something to copy, once. */
+/** The main thread's side: starts the helpers once, at the first large copy. */
 export class CrewThreads {
   readonly memory = newCrew();
   readonly #helpers: number;
@@ -19,13 +19,13 @@ export class CrewThreads {
     this.#helpers = helpers;
   }
 
-  /** So many bytes of plain memory are about to be copied. */
+  /** Called when `bytes` bytes of pageable memory are about to be copied. */
   expect(bytes: number): void {
     if (this.#begun || bytes < LARGE_BYTES) return;
     this.#begun = true;
     const file = workerBeside(import.meta.url, 'crew-worker.js');
     for (let at = 0; at < this.#helpers; at++) {
-      // Where one cannot start the others do its part.
+      // If one cannot start, the others do its part.
       const start = { file, name: 'millrace copies', data: this.memory, isKept: true, died: () => undefined };
       const thread = startThread(start);
       thread.ready.catch(() => undefined);
@@ -34,7 +34,7 @@ export class CrewThreads {
     }
   }
 
-  /** After the owner has ended. */
+  /** Called after the owner has ended. */
   async stop(): Promise<void> {
     this.#begun = true;
     dismiss(this.memory);

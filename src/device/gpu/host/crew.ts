@@ -1,38 +1,38 @@
 import { copyBytes } from '../../native/libc.js';
 
 /**
- * Several threads copy memory of the host together. One core copies 6 to 10 GB/s, and a bus takes 50. The thread that owns
- * a device calls `copy`; helpers (`crew-threads.ts`) take parts of it. Each part is taken by whoever comes first, the
- * owner too: helpers that are late, or that are not there yet, hold nobody up.
+ * Several threads copy host memory together. One core copies 6 to 10 GB/s; a bus takes 50. The thread that owns a
+ * device calls `copy`; helpers (`crew-threads.ts`) take parts of it. Each part goes to the first thread that asks, the
+ * owner included, so helpers that are late or not started yet delay no copy.
  *
- * Words (i32); those that different threads write lie 64 bytes apart.
+ * Words (i32). Words that different threads write are 64 bytes apart.
  */
 const Word = {
-  /** Parts that nobody has taken; they are numbered from 0, and the last goes first. */
+  /** Parts not yet taken; they are numbered from 0, and the last goes first. */
   left: 0,
   /** Parts that are copied. */
   done: 16,
-  /** Bumped with every copy; helpers sleep on it. */
+  /** Incremented with every copy; helpers sleep on it. */
   wake: 32,
   stop: 33,
-  /** How many are there, and parts that they have copied, modulo 2^32. */
+  /** The number of helpers, and of parts they have copied, modulo 2^32. */
   helpers: 48,
   helped: 49,
 } as const;
-/** Doubles: what is copied. They change only while nothing is left and everything is done. */
+/** Doubles: the current copy. They change only while no part is left and all parts are done. */
 const Wide = { to: 32, from: 33, bytes: 34 } as const;
 const BYTES = 512;
 
-/** A part is 10 µs: short beside what waits for the last one, long beside taking it (0.3 µs). */
+/** A part takes 10 µs: short compared to the wait for the last part, long compared to taking one (0.3 µs). */
 const PART_BYTES = 2 ** 16;
-/** What is shorter is copied before a helper would be awake. */
+/** A shorter copy is done before a helper would be awake. */
 const LEAST_BYTES = 4 * PART_BYTES;
-/** How long a helper looks for the next copy before it sleeps, and the owner for the last part. */
+/** How long a helper polls for the next copy before it sleeps, and the owner for the last part. */
 const LINGER_MS = 0.1;
 
 export const newCrew = (): SharedArrayBuffer => new SharedArrayBuffer(BYTES);
 
-/** The owner's end; it has the only one. */
+/** The owner's side. There is only one owner. */
 export class Crew {
   readonly #words: Int32Array;
   readonly #wide: Float64Array;
@@ -42,11 +42,11 @@ export class Crew {
     this.#wide = new Float64Array(memory);
   }
 
-  /** As `copyBytes`: everything is there when it returns. The ranges must not overlap. */
+  /** Copies like `copyBytes`: complete when it returns. The ranges must not overlap. */
   copy(to: number, from: number, bytes: number): void {
     const words = this.#words;
     if (bytes < LEAST_BYTES || Atomics.load(words, Word.helpers) === 0) {
-      // SAFETY: the caller's.
+      // SAFETY: the caller is responsible.
       copyBytes(to, from, bytes);
       return;
     }
@@ -62,7 +62,7 @@ export class Crew {
     this.#waitFor(parts);
   }
 
-  /** What helpers have taken they copy in microseconds, unless the system has put one of them aside. */
+  /** Helpers finish the parts they took within microseconds, unless the system has preempted one of them. */
   #waitFor(parts: number): void {
     const words = this.#words;
     const until = performance.now() + LINGER_MS;
@@ -72,7 +72,7 @@ export class Crew {
   }
 }
 
-/** What a helper does until `dismiss`. */
+/** A helper's main loop, until `dismiss`. */
 export function help(memory: SharedArrayBuffer): void {
   const words = new Int32Array(memory);
   const wide = new Float64Array(memory);
@@ -88,7 +88,7 @@ export function help(memory: SharedArrayBuffer): void {
   Atomics.sub(words, Word.helpers, 1);
 }
 
-/** Helpers end when they have copied what they took. */
+/** Ends the helpers once they have copied the parts they took. */
 export function dismiss(memory: SharedArrayBuffer): void {
   const words = new Int32Array(memory);
   Atomics.store(words, Word.stop, 1);
@@ -96,19 +96,19 @@ export function dismiss(memory: SharedArrayBuffer): void {
   Atomics.notify(words, Word.wake);
 }
 
-/** How many helpers there are, and how many parts they have copied. */
+/** Returns the number of helpers and of the parts they have copied. */
 export function crewIn(memory: SharedArrayBuffer): { readonly helpers: number; readonly parts: number } {
   const words = new Int32Array(memory);
   return { helpers: Atomics.load(words, Word.helpers), parts: Atomics.load(words, Word.helped) };
 }
 
-/** Takes a part, copies it and counts it; false where none is left. */
+/** Takes a part, copies it and counts it; false if none is left. */
 function copyPart(words: Int32Array, wide: Float64Array, counter?: number): boolean {
   const left = Atomics.load(words, Word.left);
   if (left <= 0) return false;
-  if (Atomics.compareExchange(words, Word.left, left, left - 1) !== left) return true; // another was faster
-  // What was taken may be of a later copy than the one that was looked at. The addresses are that one's in any case: it
-  // is not over before this part is.
+  if (Atomics.compareExchange(words, Word.left, left, left - 1) !== left) return true; // another thread was faster
+  // The part taken may belong to a later copy than the one whose count was read. The addresses are always those of the
+  // later copy, which cannot end before this part is done.
   const at = (left - 1) * PART_BYTES;
   const bytes = Math.min(PART_BYTES, (wide[Wide.bytes] ?? 0) - at);
   // SAFETY: inside both ranges, which the owner's caller holds until `copy` returns; no other thread has this part.

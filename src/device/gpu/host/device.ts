@@ -25,19 +25,19 @@ import { Streams } from './streams.js';
 
 export { type Link, type Opening, openLink } from './link.js';
 
-/** What a runtime's compiler made, where it compiles apart from the device's worker. */
+/** The output of a runtime's compiler, if it compiles outside the device's worker. */
 export interface Built {
   readonly binary?: Uint8Array;
   readonly cached: boolean;
 }
 
-/** Buffers are whole quads of words, so that a kernel may move 16 bytes at a time. */
+/** Buffers are multiples of four words, so that a kernel can move 16 bytes at a time. */
 const GRAIN = 16;
-/** The most buffers that a launch is thought to have: of what fits a record the rest is its parameters'. */
+/** The most buffers assumed for a launch: the rest of a record is for its parameters. */
 const MOST_BUFFERS = 256;
 
 /**
- * What devices with a driver in a worker have in common.
+ * The common part of devices with a driver in a worker.
  *
  *   class CudaDevice extends GpuDevice { … }
  *   export const open = async (id, options = {}) => new CudaDevice(await openLink({ … }), addressOf);
@@ -48,14 +48,14 @@ export abstract class GpuDevice implements Device {
   readonly #streams: Streams;
   readonly #traps = new Traps();
   readonly #bytesAt: ((address: number, bytes: number) => Uint8Array) | undefined;
-  /** Memory of the runtime's own that was dropped without `free`: it is let go of once no view of it is left. */
+  /** Runtime memory that was dropped without `free`. It is released once no view of it is left. */
   readonly #unseen = new FinalizationRegistry<number>((number) => this.#freeHost(number));
   #end: { readonly error: MillraceError; readonly done: Promise<void> } | undefined;
 
   /**
-   * `addressOf`: how the worker reaches the host's arrays; without it they are copied through shared memory. `bytesAt`:
-   * how this thread sees memory of the runtime's own, for runtimes whose `lock` gives that. `info`: where more is known
-   * than the driver says.
+   * `addressOf`: how the worker accesses the host's arrays; without it they are copied through shared memory.
+   * `bytesAt`: how this thread accesses memory of the runtime, for runtimes whose `lock` returns that. `info`: for
+   * devices that know more than the driver reports.
    */
   constructor(
     link: Link,
@@ -90,17 +90,17 @@ export abstract class GpuDevice implements Device {
   /** Resident grids, for devices that have them. */
   protected readonly residents: Residents;
   protected abstract readonly target: GpuTarget;
-  /** Bytes of workgroup memory; undefined: what every device of the target has. */
+  /** Bytes of workgroup memory; undefined for the amount that every device of the target has. */
   protected abstract readonly nearLimit: number | undefined;
-  /** Threads of a workgroup where the caller leaves it to the device. */
+  /** The default number of threads of a workgroup. */
   protected abstract workgroup(kind: Kernel['kind']): number;
-  /** What goes to the multiply-add pipe where the caller leaves it to the device. */
+  /** The default share of the multiply-add pipe. */
   protected get pipes(): 0 | 'nvidia' {
     return 0;
   }
-  /** Throws `device-capability` where the device has not what the kernel needs. */
+  /** Throws `device-capability` if the device lacks what the kernel needs. */
   protected accept(_lowered: LoweredGpu): void {}
-  /** Compiles apart from the worker, before the driver loads it; nothing where the driver compiles itself. */
+  /** Compiles outside the worker, before the driver loads the result; returns no binary if the driver compiles itself. */
   protected abstract build(source: GpuSource): Promise<Built>;
 
   async compile(kernel: Kernel, options: CompileOptions = {}): Promise<GpuProgram> {
@@ -132,7 +132,7 @@ export abstract class GpuDevice implements Device {
     return this.#buffer(bytes, number, pointer);
   }
 
-  /** For devices whose driver can: see `Device.adopt`. */
+  /** Implements `Device.adopt` for devices whose driver supports it. */
   protected async adopted(pointer: number, bytes: number): Promise<DeviceBuffer> {
     this.checkOpen();
     checkAllocation(this, bytes);
@@ -161,7 +161,7 @@ export abstract class GpuDevice implements Device {
     return this.#streams.open();
   }
 
-  /** How many streams are open, and how many may be. */
+  /** How many streams are open, and the most that may be. */
   get streams(): { readonly open: number; readonly most: number } {
     return { open: this.#streams.count, most: this.#link.most };
   }
@@ -172,14 +172,15 @@ export abstract class GpuDevice implements Device {
     const { locked, shared, address = 0 } = await this.#link.call('host', { number, bytes });
     const own = shared ?? this.#bytesAt?.(address, bytes);
     if (own === undefined) throw new TypeError('the driver gives memory that its device cannot see');
-    // Memory from one region comes in a message each, and so as a buffer each: transfers are known by it.
+    // Each allocation from a region comes in its own message, and so as its own ArrayBuffer, which identifies it in
+    // transfers.
     const { buffer } = own;
     this.#streams.addHost(buffer, number);
     if (shared) return { bytes: own, locked, free: () => this.#freeHost(this.#streams.removeHost(buffer)) };
     this.#unseen.register(buffer, number, buffer);
     const free = (): void => {
-      // A look at unmapped memory would end the process: views are emptied first. Without that the memory stays until
-      // they are garbage.
+      // Reading unmapped memory would end the process, so views are detached first. If that fails, the memory stays
+      // until they are garbage collected.
       if (this.#streams.removeHost(buffer) === undefined || !detach(buffer)) return;
       this.#unseen.unregister(buffer);
       this.#freeHost(number);
@@ -210,7 +211,10 @@ export abstract class GpuDevice implements Device {
     if (this.#end) throw this.#end.error;
   }
 
-  /** Compiles and has the driver load it. `number` names it to the driver; `cached`: it was known from before. */
+  /**
+   * Compiles the kernel and has the driver load it. `number` identifies it to the driver; `cached`: it was in the
+   * cache.
+   */
   async #load(lowered: LoweredGpu): Promise<Loaded> {
     checkParameters(lowered);
     const { text, shape, program, sites } = lowered;
@@ -252,14 +256,14 @@ export abstract class GpuDevice implements Device {
     });
   }
 
-  /** Fails what is in flight and ends the worker, which lets go of everything. */
+  /** Fails the work in flight and ends the worker, which frees everything. */
   #finish(error: MillraceError): Promise<void> {
     this.#end ??= { error, done: this.#shutDown(error) };
     return this.#end.done;
   }
 
   async #shutDown(error: MillraceError): Promise<void> {
-    this.#streams.news(); // what was done in time counts
+    this.#streams.news(); // work that finished in time counts
     this.residents.news();
     this.residents.fail(error);
     this.#streams.fail(error);
@@ -268,7 +272,7 @@ export abstract class GpuDevice implements Device {
 }
 
 /**
- * Empties all views of a buffer; false where it cannot be done. A stream of bytes takes over the memory that it is given.
+ * Detaches all views of a buffer; false if that is impossible. A byte stream takes over the memory that it is given.
  * `structuredClone` copies memory of native libraries instead, and `ArrayBuffer.transfer` came with Node 22.
  */
 function detach(buffer: ArrayBufferLike): boolean {
@@ -277,7 +281,7 @@ function detach(buffer: ArrayBufferLike): boolean {
   return buffer.byteLength === 0;
 }
 
-/** What a kernel is lowered with, where a caller leaves the rest to the device. */
+/** Combines the caller's options with the device's defaults. */
 export function askedOf(own: GpuOptions, options: CompileOptions): GpuOptions {
   const { hoist = true, nativeBodies = true, checked = false, pipes = own.pipes ?? 0 } = options;
   return { ...own, hoist, nativeBodies, checked, pipes };
@@ -289,7 +293,7 @@ interface Loaded {
   readonly occupancy: number | undefined;
 }
 
-/** A launch's block travels through the ring of commands. */
+/** A launch's block is sent through the command ring, so its size is limited. */
 function checkParameters({ program, shape }: LoweredGpu): void {
   const room = MOST_WORDS - LAUNCH_WORDS - MOST_BUFFERS;
   if (shape.launch.words <= room) return;

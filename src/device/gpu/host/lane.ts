@@ -3,22 +3,22 @@ import { firstWord, RECORD_WORDS } from '../wire/commands.js';
 import { Fifo } from '../wire/fifo.js';
 import type { RingWriter } from '../wire/ring.js';
 
-/** Puts commands on their way when its turn has come; false when it must be asked again. */
+/** Sends commands when its turn comes; false if it must be called again. */
 export type Later = () => boolean;
 
 /**
- * The main thread's way into the ring, one per stream. It never waits: what finds no room, or comes behind something
- * that has none, is kept here and follows.
+ * The main thread's access to the ring, one per stream. It never blocks: commands that find no space, or are queued
+ * behind one that found none, are kept here and sent later.
  */
 export class Lane {
-  /** Where the record that was begun is written. */
+  /** The array in which the current record is written. */
   words: Uint32Array;
   readonly line: number;
   readonly #board: Board;
   readonly #ring: RingWriter;
   readonly #spilled = new Fifo<Uint32Array | Later>();
   #size = 0;
-  /** True while a `Later` runs: what it writes goes before what is spilled. */
+  /** True while a `Later` runs: its records go before the spilled ones. */
   #first = false;
 
   constructor(board: Board, ring: RingWriter, line: number) {
@@ -32,7 +32,7 @@ export class Lane {
     return this.#spilled.length > 0;
   }
 
-  /** Begins a record of so many words of its own: they go to `words` from the index that it gives; then comes `send`. */
+  /** Begins a record with `ownWords` words of content, written to `words` from the returned index; `send` completes it. */
   begin(kind: number, ownWords: number): number {
     this.#size = RECORD_WORDS + ownWords;
     let at = this.spilling && !this.#first ? -1 : this.#ring.place(this.#size);
@@ -55,17 +55,17 @@ export class Lane {
     wakeWorker(this.#board.words);
   }
 
-  /** Whether a record of so many words would be sent at once, by a `Later` whose turn it is. */
+  /** True if a `Later` whose turn it is could send a record of `ownWords` words at once. */
   hasRoom(ownWords: number): boolean {
     return this.#ring.place(RECORD_WORDS + ownWords) >= 0;
   }
 
-  /** Does it now, or when everything before it is on its way. */
+  /** Runs the action now, or after everything queued before it has been sent. */
   later(action: Later): void {
     if (this.spilling || !this.#try(action)) this.#spilled.push(action);
   }
 
-  /** Moves up what was kept. */
+  /** Sends what was kept, as far as there is space. */
   flush(): void {
     for (let next = this.#spilled.first; next; next = this.#spilled.first) {
       if (!(typeof next === 'function' ? this.#try(next) : this.#move(next))) return;
@@ -73,7 +73,7 @@ export class Lane {
     }
   }
 
-  /** Asks the worker to say when there is room. Where there is some already, the caller should flush once more. */
+  /** Asks the worker to notify when there is space. The caller must flush once more, in case there is some already. */
   wantRoom(): void {
     Atomics.store(this.#board.words, Word.want, 1);
   }

@@ -16,33 +16,33 @@ export interface Opening<Own> {
   /** Plain data for the driver. */
   readonly own: Own;
   readonly options: OpenOptions;
-  /** How long the worker may take to let go of its runtime; then it is ended. */
+  /** How long the worker may take to release its runtime before it is terminated. */
   readonly joinMs?: number;
-  /** Helps the driver to copy plain memory of the host. */
+  /** Helps the driver copy pageable host memory. */
   readonly crew?: CrewThreads;
   /** See `ThreadStart.isKept`: for drivers that load koffi. */
   readonly isKept?: boolean;
 }
 
-/** What the link tells its owner. */
+/** Events that the link reports to its owner. */
 export interface LinkEvents {
-  /** Something on the board has moved on. True when there is more to wait for. */
+  /** The board has changed. Returns true if there is more to wait for. */
   news(): boolean;
   /** A mark's group failed. */
   markFailed(line: number, mark: number, error: Error): void;
   /** A resident grid has ended for good. */
   gridOver(number: number, error: MillraceError): void;
-  /** The worker has died, or its driver has given up. */
+  /** The worker has died, or its driver has failed. */
   failed(error: MillraceError): void;
 }
 
-/** How long a worker may take to let go of its runtime; then it is ended. */
+/** How long a worker may take to release its runtime before it is terminated. */
 const JOIN_MS = 10_000;
 
-/** Streams that may be open at a time, unless told; half of the board's lines at most. */
+/** The default limit of open streams; at most half of the board's lines. */
 const STREAMS = 32;
 
-/** Starts the worker and opens its driver. Rejects with what the driver threw. */
+/** Starts the worker and opens its driver. Rejects with the driver's error. */
 export async function openLink<Own>(opening: Opening<Own>): Promise<Link> {
   const { streams = STREAMS } = opening.options;
   if (!Number.isInteger(streams) || streams < 1 || streams > LINES / 2) {
@@ -58,7 +58,7 @@ export async function openLink<Own>(opening: Opening<Own>): Promise<Link> {
   return link;
 }
 
-/** The main thread's end of a device's worker. */
+/** The main thread's side of a device's worker. */
 export class Link {
   readonly board: Board = newBoard();
   readonly options: OpenOptions;
@@ -113,7 +113,7 @@ export class Link {
     }
   }
 
-  /** How many streams may be open at a time. */
+  /** The most streams that may be open at a time. */
   get most(): number {
     return this.options.streams ?? STREAMS;
   }
@@ -127,7 +127,7 @@ export class Link {
     this.#events = events;
   }
 
-  /** Asks the worker for something that is not hot. */
+  /** Sends the worker a request that is not performance-critical. */
   call<K extends RequestKind>(kind: K, ask: Requests[K]['ask']): Promise<Requests[K]['answer']> {
     const call = this.#nextCall++;
     const answered = new Promise<unknown>((resolve, reject) => this.#calls.set(call, { resolve, reject }));
@@ -138,23 +138,23 @@ export class Link {
     return answered as Promise<Requests[K]['answer']>;
   }
 
-  /** So many bytes of plain memory are about to be copied by the driver. */
+  /** Called when the driver is about to copy `bytes` bytes of pageable memory. */
   staging(bytes: number): void {
     if (!this.#stopping) this.#crew?.expect(bytes);
   }
 
-  /** There is something to wait for. `needed`: the process stays alive for it. */
+  /** Starts watching the board. `needed`: keeps the process alive meanwhile. */
   watch(needed: boolean): void {
     if (needed) this.need(true);
     this.#watch.start();
   }
 
-  /** Has the watch look again, though the worker said nothing. */
+  /** Makes the watch check again without a notification from the worker. */
   look(): void {
     if (!this.#stopping) this.#watch.again();
   }
 
-  /** A promise of the watch does not keep the process alive; a referenced worker does. */
+  /** The watch's promise does not keep the process alive; a referenced worker does. */
   need(needed: boolean): void {
     this.#needed = needed;
     this.#keepAlive();
@@ -170,7 +170,7 @@ export class Link {
     const isResting = await this.#thread.ended;
     clearTimeout(late);
     await this.#crew?.stop();
-    // A thread that does not rest may have left the runtime something that looks at the board.
+    // If a thread does not rest, its runtime may still access the board.
     if (boards.delete(this.board) && isResting) giveBoard(this.board);
   }
 
@@ -245,7 +245,7 @@ export class Link {
   }
 }
 
-/** process.exit waits for native calls to return: make that soon. */
+/** process.exit waits for native calls to return. Halting makes that quick. */
 const boards = new Set<Board>();
 atExit(() => {
   for (const board of boards) halt(board);

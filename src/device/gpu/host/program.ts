@@ -4,7 +4,7 @@ import type { Kernel, LoweredGpu, Values } from '../../../kernel/index.js';
 import type { Device, DeviceProgram } from '../../device.js';
 import { type LaunchParameters, type LoadedCode, SourceJob, SourceProgram, sourceOf } from '../../program.js';
 
-/** What the driver has loaded for a kernel, by its numbers there. */
+/** The code that the driver has loaded for a kernel, identified by its numbers there. */
 export class GpuCode implements LoadedCode {
   readonly number: number;
   readonly #unload: (number: number) => void;
@@ -18,7 +18,7 @@ export class GpuCode implements LoadedCode {
     this.#unload = unload;
   }
 
-  /** Another form of the same kernel, which is unloaded with it. */
+  /** Adds another form of the same kernel, which is unloaded with it. */
   add(number: number): void {
     this.#loaded.push(number);
     if (this.#isClosed) this.close();
@@ -36,7 +36,7 @@ export class GpuCode implements LoadedCode {
 export class GpuProgram extends SourceProgram {
   readonly code: GpuCode;
   readonly shape: GridShape;
-  /** What it was made from: a resident grid is made from the same. */
+  /** The kernel and options it was compiled from; a resident grid is compiled from the same. */
   readonly origin: Origin | undefined;
   readonly occupancy: number | undefined;
   readonly #parameters: (job: Values) => LaunchParameters;

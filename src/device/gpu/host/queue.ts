@@ -9,9 +9,9 @@ import { Stage, type StagedRead, type StageOwner } from './stage.js';
 /** How a mark ended. */
 export type End = { readonly report: Report } | { readonly error: Error };
 
-/** A mark on its way, with what is let go of when it has passed. */
+/** A mark in flight, and what is released when it has passed. */
 interface Sent {
-  /** Undefined for a mark that only notes how far things are. */
+  /** Undefined for a note: a mark that only tracks progress. */
   readonly completion: LineCompletion | undefined;
   readonly number: number;
   /** Arrays that commands use by their address. */
@@ -21,7 +21,7 @@ interface Sent {
   end: End | undefined;
 }
 
-/** The main thread's side of one stream: what commands hold until a mark has passed, and the marks themselves. */
+/** The main thread's side of one stream: the marks, and what commands hold until a mark has passed. */
 export class Queue implements StageOwner {
   readonly lane: Lane;
   readonly share: TurnShare;
@@ -31,11 +31,11 @@ export class Queue implements StageOwner {
   #stage: Stage | undefined;
   #held: unknown[] = [];
   #reads: Fifo<StagedRead> | undefined;
-  /** Marks noted, modulo 2^32, and how far the stage had been used at the last mark of either sort. */
+  /** Notes sent, modulo 2^32, and the stage's position at the last mark or note. */
   #notes: number;
   #covered = 0;
 
-  /** `notes`: how many earlier streams noted on this line. */
+  /** `notes`: the number of notes that earlier streams sent on this line. */
   constructor(lane: Lane, share: TurnShare, announce: StageOwner['announce'], notes: number) {
     this.lane = lane;
     this.share = share;
@@ -43,7 +43,7 @@ export class Queue implements StageOwner {
     this.#notes = notes;
   }
 
-  /** Marks that have not settled, or commands that are not on their way yet: reasons to stay. */
+  /** True if a mark has not settled or a command has not been sent yet: the process must stay alive. */
   get busy(): boolean {
     return this.#unsettled.size > 0 || this.lane.spilling;
   }
@@ -52,18 +52,18 @@ export class Queue implements StageOwner {
     return this.#notes;
   }
 
-  /** For transfers that the worker cannot do by itself. */
+  /** The stage, for transfers that the worker cannot do by itself. */
   get stage(): Stage {
     this.#stage ??= new Stage(this);
     return this.#stage;
   }
 
-  /** The number of the memory that the stage is in, once the worker knows it. */
+  /** The number of the stage's memory, once the worker knows it. */
   get shared(): number | undefined {
     return this.#stage?.number;
   }
 
-  /** Keeps it until a later mark has passed. */
+  /** Keeps `data` until a later mark has passed. */
   hold(data: unknown): void {
     this.#held.push(data);
   }
@@ -88,7 +88,7 @@ export class Queue implements StageOwner {
     this.#reads.push(read);
   }
 
-  /** The mark of this number, asked for or noted, has ended. */
+  /** Records the end of a mark (asked) or note (noted) with this number. */
   settle(role: 'asked' | 'noted', number: number, end: End): void {
     for (const sent of this.#sent) {
       if (sent.number !== number || (sent.completion ? 'asked' : 'noted') !== role) continue;
@@ -98,7 +98,7 @@ export class Queue implements StageOwner {
     this.advance();
   }
 
-  /** Settles marks in their order, as far as their bytes have been handed over; then moves up what was kept. */
+  /** Settles marks in order, as far as their bytes have been delivered; then sends what was kept. */
   advance(): void {
     for (let sent = this.#sent.first; sent?.end; sent = this.#sent.first) {
       if (!this.#deliver(sent)) return;
@@ -115,7 +115,7 @@ export class Queue implements StageOwner {
     this.lane.flush();
   }
 
-  /** Everything unsettled fails. What commands hold is kept: the worker may still be at it. */
+  /** Fails all unsettled marks. Keeps what commands hold: the worker may still be using it. */
   fail(error: Error): void {
     for (const completion of this.#unsettled) completion.fail(error);
     this.#unsettled.clear();

@@ -2,40 +2,40 @@ import type { TurnShare } from '../../turn.js';
 import { Kind, putWide, TRANSFER_WORDS } from '../wire/commands.js';
 import type { Lane } from './lane.js';
 
-/** Shared memory that a stream's transfers pass through, and the pieces that they go in: about 50 µs of copying. */
+/** The shared memory of a stream's transfers, and the size of their pieces: about 50 µs of copying. */
 const STAGE_BYTES = 2 ** 22;
 const PIECE = 2 ** 19;
 /** Pieces begin on a multiple of this. */
 const ALIGN = 256;
 
-/** Bytes that have come, or will have, for an array of the host's. */
+/** Bytes that have arrived, or will arrive, for an array of the host. */
 export interface StagedRead {
   readonly into: Uint8Array;
   readonly at: number;
 }
 
-/** What the owner of a stage does for it. */
+/** The services that a stage needs from its owner. */
 export interface StageOwner {
   readonly lane: Lane;
   readonly share: TurnShare;
-  /** Makes the memory known to the worker; its number is there once the worker has it. */
+  /** Registers the memory with the worker. Its number is set once the worker has it. */
   announce(memory: SharedArrayBuffer): { readonly number: number | undefined };
-  /** Sees to it that the owner learns when what was staged so far is through. False where that is not possible now. */
+  /** Sends a note, so that the owner learns when everything staged so far has passed. False if that is not possible now. */
   note(): boolean;
-  /** Bytes will be there when the commands sent so far are through. */
+  /** Adds a read whose bytes arrive when the commands sent so far have passed. */
   expect(read: StagedRead): void;
 }
 
 /**
- * For runtimes that do not reach the host's arrays: transfers are copied through shared memory, a ring of pieces in the
- * stream's order. Each stream has its own, so that none waits for another's.
+ * For runtimes that cannot access the host's arrays: transfers are copied through shared memory, a ring of pieces in
+ * the stream's order. Each stream has its own, so that none waits for another's.
  */
 export class Stage {
   readonly #owner: StageOwner;
   readonly #memory = new SharedArrayBuffer(STAGE_BYTES);
   readonly #bytes = new Uint8Array(this.#memory);
   readonly #known: { readonly number: number | undefined };
-  /** Bytes ever taken, and given back. */
+  /** Total bytes ever taken, and released. */
   #taken = 0;
   #given = 0;
 
@@ -44,7 +44,7 @@ export class Stage {
     this.#known = owner.announce(this.#memory);
   }
 
-  /** How far the stage has been used: what `release` takes. */
+  /** The position up to which the stage has been used, for `release`. */
   get position(): number {
     return this.#taken;
   }
@@ -77,19 +77,19 @@ export class Stage {
     }
   }
 
-  /** Hands over bytes that have come; false when this turn's share is spent. */
+  /** Copies bytes that have arrived; false if this turn's share is spent. */
   deliver({ into, at }: StagedRead): boolean {
     if (!this.#owner.share.spend(into.length)) return false;
     into.set(this.#bytes.subarray(at, at + into.length));
     return true;
   }
 
-  /** What was taken before this position is through. */
+  /** Releases everything taken before this position. */
   release(position: number): void {
     this.#given = Math.max(this.#given, position);
   }
 
-  /** Is there room for a piece, here and in the ring? Where there is none here, a note will bring it. */
+  /** True if there is space for a piece, here and in the ring. If there is none here, sends a note that will free some. */
   #ready(bytes: number): boolean {
     if (this.#known.number === undefined || !this.#owner.lane.hasRoom(TRANSFER_WORDS)) return false;
     if (this.#next(bytes).end - this.#given <= STAGE_BYTES) return true;
@@ -97,7 +97,7 @@ export class Stage {
     return false;
   }
 
-  /** In one piece: where it would cross the end, it begins at the beginning. */
+  /** A piece is contiguous: if it would cross the end, it starts at offset 0. */
   #next(bytes: number): { readonly begin: number; readonly end: number } {
     const size = Math.ceil(bytes / ALIGN) * ALIGN;
     const at = this.#taken % STAGE_BYTES;
@@ -117,12 +117,12 @@ export class Stage {
   }
 }
 
-/** A transfer between device memory and the host's: by address, or by a place in shared memory. */
+/** A transfer between device memory and host memory, by address or by an offset in shared memory. */
 export interface Transfer {
   readonly memory: number;
   readonly offset: number;
   readonly bytes: number;
-  /** The number of the host's memory; 0 where it is known by its address alone. */
+  /** The number of the host memory; 0 if it is identified by its address alone. */
   readonly host: number;
   readonly address: number | undefined;
   readonly at: number;

@@ -74,7 +74,7 @@ export class GpuStream implements StreamCommands<GpuBuffer, GpuJob, LineCompleti
 
   wait({ line, number }: LineCompletion): void {
     const { lane } = this.#queue;
-    if (line === lane.line) return; // a stream has passed its own marks by the time it gets here
+    if (line === lane.line) return; // a stream has passed its own marks when it gets here
     const at = lane.begin(Kind.wait, WAIT_WORDS);
     lane.words[at] = line;
     lane.words[at + 1] = number;
@@ -113,13 +113,13 @@ export class GpuStream implements StreamCommands<GpuBuffer, GpuJob, LineCompleti
     this.#owner.closed(this.#queue);
   }
 
-  /** By its address, or in shared memory that the worker knows; false where the bytes have to be staged. */
+  /** Transfers by address, or in shared memory that the worker knows; false if the bytes have to be staged. */
   #direct(kind: number, buffer: GpuBuffer, offset: number, view: ArrayBufferView): boolean {
     const { addressOf } = this.#owner;
     const host = this.#owner.hostNumber(view.buffer);
     if (!addressOf && host === undefined) return false;
     if (host === undefined) this.#owner.staging?.(view.byteLength);
-    // SAFETY: the array is held until a mark behind this command has passed.
+    // SAFETY: the array is held until a mark after this command has passed.
     this.#queue.hold(view);
     sendTransfer(this.#queue.lane, kind, {
       memory: buffer.number,

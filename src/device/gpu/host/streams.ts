@@ -13,15 +13,15 @@ import { GpuJob } from './program.js';
 import { type End, Queue } from './queue.js';
 import { GpuStream } from './stream.js';
 
-/** What the main thread copies in one turn of its event loop, about 200 µs; the rest follows in the next. */
+/** The most bytes that the main thread copies in one turn of its event loop, about 200 µs; the rest follows in the next. */
 const TURN_BYTES = 2 ** 21;
 
-/** A place on the board. Marks go on counting from stream to stream, so that waits for them stay satisfied. */
+/** A line of the board. The count of marks continues from stream to stream, so that waits for them stay satisfied. */
 interface Line {
   marks: number;
   notes: number;
   queue: Queue | undefined;
-  /** Its stream was closed; the line is free when the worker has closed it too and every mark is told. */
+  /** The stream was closed. The line is free when the worker has closed it too and every mark has settled. */
   closing: boolean;
   over: boolean;
 }
@@ -31,15 +31,15 @@ export interface StreamsOptions {
   readonly link: StreamsLink;
   readonly addressOf: ((view: ArrayBufferView) => number) | undefined;
   explain(program: number, trap: Trap): MillraceError;
-  /** So many bytes that are not page-locked go to the worker by their address. */
+  /** Called when `bytes` bytes that are not page-locked go to the worker by their address. */
   staging?(bytes: number): void;
 }
 
-/** What streams need of their device and of its link to the worker. */
+/** What streams need from their device and from its link to the worker. */
 export type StreamsDevice = Device & { checkOpen(): void };
 export type StreamsLink = Pick<Link, 'board' | 'most' | 'call' | 'watch' | 'look' | 'need'>;
 
-/** All streams of a device: their lines on the board, what they send, and what comes back. */
+/** All streams of a device: their lines on the board, the commands they send and the results. */
 export class Streams {
   readonly device: StreamsDevice;
   readonly addressOf: ((view: ArrayBufferView) => number) | undefined;
@@ -48,12 +48,12 @@ export class Streams {
   readonly #explain: StreamsOptions['explain'];
   readonly #ring: RingWriter;
   readonly #results: ResultReader;
-  /** For what belongs to no stream. */
+  /** For commands that belong to no stream. */
   readonly #lane: Lane;
   readonly #share: TurnShare;
   readonly #lines: (Line | undefined)[] = [];
   readonly #hosts = new WeakMap<ArrayBufferLike, number>();
-  /** Numbers by which the worker knows memory, of the device and of the host. */
+  /** The last number assigned. Numbers identify device and host memory to the worker. */
   #numbers = 0;
 
   constructor({ device, link, addressOf, explain, staging }: StreamsOptions) {
@@ -94,7 +94,7 @@ export class Streams {
     return new CheckedStream(this.device, GpuJob, new GpuStream(this, queue));
   }
 
-  /** For streams: there is something to wait for. */
+  /** For streams: called when there is something to wait for. */
   watch(): void {
     this.#link.watch(true);
   }
@@ -116,7 +116,7 @@ export class Streams {
     wakeWorker(words);
   }
 
-  /** For streams: what is queued still runs, nothing new comes. */
+  /** For streams: queued commands still run, and no new ones are accepted. */
   closed({ lane }: Queue): void {
     const line = this.#lines[lane.line];
     if (!line) return;
@@ -126,7 +126,7 @@ export class Streams {
     this.#link.watch(false);
   }
 
-  /** A number for memory that the worker is about to hear of. */
+  /** Returns a number for memory that the worker will be informed of. */
   nextNumber(): number {
     return ++this.#numbers;
   }
@@ -139,7 +139,7 @@ export class Streams {
     this.#hosts.set(memory, number);
   }
 
-  /** Its number; undefined where it is not known any more. */
+  /** Returns the memory's number; undefined if it is no longer known. */
   removeHost(memory: ArrayBufferLike): number | undefined {
     const number = this.#hosts.get(memory);
     this.#hosts.delete(memory);
@@ -158,7 +158,7 @@ export class Streams {
     this.#letGo(Kind.unload, number);
   }
 
-  /** The board has moved on. True when there is more to wait for. */
+  /** Called when the board has changed. Returns true if there is more to wait for. */
   news(): boolean {
     this.#results.take((result) => this.#settle(result));
     let busy = false;
@@ -179,7 +179,7 @@ export class Streams {
     return busy || closing || this.#lane.spilling;
   }
 
-  /** The worker says why a mark failed. */
+  /** Called with the worker's reason why a mark failed. */
   markFailed(line: number, mark: number, error: Error): void {
     this.#lines[line]?.queue?.settle('asked', mark, { error });
     this.#link.look();
@@ -218,7 +218,7 @@ export class Streams {
     line.over = false;
   }
 
-  /** Tells the worker of shared memory that it is not asked to lock. */
+  /** Registers shared memory with the worker, without locking it. */
   #announce(memory: SharedArrayBuffer): { readonly number: number | undefined } {
     const known: { number: number | undefined } = { number: undefined };
     const number = this.nextNumber();
@@ -227,12 +227,12 @@ export class Streams {
         known.number = number;
         this.#link.look();
       },
-      () => undefined, // the device has ended; everything in flight is told
+      () => undefined, // the device has ended; everything in flight fails
     );
     return known;
   }
 
-  /** Behind every command that is queued now: some may not be in the ring yet. */
+  /** Frees after every command queued now: some may not be in the ring yet. */
   #letGo(kind: typeof Kind.free | typeof Kind.unlock | typeof Kind.unload, number: number): void {
     const waiting = this.#lines.flatMap((line) => (line?.queue?.lane.spilling ? line.queue.lane : []));
     let left = waiting.length;

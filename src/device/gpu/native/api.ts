@@ -4,7 +4,7 @@ import { whole } from '../../pool/threads/stay.js';
 
 /**
  * Binds the functions of the library at `path`, which `loadForever` has pinned: once for each `table` and thread, since
- * koffi keeps what it has bound. `declare` throws koffi's words where a function is missing.
+ * koffi never releases what it has bound. `declare` throws koffi's error if a function is missing.
  */
 export function bindOnce<Api>(path: string, table: object, declare: (library: LibraryHandle) => Api): Api {
   const ofTable = bound.get(table) ?? new Map<string, unknown>();
@@ -16,7 +16,7 @@ export function bindOnce<Api>(path: string, table: object, declare: (library: Li
 
 const bound = new WeakMap<object, Map<string, unknown>>();
 
-/** Where functions write what they give back, and are given lists: eight 8-byte cells at an address that never moves. */
+/** Memory for output parameters and lists: eight 8-byte cells at a fixed address. */
 export class Out {
   readonly #bytes = new ArrayBuffer(64);
   readonly #ints = new Int32Array(this.#bytes);
@@ -37,14 +37,14 @@ export class Out {
   float(): number {
     return this.#floats[0] ?? 0;
   }
-  /** A pointer, handle or size: below 2^53 on everything there is. */
+  /** A pointer, handle or size: below 2^53 on all known platforms. */
   wide(k = 0): number {
     return Number(this.#wides[k] ?? 0n);
   }
   time(k = 0): bigint {
     return this.#wides[k] ?? 0n;
   }
-  /** Puts a handle or size into a cell, whose address it gives. */
+  /** Stores a handle or size in a cell and returns the cell's address. */
   put(value: number, k = 0): number {
     this.#ints[2 * k] = value; // modulo 2^32
     this.#ints[2 * k + 1] = Math.floor(value / 2 ** 32);

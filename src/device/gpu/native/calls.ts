@@ -1,12 +1,12 @@
 import type { ApiCall } from '../../device.js';
 import { median } from '../../median.js';
 
-/** Times calls of a runtime's functions. Off, it hands functions back as they are. */
+/** Times calls of a runtime's functions. If off, returns the functions unchanged. */
 export class Calls {
   readonly #tallies: Tally[] | undefined;
   readonly #now: () => number;
 
-  /** `now` in nanoseconds. */
+  /** `now` returns nanoseconds. */
   constructor(on: boolean, now: () => number = () => performance.now() * 1e6) {
     this.#tallies = on ? [] : undefined;
     this.#now = now;
@@ -16,7 +16,7 @@ export class Calls {
     return this.#tallies !== undefined;
   }
 
-  /** The same functions, each timed under its name. */
+  /** Returns the same functions, each timed under its name. */
   wrap<T extends object>(functions: T): T {
     if (!this.#tallies) return functions;
     const timed = Object.entries(functions).map(([name, value]) => [
@@ -26,7 +26,7 @@ export class Calls {
     return Object.fromEntries(timed) as T;
   }
 
-  /** The longest total first; functions that were never called are left out. */
+  /** Returns the timings, longest total first, without functions that were never called. */
   table(): ApiCall[] {
     return (this.#tallies ?? [])
       .filter(({ calls }) => calls > 0)
@@ -51,18 +51,21 @@ export class Calls {
 
 type Callable = (...given: unknown[]) => unknown;
 
-/** Times that are kept as they are, 128 KiB of them; of more only counts are. */
+/** How many times are kept exactly (128 KiB); further ones are only counted in the histogram. */
 const KEPT = 2 ** 14;
-/** Eight steps per doubling: the median is known to 9 %, from 1 ns to an hour in 336 counts. */
+/** Eight steps per doubling: the median is accurate to 9 %, from 1 ns to an hour in 336 counts. */
 const STEPS = 8;
 const COUNTS = 42 * STEPS;
 
-/** What is kept of one function. */
+/** The timings of one function. */
 class Tally {
   readonly name: string;
   calls = 0;
   #total = 0;
-  /** Welford's: the mean so far, and the sum of squares around it, which loses nothing where times are long and alike. */
+  /**
+   * Welford's algorithm: the mean so far and the sum of squares around it, which stays precise if times are long and
+   * alike.
+   */
   #mean = 0;
   #squares = 0;
   #min = Number.POSITIVE_INFINITY;
@@ -96,7 +99,7 @@ class Tally {
       medianNs: this.#median(),
       minNs: this.#min,
       maxNs: this.#max,
-      // Of a sample, as nsys has it: 0 for one call.
+      // Sample deviation, as nsys reports it: 0 for one call.
       deviationNs: this.calls < 2 ? 0 : Math.sqrt(this.#squares / (this.calls - 1)),
     };
   }
@@ -115,7 +118,7 @@ class Tally {
     let before = 0;
     for (let step = 0; step < COUNTS; step++) {
       before += this.#counts[step] ?? 0;
-      // The middle of the step, but never outside of what was seen.
+      // The middle of the step, but never outside the observed range.
       if (before * 2 >= this.calls) return Math.min(this.#max, Math.max(this.#min, 2 ** ((step + 0.5) / STEPS)));
     }
     return this.#max;

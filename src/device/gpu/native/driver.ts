@@ -23,14 +23,14 @@ export interface NativeProgram<Memory> {
   unload(): void;
 }
 
-/** Times of a mark on the host's clock, as the runtime tells them: of all of its commands, and of its launches. */
+/** Times of a mark on the host's clock, as the runtime reports them: of all its commands, and of its launches. */
 export interface MarkTimes {
   readonly startedNs: bigint;
   readonly endedNs: bigint;
   readonly launches?: ReportDetail['launches'];
 }
 
-/** What the drivers of CUDA and OpenCL share: each line is a stream or a queue of the runtime. */
+/** The common part of the CUDA and OpenCL drivers. Each line is a stream or a queue of the runtime. */
 export abstract class NativeDriver<
   Memory extends NativeMemory,
   Program extends NativeProgram<Memory>,
@@ -39,7 +39,7 @@ export abstract class NativeDriver<
 > {
   protected readonly host: DriverHost;
   protected readonly lines = new Set<Line>();
-  /** What was made, to be unmade in the opposite order. */
+  /** Cleanup actions, run in reverse order. */
   protected readonly undo: (() => void)[] = [];
   readonly #programs = new Set<Program>();
 
@@ -48,18 +48,18 @@ export abstract class NativeDriver<
   }
 
   protected abstract readonly resources: NativeResources<Memory>;
-  /** Memory for a program's tables. */
+  /** Allocates memory for a program's tables. */
   protected abstract tables(words: Uint32Array): Memory;
   protected abstract program(source: GpuSource, tables: Memory | undefined): Program;
-  /** Before the tables of a program are freed that may never have been launched. */
+  /** Called before the tables of a program are freed: the program may never have been launched. */
   protected settleTables(): void {}
   protected abstract line(number: number, epochWord: number): Line;
-  /** The result code of a mark's work: 0 if it has passed, undefined while it is under way. */
+  /** The result code of a mark's work: 0 if it has passed, undefined while it is running. */
   protected abstract codeOf(mark: Mark): number | undefined;
   protected abstract errorOf(code: number, work: string): MillraceError | FatalError;
-  /** The mark has passed. */
+  /** Called when the mark has passed. */
   protected abstract passed(mark: Mark): void;
-  /** Asked once, after the mark has passed. */
+  /** Called once, after the mark has passed. */
   protected abstract timesOf(mark: Mark): MarkTimes;
 
   alloc(bytes: number): Memory {
@@ -175,14 +175,17 @@ export abstract class NativeDriver<
     return soon;
   }
 
-  /** Unmakes everything. */
+  /** Releases everything. */
   protected releaseAll(): void {
     for (const line of this.lines) tolerate(() => line.destroy());
     this.lines.clear();
     for (const undo of this.undo.splice(0).reverse()) tolerate(undo);
   }
 
-  /** Clocks are corrected and rounded. Here order is kept: nothing begins before it was sent or before the stream's last end. */
+  /**
+   * Clocks are corrected and rounded. Here order is kept: nothing begins before it was sent or before the stream's last
+   * end.
+   */
   #times(mark: Mark): { startedNs: bigint; endedNs: bigint; detail?: MarkDetail } {
     const { line, sentNs } = mark;
     const { startedNs: started, endedNs: ended, launches } = this.timesOf(mark);
@@ -197,7 +200,10 @@ export abstract class NativeDriver<
   }
 }
 
-/** At the end, of a lost device above all, each step is tried whatever became of the others. */
+/**
+ * Runs a cleanup step and ignores device errors: at shutdown, above all of a lost device, each step is tried whether or
+ * not others failed.
+ */
 export function tolerate(step: () => void): void {
   try {
     step();

@@ -1,16 +1,16 @@
 /** How a line's epoch is sent to the device. `Queue` is the runtime's stream or queue. */
 export interface EpochChannel<Queue> {
-  /** The word that the epoch is sent from. */
+  /** The word from which the epoch is sent. */
   readonly source: Int32Array;
-  /** Sends the word. No kernel holds it up. */
+  /** Sends the word. Running kernels do not delay it. */
   send(): void;
-  /** Holds the queue back until the words that were sent have arrived. */
+  /** Delays the queue until the words sent have arrived. */
   hold(queue: Queue): void;
 }
 
-/** A line's epoch, as running kernels see it: launches of an earlier epoch stop. */
+/** A line's epoch, as running kernels see it. Launches of an earlier epoch stop. */
 export class Epoch<Queue> {
-  /** What kernels are given: the device's pointer, or a handle of the runtime. */
+  /** The value passed to kernels: the device's pointer, or a handle of the runtime. */
   readonly device: number;
   readonly #board: Int32Array;
   readonly #word: number;
@@ -19,7 +19,7 @@ export class Epoch<Queue> {
   /** Called at the end of the line. */
   readonly release: () => void;
 
-  /** `word` of the board is the epoch. Without a channel kernels read the board itself. */
+  /** `word` is the index of the epoch on the board. Without a channel, kernels read the board itself. */
   constructor(
     device: number,
     board: Int32Array,
@@ -38,16 +38,16 @@ export class Epoch<Queue> {
     return Atomics.load(this.#board, this.#word);
   }
 
-  /** The epoch on the board has changed. */
+  /** Called when the epoch on the board has changed. */
   moved(epoch: number): void {
     if (!this.#channel) return;
-    // A write that is still under way then brings the later epoch: what it cancels too early is cancelled anyhow.
+    // A write still in flight may carry the later epoch. What it cancels too early is cancelled anyway.
     Atomics.store(this.#channel.source, 0, epoch);
     this.#channel.send();
     this.#isMoving = true;
   }
 
-  /** Before a launch: epochs that were sent arrive before it looks. */
+  /** Called before a launch: epochs already sent arrive before the launch reads its epoch. */
   before(queue: Queue): void {
     if (!this.#isMoving) return;
     this.#channel?.hold(queue);

@@ -2,30 +2,30 @@ import { type ErrorCode, MillraceError } from '../../../kernel/error.js';
 import { FatalError } from '../worker/driver.js';
 
 /**
- * Result codes of a runtime as errors for people: the function, the code with its name, the device, the kernel, and what
- * to do. 0 is success.
+ * Converts a runtime's result codes to errors: the function, the code with its name, the device, the kernel, and
+ * advice. 0 is success.
  */
 export abstract class DriverErrors<Call extends string> {
   protected readonly device: string;
   protected abstract readonly codes: ReadonlyMap<number, ErrorCode>;
   protected abstract readonly hints: ReadonlyMap<number, string>;
 
-  /** `device`: as people know it, "cuda:0 (NVIDIA H200)". */
+  /** `device`: its display name, "cuda:0 (NVIDIA H200)". */
   constructor(device: string) {
     this.device = device;
   }
 
-  /** "CUDA_ERROR_NO_DEVICE (100)", with the runtime's own words for it. */
+  /** "CUDA_ERROR_NO_DEVICE (100)", with the runtime's own description. */
   protected abstract nameOf(code: number): string;
-  /** True if the device is of no more use after this code. */
+  /** True if the device is unusable after this code. */
   protected abstract isFatal(call: Call, code: number): boolean;
 
-  /** Throws where the call failed. `doing` says what it was for, in few words. */
+  /** Throws if the call failed. `doing` says briefly what the call was for. */
   check(call: Call, code: number, doing?: string): void {
     if (code !== 0) throw this.of(call, code, doing);
   }
 
-  /** The error of a code; a FatalError where the device is of no more use. */
+  /** Returns the error of a code; a FatalError if the device is unusable. */
   of(call: Call, code: number, doing = ''): MillraceError | FatalError {
     const error = this.describe(call, code, doing);
     return this.isFatal(call, code) ? new FatalError(error) : error;

@@ -6,21 +6,21 @@ import type { StatusSlot, StatusSlots } from './status-slots.js';
 
 /** Memory of the device. */
 export interface NativeMemory {
-  /** What kernels and the runtime know it by: the device's pointer, or a handle of the runtime. */
+  /** Identifies the memory to kernels and the runtime: the device's pointer, or a handle of the runtime. */
   readonly device: number;
   readonly bytes: number;
 }
 
-/** The memory of a device, zeroed on a stream of its own. */
+/** Allocates a device's memory and zeroes it on a separate stream. */
 export interface DeviceMemoryPool<Memory> {
-  /** Rises when that stream has got something to do that other streams must wait for. */
+  /** Incremented when that stream gets a command that other streams must wait for. */
   readonly made: number;
   alloc(bytes: number): Memory;
-  /** No command that is still to run names it. */
+  /** Called when no command still to run refers to the memory. */
   free(memory: Memory): void;
 }
 
-/** A stream or queue of the runtime. `Event` is what it gives for a command: an event, or nothing. */
+/** A stream or queue of the runtime. `Event` is what it returns for a command: an event, or nothing. */
 export interface NativeQueue<Event> {
   readonly handle: number;
   write(memory: number, offset: number, from: number, bytes: number): Event;
@@ -30,48 +30,48 @@ export interface NativeQueue<Event> {
   fill(memory: number, offset: number, word: number, bytes: number): Event;
 }
 
-/** What the lines of a device share. */
+/** Resources shared by the lines of a device. */
 export interface NativeResources<Memory> {
   readonly memory: DeviceMemoryPool<Memory>;
   readonly pinned: { release(address: number): void };
   readonly slots: StatusSlots;
   readonly lines: ReadonlySet<{ readonly staging: PinnedRing<Locked> }>;
-  /** With telemetry: launches are timed apart from copies. */
+  /** With telemetry: launches are timed separately from copies. */
   readonly isDetailed: boolean;
 }
 
-/** What a mark of a line keeps until it is released. */
+/** The state of a mark, kept until it is released. */
 export interface NativeMark<Line, Program> {
   readonly line: Line;
-  /** When the first command since the mark before was sent. */
+  /** When the first command since the previous mark was sent. */
   readonly sentNs: bigint;
-  /** One slot for all launches of a program since the mark before. */
+  /** One slot for all launches of a program since the previous mark. */
   readonly statuses: ReadonlyMap<Program, StatusSlot>;
-  /** A launch was cut short. */
+  /** True if a launch was cut short. */
   readonly isCut?: boolean;
   isPassed: boolean;
   endedNs: bigint;
 }
 
 /**
- * A line of the board on a stream or queue of the runtime. Commands (see `Driver`) are in the runtime's queue when their
+ * A line of the board on a stream or queue of the runtime. A command (see `Driver`) is in the runtime's queue when its
  * method returns true.
  */
 export abstract class NativeLine<Memory extends NativeMemory, Program, Mark, Event> {
   readonly number: number;
   abstract readonly queue: NativeQueue<Event>;
-  /** Transfers from and to memory that is not page-locked. */
+  /** Transfers from and to pageable memory. */
   abstract readonly staging: PinnedRing<Locked>;
   abstract readonly epoch: Pick<Epoch<never>, 'device' | 'moved'>;
   /** The end of the last mark that passed. */
   endedNs = 0n;
-  /** Since the last mark: when its first command was sent, and where its launches report. */
+  /** Since the last mark: when the first command was sent, and the status slots of launches. */
   protected sentNs = 0n;
   protected statuses = new Map<Program, StatusSlot>();
   readonly #resources: NativeResources<Memory>;
-  /** Allocations that this stream has waited for. */
+  /** The value of `made` up to which this stream has waited. */
   #seen = 0;
-  /** For launch blocks. The last is in use, and the largest: the stream is in order, so one is enough. */
+  /** Memory for launch blocks. The last one is in use, and the largest; one is enough because the stream is in order. */
   readonly #blocks: Memory[] = [];
 
   constructor(number: number, resources: NativeResources<Memory>) {
@@ -82,30 +82,30 @@ export abstract class NativeLine<Memory extends NativeMemory, Program, Mark, Eve
   abstract launch(launch: DriverLaunch<Memory, Program>): boolean;
   abstract wait(mark: Mark): boolean;
   abstract mark(): Mark;
-  /** Has the stream wait until all memory is zeroed. */
+  /** Makes the stream wait until all memory is zeroed. */
   protected abstract followMemory(): void;
-  /** True if the runtime moves these bytes itself, without holding this thread up. */
+  /** True if the runtime transfers these bytes itself, without blocking this thread. */
   protected reaches(locked: boolean): boolean {
     return locked;
   }
-  /** False while too many bytes are on their way. */
+  /** False while too many bytes are in flight. */
   protected hasRoom(_bytes: number): boolean {
     return true;
   }
-  /** A transfer that the runtime makes by itself has been sent. */
+  /** Called when a transfer that the runtime makes by itself has been sent. */
   protected moving(event: Event, _bytes: number): void {
     this.sent(event);
   }
-  /** A command has been sent. */
+  /** Called when a command has been sent. */
   protected abstract sent(event: Event): void;
   /** Zeroes a slot, before the next launch. */
   protected abstract clear(slot: StatusSlot): void;
-  /** Whether a command is all in the queue: where it is not, it waits for what is there. */
+  /** Reports whether a command is completely in the queue. If not, it waits for those already there. */
   protected all(isSent: boolean): boolean {
     return isSent;
   }
 
-  /** When a transfer that is under way wants to go on, in ms; undefined: not by itself. */
+  /** In how many ms a transfer in progress should be resumed; undefined: not by itself. */
   get again(): number | undefined {
     return this.staging.again;
   }
@@ -134,12 +134,12 @@ export abstract class NativeLine<Memory extends NativeMemory, Program, Mark, Eve
     return true;
   }
 
-  /** All of its marks have passed, or the device is at its end. */
+  /** Called when all of its marks have passed, or the device is ending. */
   destroy(): void {
     for (const block of this.#blocks) this.#resources.memory.free(block);
   }
 
-  /** What was allocated since this stream last looked must have been zeroed before it is used. */
+  /** Memory allocated since this stream's last command must be zeroed before it is used. */
   protected catchUp(): void {
     const { made } = this.#resources.memory;
     if (this.#seen === made) return;
@@ -147,7 +147,7 @@ export abstract class NativeLine<Memory extends NativeMemory, Program, Mark, Eve
     this.#seen = made;
   }
 
-  /** Where the launches of a program report. */
+  /** Returns the status slot for the launches of a program. */
   protected status(program: Program): StatusSlot {
     let slot = this.statuses.get(program);
     if (slot === undefined) {
@@ -158,7 +158,7 @@ export abstract class NativeLine<Memory extends NativeMemory, Program, Mark, Eve
     return slot;
   }
 
-  /** Memory for a launch block. */
+  /** Returns memory for a launch block. */
   protected blockMemory(bytes: number): Memory {
     const known = this.#blocks.at(-1);
     if (known && known.bytes >= bytes) return known;
@@ -183,9 +183,9 @@ export abstract class NativeLine<Memory extends NativeMemory, Program, Mark, Eve
   }
 
   /**
-   * May the host's side of a transfer through staging be touched now? Not while bytes are on their way into it, from any
-   * stream: what the host copies knows nothing of the order on the device. They arrive without anything else being sent,
-   * so waiting for them ends. A transfer that is under way has asked already.
+   * True if the host side of a staged transfer may be accessed now. It may not while bytes from any stream are being
+   * read into it: the host's copies are not ordered with the device's work. Those bytes arrive without anything else
+   * being sent, so the wait ends. A transfer in progress has checked already.
    */
   #isClear(address: number, bytes: number): boolean {
     if (this.staging.underway) return true;

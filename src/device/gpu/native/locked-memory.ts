@@ -1,36 +1,36 @@
 import { Slab } from './slab.js';
 
-/** Page-locked memory of the host. */
+/** Page-locked host memory. */
 export interface Locked {
   readonly bytes: Uint8Array;
   readonly address: number;
 }
 
-/** How a runtime makes page-locked memory. `M` is its own for it. */
+/** How a runtime makes page-locked memory. `M` is the runtime's type for it. */
 export interface Locksmith<M extends Locked> {
-  /** Zeroed; undefined where there is none. */
+  /** Returns zeroed memory; undefined if there is none. */
   lock(bytes: number): M | undefined;
-  /** Nothing uses it any more. */
+  /** Called when nothing uses the memory any more. */
   unlock(memory: M): void;
-  /** A piece of it. */
+  /** Returns a part of the memory. */
   part(memory: M, at: number, bytes: number): M;
 }
 
-/** A region that small memory is cut from: room for 31 rings of 32 KiB. */
+/** The size of a region that small allocations are cut from: space for 31 rings of 32 KiB. */
 export const SLAB_BYTES = 2 ** 20;
-/** Small is what fits so often. */
+/** An allocation is small if at least this many fit in a region. */
 const PIECES = 8;
 
 /**
- * Page-locked memory, the small in few regions. To lock and unlock a region may wait for all that runs: 24 rings of
- * 32 KiB took a search on an H200 10 ms to register one by one and 31 ms to let go of. Regions stay until the end; large
- * memory is locked and unlocked by itself.
+ * Page-locked memory, with small allocations grouped in few regions. Locking and unlocking a region may wait for all
+ * running work: registering 24 rings of 32 KiB one by one cost a search on an H200 10 ms, and releasing them 31 ms.
+ * Regions are kept until the end; large memory is locked and unlocked individually.
  */
 export class LockedMemory<M extends Locked> {
   readonly #smith: Locksmith<M>;
   readonly #slabBytes: number;
   readonly #slabs: { readonly region: M; readonly slab: Slab }[] = [];
-  /** By their addresses. */
+  /** Keyed by address. */
   readonly #large = new Map<number, M>();
 
   constructor(smith: Locksmith<M>, slabBytes = SLAB_BYTES) {
@@ -38,7 +38,7 @@ export class LockedMemory<M extends Locked> {
     this.#slabBytes = slabBytes;
   }
 
-  /** Zeroed; undefined where there is none. */
+  /** Returns zeroed memory; undefined if there is none. */
   take(bytes: number): M | undefined {
     if (bytes === 0) return undefined;
     const small = bytes <= this.#slabBytes / PIECES ? (this.#cut(bytes) ?? this.#grow(bytes)) : undefined;
@@ -48,7 +48,7 @@ export class LockedMemory<M extends Locked> {
     return memory;
   }
 
-  /** Nothing uses what was taken there any more. False where nothing was. */
+  /** Releases the memory taken at this address. False if there is none. */
   give(address: number): boolean {
     const large = this.#large.get(address);
     if (large === undefined) return this.#slabs.some(({ region, slab }) => slab.give(address - region.address));
@@ -57,7 +57,7 @@ export class LockedMemory<M extends Locked> {
     return true;
   }
 
-  /** Unlocks the regions of which nothing is out: the end of all of them where everything was given back. */
+  /** Unlocks the regions that are not in use: all of them if everything was given back. */
   trim(): void {
     const idle = this.#slabs.filter(({ slab }) => slab.isIdle);
     for (const one of idle) this.#slabs.splice(this.#slabs.indexOf(one), 1);
@@ -69,7 +69,7 @@ export class LockedMemory<M extends Locked> {
       const at = slab.take(bytes);
       if (at === undefined) continue;
       const piece = this.#smith.part(region, at, bytes);
-      piece.bytes.fill(0); // somebody may have had it before
+      piece.bytes.fill(0); // it may have been used before
       return piece;
     }
     return undefined;

@@ -1,13 +1,13 @@
 import { copyBytes } from '../../native/libc.js';
 import type { NativeQueue } from './line.js';
 
-/** What a ring needs of its stream. `M` is the runtime's own for page-locked memory, `Event` see `NativeQueue`. */
+/** What a ring needs from its stream. `M` is the runtime's type for page-locked memory; for `Event` see `NativeQueue`. */
 export interface Transport<M extends { readonly address: number }, Event> {
   readonly queue: Pick<NativeQueue<Event>, 'write' | 'read'>;
   alloc(bytes: number): M;
-  /** Copies memory of the host; everything is there when it returns. */
+  /** Copies host memory; complete when it returns. */
   copy?(to: number, from: number, bytes: number): void;
-  /** An event after what was sent last; `passed` asks for it and, when it has, gives it back. */
+  /** Records an event after the last command; `passed` queries it and releases it once it has passed. */
   record(sent: Event): number;
   passed(event: number): boolean;
 }
@@ -16,22 +16,22 @@ interface Piece {
   readonly at: number;
   readonly bytes: number;
   readonly event: number;
-  /** Reads: where the bytes go once they are here. */
+  /** Reads: the destination of the bytes once they have arrived. */
   readonly into: number;
 }
 
-/** 16 MiB a stream, made when first needed (3 ms): 10 GB/s of `memcpy` ahead of a bus of 50. */
+/** 16 MiB per stream, allocated on first use (3 ms): 10 GB/s of `memcpy` ahead of a bus of 50. */
 export const RING_BYTES = 2 ** 24;
-/** Large transfers go in such pieces, so that copying and the bus overlap. */
+/** Large transfers are split into pieces of this size, so that copying and the bus overlap. */
 const PIECE_BYTES = 2 ** 20;
-/** A turn's worth of copying, about half a millisecond: other streams want to be served too. */
+/** The most bytes copied per turn, about half a millisecond, so that other streams are served too. */
 const TURN_BYTES = 4 * PIECE_BYTES;
 const PIECES = 512;
 const ALIGN = 64;
 
 /**
- * Transfers of one stream between the device and memory that is not page-locked. The driver would hold the thread up for
- * such a transfer, so the bytes go through a ring of memory that is. A stream works in order, and so does its ring.
+ * Transfers of one stream between the device and pageable memory. The driver would block the thread for such a
+ * transfer, so the bytes go through a ring of page-locked memory. A stream works in order, and so does its ring.
  */
 export class PinnedRing<M extends { readonly address: number }, Event = unknown> {
   readonly #transport: Transport<M, Event>;
@@ -39,43 +39,44 @@ export class PinnedRing<M extends { readonly address: number }, Event = unknown>
   readonly #bytes: number;
   #ring: M | undefined;
   #pieces: Piece[] = [];
-  /** Where the next piece goes. */
+  /** The offset of the next piece. */
   #head = 0;
-  /** How far the command at hand has got. */
+  /** Bytes done of the current command. */
   #done = 0;
-  /** After how many ms to go on with it; undefined where that depends on others. */
+  /** In how many ms to resume the command; undefined if that depends on other work. */
   again: number | undefined;
 
-  /** `bytes`: of the ring. */
+  /** `bytes`: the size of the ring. */
   constructor(transport: Transport<M, Event>, bytes = RING_BYTES) {
     this.#transport = transport;
     this.#copy = transport.copy?.bind(transport) ?? copyBytes;
     this.#bytes = bytes;
   }
 
-  /** Sends host bytes; false when it has to be called again, with the same arguments. */
+  /** Sends host bytes; false if it has to be called again, with the same arguments. */
   write(memory: number, offset: number, from: number, bytes: number): boolean {
     return this.#move('write', memory, offset, from, bytes);
   }
 
-  /** Fetches bytes into memory of the host, where they arrive when `settle` finds them. */
+  /** Reads bytes into host memory, where they arrive when `settle` finds them. */
   read(memory: number, offset: number, into: number, bytes: number): boolean {
     return this.#move('read', memory, offset, into, bytes);
   }
 
-  /** Frees the ring of what is done, and hands over what has been read. */
+  /** Frees finished pieces of the ring and copies bytes that have been read to their destination. */
   settle(): void {
     let settled = 0;
     for (const { at, bytes, event, into } of this.#pieces) {
       if (!this.#transport.passed(event)) break;
-      // SAFETY: the event says that these bytes are here; the target is held until its mark has passed, which is later.
+      // SAFETY: the event says that these bytes have arrived; the target is held until its mark has passed, which is
+      // later.
       if (into !== 0) this.#copy(into, at, bytes);
       settled++;
     }
     if (settled > 0) this.#pieces = this.#pieces.slice(settled);
   }
 
-  /** True if bytes are still on their way into this stretch of memory. Those that have arrived are handed over first. */
+  /** True if bytes are still in flight into this range of memory. Bytes that have arrived are copied first. */
   awaits(address: number, bytes: number): boolean {
     if (!this.waiting) return false;
     this.settle();
@@ -86,12 +87,12 @@ export class PinnedRing<M extends { readonly address: number }, Event = unknown>
     return this.#pieces.length > 0;
   }
 
-  /** The command at hand has begun and must be called again. */
+  /** True if the current command has begun and must be called again. */
   get underway(): boolean {
     return this.#done > 0;
   }
 
-  /** The page-locked memory, to be given back. */
+  /** The page-locked memory, to be released by the caller. */
   get memory(): M | undefined {
     return this.#ring;
   }
@@ -100,7 +101,7 @@ export class PinnedRing<M extends { readonly address: number }, Event = unknown>
     try {
       return this.#go(kind, memory, offset, host, bytes);
     } catch (error) {
-      this.#done = 0; // the command has failed: it does not come again
+      this.#done = 0; // the command has failed: it is not called again
       this.again = undefined;
       throw error;
     }
@@ -115,12 +116,13 @@ export class PinnedRing<M extends { readonly address: number }, Event = unknown>
       const length = Math.min(PIECE_BYTES, bytes - this.#done);
       const place = turn < TURN_BYTES ? this.#place(length) : -1;
       if (place < 0) {
-        // Where bytes move, there is room again soon: a piece is 20 µs on the bus. They may also wait for a kernel.
+        // While bytes move, there is space again soon: a piece takes 20 µs on the bus. They may also be waiting for a
+        // kernel.
         if (turn > 0) this.again = turn < TURN_BYTES ? 0.05 : 0;
         return false;
       }
       const at = ring.address + place;
-      // SAFETY: `at` is a free stretch of the ring; the host's side is held by the main thread until its mark has passed.
+      // SAFETY: `at` is a free part of the ring; the host's side is held by the main thread until its mark has passed.
       if (kind === 'write') this.#copy(at, host + this.#done, length);
       const event = this.#transport.record(queue[kind](memory, offset + this.#done, at, length));
       this.#pieces.push({ at, bytes: length, event, into: kind === 'read' ? host + this.#done : 0 });
@@ -132,7 +134,7 @@ export class PinnedRing<M extends { readonly address: number }, Event = unknown>
     return true;
   }
 
-  /** Where `bytes` bytes are free, from the head on; -1 where they are not. */
+  /** Returns the offset of `bytes` free bytes, from the head on; -1 if there are none. */
   #place(bytes: number): number {
     const first = this.#pieces[0];
     if (first === undefined) return 0;

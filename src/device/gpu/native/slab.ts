@@ -1,21 +1,21 @@
 /**
- * Which stretches of a range of memory are free. Pieces begin on multiples of `ALIGN`, so that no two share a line of any
- * cache: what one writer stores never has another's line fetched again.
+ * Tracks the free ranges of a memory region. Pieces begin on multiples of `ALIGN`, so that no two share a cache line: a
+ * write to one never causes another's line to be fetched again.
  */
 export class Slab {
-  /** In order, never two side by side. */
+  /** In order of address, never two adjacent. */
   readonly #free: Stretch[];
   readonly #taken = new Map<number, number>();
 
-  /** `address`: where the range lies. Pieces are aligned there, and told by their distance from it. */
+  /** `address`: the region's address. Pieces are aligned in memory and identified by their offset in the region. */
   constructor(address: number, bytes: number) {
     const first = aligned(address) - address;
     this.#free = first < bytes ? [{ at: first, bytes: bytes - first }] : [];
   }
 
-  /** Where so many bytes are now taken; undefined where there is no stretch of that length. */
+  /** Takes `bytes` bytes and returns their offset; undefined if no free range is long enough. */
   take(bytes: number): number | undefined {
-    const size = aligned(Math.max(1, bytes)); // so that no two pieces begin at the same place
+    const size = aligned(Math.max(1, bytes)); // so that no two pieces begin at the same offset
     const index = this.#free.findIndex((stretch) => stretch.bytes >= size);
     const stretch = this.#free[index];
     if (stretch === undefined) return undefined;
@@ -26,7 +26,7 @@ export class Slab {
     return at;
   }
 
-  /** False where no piece that is out begins there. */
+  /** Releases a piece. False if no piece in use begins there. */
   give(at: number): boolean {
     const bytes = this.#taken.get(at);
     if (bytes === undefined) return false;
@@ -43,13 +43,13 @@ export class Slab {
     return true;
   }
 
-  /** Nothing of it is out. */
+  /** True if no piece is in use. */
   get isIdle(): boolean {
     return this.#taken.size === 0;
   }
 }
 
-/** Two lines of the longest that there are, and what GPUs move at a time. */
+/** Two of the longest cache lines, and the unit that GPUs transfer. */
 export const ALIGN = 256;
 
 interface Stretch {

@@ -5,20 +5,20 @@ export interface StatusSlot {
   readonly words: Int32Array;
   /** The address of `words` in this process. */
   readonly address: number;
-  /** What kernels are given: the device's pointer, or a handle of the runtime. */
+  /** The value passed to kernels: the device's pointer, or a handle of the runtime. */
   readonly device: number;
 }
 
 export const SLOT_BYTES = STATUS_WORDS * 4;
 
-/** The slots of a device. Whoever takes one zeroes it, if something was written: that is rare. */
+/** The slots of a device. The code that takes a slot zeroes it if it was written, which is rare. */
 export class StatusSlots {
   readonly #page: () => readonly StatusSlot[];
   readonly #free: StatusSlot[] = [];
-  /** Given back before their signal has come. A late signal must not look like the next mark's. */
+  /** Given back before their signal arrived. A late signal must not be mistaken for the next mark's. */
   #unsignalled: StatusSlot[] = [];
 
-  /** `page` makes some slots. */
+  /** `page` allocates a page of slots. */
   constructor(page: () => readonly StatusSlot[]) {
     this.#page = page;
   }
@@ -44,13 +44,16 @@ export class StatusSlots {
     });
   }
 
-  /** Makes another page of slots. */
+  /** Allocates another page of slots. */
   grow(): void {
     this.#free.push(...this.#page());
   }
 }
 
-/** Cuts the words at `address` into slots, the last first. `device` says what kernels are given for a slot's address. */
+/**
+ * Splits the words at `address` into slots, the last first. `device` converts a slot's address to the value passed to
+ * kernels.
+ */
 export function cutSlots(words: Int32Array, address: number, device: (address: number) => number): StatusSlot[] {
   const count = words.length / STATUS_WORDS;
   return Array.from({ length: count }, (_, i) => {

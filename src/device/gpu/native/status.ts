@@ -3,13 +3,13 @@ import type { MarkResult } from '../worker/driver.js';
 
 export type Trapped = Extract<MarkResult, { kind: 'trapped' }>;
 
-/** Where launches of one program report between two marks, as the host sees it. */
+/** The status words of each program's launches between two marks, as the host sees them. */
 export type Statuses = ReadonlyMap<
   { readonly number: number; readonly name: string },
   { readonly words: Int32Array | Uint32Array }
 >;
 
-/** What launches say that have all ended: that one trapped, or whether each ran whole. */
+/** Evaluates the status words of finished launches: a trap, or whether each launch ran to its end. */
 export function statusOf(statuses: Statuses): Trapped | { readonly kind: 'ended'; readonly complete: boolean } {
   let complete = true;
   for (const [{ number }, { words }] of statuses) {
@@ -20,7 +20,7 @@ export function statusOf(statuses: Statuses): Trapped | { readonly kind: 'ended'
   return { kind: 'ended', complete };
 }
 
-/** What a program's status words say of a trap. */
+/** Returns the trap in a program's status words, if any. */
 export function trapIn(program: number, words: Int32Array | Uint32Array): Trapped | undefined {
   if (words[Status.trapped] === 0) return undefined;
   const word = (at: number): number => (words[at] ?? 0) >>> 0;
@@ -34,7 +34,7 @@ export function trapIn(program: number, words: Int32Array | Uint32Array): Trappe
   };
 }
 
-/** What lies between two marks, for errors. */
+/** Describes the work between two marks, for errors. */
 export function workOf(statuses: Statuses): string {
   const names = [...statuses.keys()].map(({ name }) => name);
   return names.length === 0 ? 'transfers' : `kernel ${names.join(', ')}`;

@@ -1,7 +1,7 @@
 /**
- * Where the device's clock stands against the host's, in nanoseconds. The host knows when it queued an entry and when it
- * saw its end; the device's own times lie between the two. Each entry narrows the window that the difference is in; it
- * widens by what two clocks may drift apart, some 50 in a million.
+ * The offset between the device's clock and the host's, in nanoseconds. The host knows when it queued an entry and when
+ * it saw its end; the device's times lie between the two. Each entry narrows the interval that contains the offset. The
+ * interval widens by the possible drift of two clocks, some 50 in a million.
  */
 export class ResidentClock {
   #least = Number.NEGATIVE_INFINITY;
@@ -9,7 +9,7 @@ export class ResidentClock {
   #origin: bigint | undefined;
   #lastNs = 0n;
 
-  /** Device times of one entry, queued and seen at times of the host, to times of the host. */
+  /** Converts one entry's device times to host times, given when the host queued it and saw its end. */
   convert(
     began: bigint,
     ended: bigint,

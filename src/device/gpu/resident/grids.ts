@@ -5,38 +5,42 @@ import { Expectations, kindWith, restUs } from '../worker/poll.js';
 import type { ResidentMemory } from './memory.js';
 
 export interface GridsOptions {
-  /** Microseconds. */
+  /** Returns microseconds. */
   now(): number;
-  /** A grid has ended for good. */
+  /** Called when a grid has ended for good. */
   over(number: number, error: MillraceError): void;
   log(line: string): void;
-  /** Milliseconds, while nothing else can be done. */
+  /** Sleeps for some milliseconds while nothing else can be done. */
   sleep?(ms: number): void;
 }
 
-/** With work in its queue a grid says something within this time, or eight times what was expected: else it stands still. */
+/**
+ * A grid with queued work must finish an entry within this time, or eight times the expected time; otherwise it has
+ * stalled.
+ */
 const STALL_US = 3e6;
-/** How long a grid may take to leave before it is told to stop, and to stop before it is given up. */
+/** How long a grid may take to leave before it is ordered to stop, and to stop before it is abandoned. */
 const LEAVE_US = 1e6;
 const STOP_US = 2e6;
-/** Whether a launch is over is asked so often: 1 µs each time. */
+/** The interval of asking whether a launch has ended; each query takes 1 µs. */
 const ASK_US = 1000;
-/** After a call that may wait for the device grids stay away for a while, since more of them tend to follow. */
+/** How long grids stay off the device after a call that may wait for it, since more of them tend to follow. */
 const AWAY_US = 5000;
-/** Work of streams gets the whole device when it has waited for so long beside a grid, and for so long. */
+/** After work of streams has waited this long beside a grid, it gets the whole device for the same time. */
 const YIELD_US = 30_000;
-/** Launches in a row that end at once, with work in the queue and without having touched it. */
+/** The most consecutive launches that end at once although there is work in the queue. */
 const MOST_VAIN = 3;
 
 /**
- * The worker's side of resident grids: launches them when there is work, tells the main thread of new flags, and gets
- * them off the device when somebody needs it. At most `driver.most` run side by side, on processors of their own.
+ * The worker's side of resident grids: launches them when there is work, notifies the main thread of new flags, and
+ * removes them from the device when other work needs it. At most `driver.most` run side by side, on separate
+ * multiprocessors.
  */
 export class Grids {
   readonly #driver: GridDriver;
   readonly #options: GridsOptions;
   readonly #grids = new Map<number, WorkerGrid>();
-  /** Grids are not launched before. */
+  /** Grids are not launched before this time. */
   #awayUntilUs = Number.NEGATIVE_INFINITY;
   /** Since when streams have had work beside a grid. */
   #crowdedUs: number | undefined;
@@ -50,7 +54,7 @@ export class Grids {
   /** Launches so far, of all grids. */
   launches = 0;
 
-  /** False where it cannot be had: as many as may run side by side are there, or the memory cannot be shared. */
+  /** Opens a grid. False if the maximum number of grids is open, or the memory cannot be shared. */
   open(number: number, memory: ResidentMemory, setup: GridSetup): boolean {
     if (this.#grids.size >= this.#driver.most) return false;
     const handle = this.#driver.open(setup);
@@ -60,7 +64,7 @@ export class Grids {
     return true;
   }
 
-  /** Ends it and frees what it has. Waits, some milliseconds, until it has stopped; false where it has not. */
+  /** Ends a grid and frees its resources. Waits some milliseconds until it has stopped; false if it has not. */
   dismiss(number: number): boolean {
     const grid = this.#grids.get(number);
     if (grid === undefined) return true;
@@ -72,7 +76,7 @@ export class Grids {
     return isStopped;
   }
 
-  /** Looks at what is due. True when the main thread has something to look at. `isCrowded`: streams have work too. */
+  /** Does what is due. True if the main thread must be notified. `isCrowded`: streams have work too. */
   turn(nowUs: number, isCrowded: boolean): boolean {
     if (this.#grids.size === 0) return false;
     this.#yield(nowUs, isCrowded);
@@ -88,7 +92,7 @@ export class Grids {
     return moved;
   }
 
-  /** How long nothing has to be looked at, in microseconds. */
+  /** Returns how long nothing has to be checked, in microseconds. */
   rest(nowUs: number): number {
     let rest = Number.POSITIVE_INFINITY;
     for (const grid of this.#grids.values()) {
@@ -99,7 +103,10 @@ export class Grids {
     return Math.max(0, rest);
   }
 
-  /** Gets all grids off the device, nothing lost: what follows may wait until nothing runs. Waits for their parts to end. */
+  /**
+   * Removes all grids from the device without losing work, for a call that may wait until nothing runs. Waits for their
+   * parts to end.
+   */
   pause(): void {
     const running = [...this.#grids.values()].filter(({ isOn }) => isOn);
     if (running.length === 0) return;
@@ -107,7 +114,7 @@ export class Grids {
     this.#awayUntilUs = this.#options.now() + AWAY_US;
   }
 
-  /** Something that changes who has which processors. */
+  /** Makes a change to the assignment of multiprocessors. */
   #share(change: () => void): void {
     this.#clear([...this.#grids.values()].filter(({ isOn }) => isOn));
     change();
@@ -120,7 +127,7 @@ export class Grids {
     for (const grid of late) this.#over(grid, 'did not leave the device in time');
   }
 
-  /** False where one has not ended by then. */
+  /** Gives the grids an order and waits until they have ended. False if one has not ended in time. */
   #wait(grids: readonly WorkerGrid[], order: number, patienceUs: number): boolean {
     const { now, sleep = nap } = this.#options;
     const until = now() + patienceUs;
@@ -172,7 +179,7 @@ export class Grids {
     this.#options.log(`grid ${grid.number} launched from part ${head}, share ${at + 1} of ${this.#grids.size}`);
   }
 
-  /** What runs on streams beside a grid has a processor or two: where it takes long, they take turns. */
+  /** Work on streams beside a grid has only a processor or two. If it takes long, streams and grids take turns. */
   #yield(nowUs: number, isCrowded: boolean): void {
     const running = [...this.#grids.values()].filter(({ isOn, order }) => isOn && order === Order.run);
     if (!isCrowded || running.length === 0) {
@@ -201,29 +208,29 @@ export class Grids {
   }
 }
 
-/** One grid: which entries it has done, and where its next launch goes on. */
+/** One grid: which entries it has done, and where its next launch resumes. */
 class WorkerGrid {
   readonly number: number;
   readonly handle: GridHandle;
   readonly #memory: ResidentMemory;
   isOn = false;
   isOver = false;
-  /** Something for the main thread, since it was last told. */
+  /** True if there is something new for the main thread. */
   hasNews = false;
-  /** When to look at flags next, and when to ask whether the launch is over. */
+  /** When to read the flags next, and when to ask whether the launch has ended. */
   lookUs = 0;
   askUs = 0;
   launchedUs = 0;
-  /** Launches in a row that did nothing. */
+  /** Consecutive launches that did nothing. */
   vain = 0;
-  /** The oldest entry that is not done, and those behind it that are. */
+  /** The oldest entry that is not done, and the later ones that are. */
   #oldest = 0;
   readonly #done = new Set<number>();
   #epoch = 0;
-  /** Parts are numbered over all entries: where the launch begins. */
+  /** The part at which the launch begins. Parts are numbered across all entries. */
   #head = 0;
   #isFresh = true;
-  /** Since when there is work and nothing has been done, and looks since. */
+  /** Since when there is work without progress, and how often flags were read since. */
   #sinceUs: number | undefined;
   #looks = 0;
   readonly #expected = new Expectations();
@@ -234,7 +241,7 @@ class WorkerGrid {
     this.#memory = memory;
   }
 
-  /** Entries that are not done. */
+  /** The number of entries that are not done. */
   get left(): number {
     return Math.max(0, this.#memory.tail - this.#oldest - this.#done.size);
   }
@@ -249,7 +256,7 @@ class WorkerGrid {
     return `entries ${first} to ${tail}, done below ${this.#oldest} and ${this.#done.size} more, ${state.join(', ')}`;
   }
 
-  /** There is work, and nothing stands against a launch. */
+  /** True if there is work and nothing prevents a launch. */
   get wants(): boolean {
     if (this.isOn || this.isOver) return false;
     const epoch = this.#memory.load('epoch');
@@ -262,7 +269,7 @@ class WorkerGrid {
     this.lookUs = 0;
   }
 
-  /** Takes note of new flags, when that is due. */
+  /** Reads new flags if that is due. */
   look(nowUs: number): void {
     const isLeaving = this.order !== Order.run || this.#memory.load('epoch') !== this.#epoch;
     if (!this.isOn || (nowUs < this.lookUs && this.#sinceUs !== undefined && !isLeaving)) return;
@@ -287,7 +294,7 @@ class WorkerGrid {
     return nowUs - this.#sinceUs > Math.max(patienceUs, 8 * (this.#expectedUs ?? 0));
   }
 
-  /** It is about to be launched. */
+  /** Called before a launch. */
   begin(nowUs: number): { readonly epoch: number; readonly head: number; readonly isFresh: boolean } {
     const { partsLog } = this.handle;
     const isFresh = this.#isFresh;
@@ -304,13 +311,13 @@ class WorkerGrid {
     return { epoch: this.#epoch, head: this.#head, isFresh };
   }
 
-  /** It could not be launched. */
+  /** Called if the launch failed. */
   fail(): void {
     this.isOn = false;
     this.#isFresh = true;
   }
 
-  /** Its launch is over. Parts that were given up are those from `seen` on; what was dropped is done anew by others. */
+  /** Called when the launch has ended. Parts from `seen` on were not done; dropped entries are run again elsewhere. */
   ended(): void {
     const { partsLog } = this.handle;
     this.isOn = false;
@@ -324,7 +331,7 @@ class WorkerGrid {
     this.#isFresh ||= isStopped;
   }
 
-  /** With nothing on the device: a cancel has been done. */
+  /** Called with nothing on the device: completes a cancel. */
   settle(): void {
     const epoch = this.#memory.load('epoch');
     if (this.#memory.load('resumed') === epoch && this.#isFresh && this.#oldest < this.#memory.first) {
@@ -349,12 +356,12 @@ class WorkerGrid {
     while (this.#done.delete(this.#oldest)) this.#oldest++;
   }
 
-  /** How long the oldest entry should take. */
+  /** The expected time of the oldest entry. */
   get #expectedUs(): number | undefined {
     return this.#expected.of(this.#kind(this.#oldest));
   }
 
-  /** Several may have been done since something last was: they shared the time. */
+  /** Several entries may have ended since the last progress: they shared the time. */
   #learn(nowUs: number, done: number): void {
     if (this.#sinceUs === undefined) return;
     const isEarly = this.#looks <= 1;
@@ -367,7 +374,7 @@ class WorkerGrid {
   }
 }
 
-/** Between looks at a grid that is to leave. */
+/** The interval of reading the flags of a grid that is leaving. */
 const LEAVING_STEP_US = 100;
 const NAP_MS = 0.1;
 const nobody = new Int32Array(new SharedArrayBuffer(4));

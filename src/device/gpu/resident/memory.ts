@@ -1,43 +1,43 @@
 import { QueueControl, STATE_WORDS } from '../../../kernel/abi/resident-abi.js';
 
-/** How large the parts of a resident grid's queue are. */
+/** The sizes of a resident grid's queue. */
 export interface QueueSizes {
-  /** Entries that it holds: a power of two, by its exponent. */
+  /** The capacity in entries: a power of two, given by its exponent. */
   readonly capacityLog: number;
   readonly entryWords: number;
-  /** Of one ring; 0 where the kernel emits nothing. */
+  /** Words of one ring; 0 if the kernel emits nothing. */
   readonly ringWords: number;
 }
 
-/** Words of the control page that the grid does not know; each has one writer. */
+/** Words of the control page, including those that the grid does not use. Each has one writer. */
 export const Shared = {
   ...QueueControl,
-  // The main thread's.
-  /** 64 bits: the first entry that was not there when the epoch last moved on. */
+  // Written by the main thread.
+  /** 64 bits: the first entry queued after the last change of the epoch. */
   first: 4,
   /** The epoch that `first` belongs to: a grid may run again. */
   resumed: 6,
-  // The worker's.
-  /** The last epoch at whose end nothing ran any more: what has no flag now never gets one. */
+  // Written by the worker.
+  /** The last epoch after which nothing ran any more: an entry without a flag now never gets one. */
   ended: 16,
   launches: 17,
 } as const;
-/** Where the worker has `state` copied when a launch is over: bytes. */
+/** The offset, in bytes, to which the worker has `state` copied when a launch has ended. */
 export const STATE_AT = 128;
 
 /**
- * Memory that the main thread, the worker and the grid share: `queue.ts` says what the grid makes of it. Offsets in bytes
+ * Memory shared by the main thread, the worker and the grid; `queue.ts` describes how the grid uses it. Byte offsets
  * are the same for all three.
  *
- * An entry is written before `tail`: the store is atomic, so it has release order, and the GPU reads the host's memory
- * through its caches' coherence. The grid writes hits and times before a fence of system scope, then the flag; a host that
+ * An entry is written before `tail`: the store is atomic, so it has release order, and the GPU reads host memory
+ * through cache coherence. The grid writes hits and times before a fence of system scope, then the flag; a host that
  * loads the flag, atomically, before the rest sees all of it.
  */
 export class ResidentMemory {
   readonly memory: SharedArrayBuffer;
   readonly sizes: QueueSizes;
   readonly capacity: number;
-  /** Bytes. */
+  /** In bytes. */
   readonly at: ReturnType<typeof offsets>;
   readonly words: Int32Array;
   readonly bigs: BigInt64Array;
@@ -63,7 +63,7 @@ export class ResidentMemory {
     return number % this.capacity;
   }
 
-  /** Whether the grid has done entry `number`; its slot may have had others since. */
+  /** True if the grid has done entry `number`; its slot may have been reused since. */
   isDone(number: number): boolean {
     return Atomics.load(this.bigs, this.at.flags / 8 + this.slot(number)) >= BigInt(number + 1);
   }
@@ -97,18 +97,18 @@ export class ResidentMemory {
     return (this.entries[this.slot(number) * this.sizes.entryWords] ?? 0) + 1;
   }
 
-  /** When the entry's first part began and its last ended, on the device's clock; 0 where it has none. */
+  /** When the entry's first part began and its last ended, on the device's clock; 0 if the device has none. */
   times(number: number): { readonly began: bigint; readonly ended: bigint } {
     const at = this.at.times / 8 + 2 * this.slot(number);
     return { began: this.bigs[at] ?? 0n, ended: this.bigs[at + 1] ?? 0n };
   }
 
-  /** When the worker saw its flag, on the host's clock. */
+  /** The index of the times at which the worker saw the flags, on the host's clock. */
   get seenAt(): number {
     return this.at.seen / 8;
   }
 
-  /** A word of `state` as it was when the last launch was over. */
+  /** A word of `state` as it was when the last launch ended. */
   state(word: number): number {
     return Number(this.bigs[STATE_AT / 8 + word] ?? 0n);
   }

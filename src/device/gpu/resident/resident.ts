@@ -10,20 +10,20 @@ import { wakeWorker } from '../wire/board.js';
 import { ResidentClock } from './clock.js';
 import { type ResidentMemory, Shared } from './memory.js';
 
-/** What a resident grid's queue needs of its device. */
+/** What a resident grid's queue needs from its device. */
 export type ResidentLink = Pick<Link, 'board' | 'call' | 'watch' | 'need' | 'look'>;
 
 export interface ResidentOpening {
   readonly device: Device;
   readonly link: ResidentLink;
   readonly job: GpuJob;
-  /** By which the worker knows it. */
+  /** Identifies the grid to the worker. */
   readonly number: number;
   readonly memory: ResidentMemory;
-  /** Hits of a ring. */
+  /** The capacity of a ring, in hits. */
   readonly hits: number;
   readonly buffers: readonly GpuBuffer[];
-  /** The grid was closed and has ended. */
+  /** Called when the grid was closed and has ended. */
   closed?(): void;
   now?(): bigint;
 }
@@ -37,8 +37,8 @@ interface Pending {
 }
 
 /**
- * The main thread's end of a resident grid: it writes entries where the grid finds them, and reads flags when the worker
- * says that there are new ones. Entries are numbered from 0 for as long as the grid lives, across launches.
+ * The main thread's side of a resident grid: writes entries where the grid finds them, and reads flags when the worker
+ * reports new ones. Entries are numbered from 0 for the grid's lifetime, across launches.
  */
 export class ResidentQueue implements Resident {
   readonly number: number;
@@ -46,9 +46,9 @@ export class ResidentQueue implements Resident {
   readonly #memory: ResidentMemory;
   readonly #clock = new ResidentClock();
   readonly #now: () => bigint;
-  /** In the queue, by their numbers, oldest first. */
+  /** Entries in the queue by number, oldest first. */
   readonly #queued = new Map<number, Pending>();
-  /** Not in the queue yet: it is full, or a cancelled grid has not ended. */
+  /** Entries not in the queue yet: it is full, or a cancelled grid has not ended. */
   #waiting: Pending[] = [];
   #cancelling = false;
   #fault: MillraceError | undefined;
@@ -113,9 +113,9 @@ export class ResidentQueue implements Resident {
     return this.#closing;
   }
 
-  /** Something may have moved on. True when there is more to wait for. */
+  /** Called when something may have changed. Returns true if there is more to wait for. */
   news(): boolean {
-    // In this order: what has no flag after that never gets one.
+    // The order matters: an entry without a flag after this load never gets one.
     const isOver = this.#cancelling && this.#memory.load('ended') === this.#memory.load('epoch');
     for (const [number, pending] of this.#queued) if (this.#memory.isDone(number)) this.#settle(number, pending);
     if (isOver) {
@@ -129,14 +129,14 @@ export class ResidentQueue implements Resident {
     return this.#queued.size > 0;
   }
 
-  /** The grid has ended for good: what it has not done is given back. */
+  /** Called when the grid has ended for good: completes its unfinished ranges as incomplete. */
   over(fault: MillraceError): void {
     this.news();
     this.#fault ??= fault;
     this.#giveBack();
   }
 
-  /** The device has ended. */
+  /** Called when the device has ended. */
   fail(error: Error): void {
     this.news();
     open.delete(this.#memory);
@@ -145,7 +145,7 @@ export class ResidentQueue implements Resident {
     for (const { completion } of left) completion.fail(error);
   }
 
-  /** It was never opened. */
+  /** Called if the grid was never opened. */
   forget(): void {
     open.delete(this.#memory);
   }
@@ -155,7 +155,7 @@ export class ResidentQueue implements Resident {
     this.#drop(this.#queued.values());
     this.#queued.clear();
     const { link, number } = this.#opening;
-    await link.call('dismiss', { number }).catch(() => undefined); // where the device has ended it is gone already
+    await link.call('dismiss', { number }).catch(() => undefined); // if the device has ended, the grid is gone already
     open.delete(this.#memory);
     this.#opening.closed?.();
   }
@@ -211,7 +211,7 @@ export class ResidentQueue implements Resident {
   }
 }
 
-/** A process that ends must not leave a grid behind, for which the driver would wait. */
+/** A process that exits must not leave a grid running, for which the driver would wait. */
 const open = new Set<ResidentMemory>();
 atExit(() => {
   for (const { words } of open) Atomics.add(words, Shared.epoch, 1);

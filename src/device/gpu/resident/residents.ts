@@ -12,7 +12,7 @@ import { type ResidentLink, ResidentQueue } from './resident.js';
 export interface ResidentsOptions {
   readonly device: Device;
   readonly link: ResidentLink;
-  /** Compiles and loads text of the `queue` harness; gives the number by which the worker knows it. */
+  /** Compiles and loads text of the `queue` harness; returns the number that identifies it to the worker. */
   load(lowered: LoweredGpu): Promise<number>;
 }
 
@@ -32,7 +32,7 @@ export class Residents {
     this.#options = options;
   }
 
-  /** Undefined where the worker has no place for it. */
+  /** Opens a grid. Undefined if the worker cannot run it. */
   async open(job: BoundJob, options: ResidentOptions): Promise<Resident | undefined> {
     const { device, link } = this.#options;
     const buffers = checkResident<GpuBuffer>(device, job, options);
@@ -43,7 +43,7 @@ export class Residents {
     checkResident<GpuBuffer>(device, job, options); // the program or a buffer may have been closed meanwhile
     const { entries, hits } = options;
     const sizes: QueueSizes = {
-      capacityLog: Math.ceil(Math.log2(2 * entries)), // room for entries that are done before older ones
+      capacityLog: Math.ceil(Math.log2(2 * entries)), // space for entries that are done before older ones
       entryWords: queueEntryWords(lowered),
       ringWords: hit.length === 0 ? 0 : ring.headerWords + hits * ring.recordWords,
     };
@@ -58,7 +58,7 @@ export class Residents {
     this.#queues.set(number, queue);
     const isOpen = await link.call('grid', ask).catch((error) => {
       this.#queues.delete(number);
-      // A card that is full, a kernel that does not fit: launches may still do.
+      // The card is full or the kernel does not fit: launches may still work.
       if (error instanceof MillraceError && error.code !== 'device-closed' && error.code !== 'device-failed')
         return false;
       throw error;
@@ -73,7 +73,7 @@ export class Residents {
     return this.#queues.size;
   }
 
-  /** Something may have moved on. True when there is more to wait for. */
+  /** Called when something may have changed. Returns true if there is more to wait for. */
   news(): boolean {
     let isBusy = false;
     for (const queue of this.#queues.values()) if (queue.news()) isBusy = true;
@@ -90,7 +90,7 @@ export class Residents {
     this.#queues.clear();
   }
 
-  /** Calls `free` when no grid uses the buffer any more: at once, but for those that are being closed. */
+  /** Calls `free` when no grid uses the buffer any more: at once, unless a grid that uses it is being closed. */
   release(buffer: number, free: () => void): void {
     const users = [...this.#queues.values()].filter((queue) => queue.uses(buffer));
     if (users.length === 0) free();
@@ -111,7 +111,7 @@ export class Residents {
   }
 }
 
-/** Chunk values to make the words of the launch block with: those of entries take their place. */
+/** Chunk values for the words of the launch block, which the values of entries replace. */
 function zeros(fields: readonly Field[]): Values {
   const zero = (type: Field['type']): number | bigint | boolean => (type === 'bool' ? false : type === 'u64' ? 0n : 0);
   const entries = fields.map(({ name, type, length, array }) => [

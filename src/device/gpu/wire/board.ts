@@ -1,29 +1,29 @@
 /**
- * The board: shared memory through which the main thread and the worker of a GPU device talk. Nobody takes a lock: each
- * word has one writer, but for the flags `sleeping` and `want`, which the other one lowers. The main thread writes
- * commands into a ring (`ring.ts`), the worker writes what became of marks into another (`results.ts`).
+ * The board: shared memory through which the main thread and the worker of a GPU device communicate. There is no lock:
+ * each word has one writer, except the flags `sleeping` and `want`, which the other thread clears. The main thread
+ * writes commands into a ring (`ring.ts`); the worker writes the results of marks into another (`results.ts`).
  *
  * A runtime may map the board into its kernels' memory: they read their stream's epoch from it.
  */
 
-/** Words (i32); what the two threads write lies 64 bytes apart. */
+/** Words (i32). Words written by different threads are 64 bytes apart. */
 export const Word = {
-  // The main thread's.
-  /** Bumped when there may be something to do; the worker sleeps on it. */
+  // Written by the main thread.
+  /** Incremented when there may be work; the worker sleeps on it. */
   work: 0,
   /** Messages posted, modulo 2^32. */
   mail: 1,
   /** Words put into the ring of commands, modulo 2^32. */
   tail: 2,
-  /** 1: tell me when the ring has moved on. */
+  /** Set to 1 to be notified when the ring advances. */
   want: 3,
   /** Results taken, modulo 2^32. */
   taken: 4,
   stop: 5,
-  // The worker's.
-  /** 1 while it sleeps; whoever wakes it sets it back. */
+  // Written by the worker.
+  /** 1 while the worker sleeps; the thread that wakes it clears it. */
   sleeping: 16,
-  /** Bumped when the main thread has something to look at; it watches this word. */
+  /** Incremented when there is something for the main thread, which watches this word. */
   news: 17,
   /** Words taken out of the ring, modulo 2^32. */
   head: 18,
@@ -32,7 +32,7 @@ export const Word = {
 } as const;
 const WORDS = 32;
 
-/** Lines of streams: twice what may be open at a time, since one that was closed may still have work to do. */
+/** Lines of streams: twice the limit of open streams, since a closed one may still have work to do. */
 export const LINES = 128;
 /** 64 bytes, of which a stream's epoch is the first word. */
 const LINE_WORDS = 16;
@@ -42,7 +42,7 @@ export const epochWord = (line: number): number => WORDS + line * LINE_WORDS;
 export const Result = {
   outcome: 0,
   line: 1,
-  /** Which mark of the line, of those asked for or of those noted, modulo 2^32. */
+  /** The number of the mark or note on its line, modulo 2^32. */
   mark: 2,
   started: 3,
   ended: 4,
@@ -58,7 +58,7 @@ export const Result = {
   index: 5,
   length: 6,
 } as const;
-/** Of a mark; `noted` is one that only tells how far things are, `closed` a line's last word. */
+/** The outcome of a mark. `noted` belongs to a note, which only tracks progress; `closed` is a line's last result. */
 export const Outcome = { complete: 0, incomplete: 1, trapped: 2, noted: 3, closed: 4 } as const;
 export const RESULTS = 1024;
 const RESULT_NUMBERS = 16;
@@ -66,7 +66,7 @@ const RESULTS_AT = (WORDS + LINES * LINE_WORDS) / 2;
 /** First double of a result. */
 export const resultNumber = (sequence: number): number => RESULTS_AT + (sequence & (RESULTS - 1)) * RESULT_NUMBERS;
 
-/** Words of the ring of commands: 1 MiB. */
+/** Words of the command ring: 1 MiB. */
 export const RING_WORDS = 2 ** 18;
 const RING_AT = (RESULTS_AT + RESULTS * RESULT_NUMBERS) * 8;
 const BOARD_BYTES = RING_AT + RING_WORDS * 4;
@@ -79,14 +79,14 @@ export interface Board {
   readonly ring: Uint32Array;
 }
 
-/** All of it zero. */
+/** Returns a zeroed board. */
 export function newBoard(): Board {
   const board = boardOver(spare.pop() ?? new SharedArrayBuffer(BOARD_BYTES));
   board.words.fill(0);
   return board;
 }
 
-/** Nothing uses the board any more. It is used again: V8 does not know that it is large, and collects it late. */
+/** Keeps a board that is no longer used for reuse: V8 does not know that it is large, and collects it late. */
 export function giveBoard({ memory }: Board): void {
   spare.push(memory);
 }
@@ -102,19 +102,19 @@ export function boardOver(memory: SharedArrayBuffer): Board {
   };
 }
 
-/** There is something for the worker to do. */
+/** Wakes the worker: there is something to do. */
 export function wakeWorker(words: Int32Array): void {
   Atomics.add(words, Word.work, 1);
   if (Atomics.exchange(words, Word.sleeping, 0) === 1) Atomics.notify(words, Word.work);
 }
 
-/** There is something for the main thread to look at. */
+/** Notifies the main thread: there is something to process. */
 export function tellMain(words: Int32Array): void {
   Atomics.add(words, Word.news, 1);
   Atomics.notify(words, Word.news);
 }
 
-/** Cancels every launch, sends the worker home and ends the watch. */
+/** Cancels every launch, stops the worker and ends the watch. */
 export function halt({ words }: Board): void {
   Atomics.store(words, Word.stop, 1);
   for (let line = 0; line < LINES; line++) Atomics.add(words, epochWord(line), 1);

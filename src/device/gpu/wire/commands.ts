@@ -28,9 +28,9 @@ export const Kind = {
   follow: 13,
   unload: 14,
 } as const;
-/** Words of a record before its own. */
+/** Words of a record before its content. */
 export const RECORD_WORDS = 2;
-/** A record's own; a launch's are followed by its buffers and its block. */
+/** Words of a record's content; a launch's are followed by its buffers and its block. */
 export const WAIT_WORDS = 2;
 export const FOLLOW_WORDS = 2;
 export const FILL_WORDS = 6;

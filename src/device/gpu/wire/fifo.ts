@@ -1,4 +1,4 @@
-/** First in, first out, in constant time. */
+/** A first-in, first-out queue with constant-time operations. */
 export class Fifo<T> {
   readonly #entries: (T | undefined)[] = [];
   #from = 0;
@@ -11,7 +11,7 @@ export class Fifo<T> {
     return this.#entries[this.#from];
   }
 
-  /** The entry at a place, counted from the first. */
+  /** The entry at a position, counted from the first. */
   at(place: number): T | undefined {
     return this.#entries[this.#from + place];
   }

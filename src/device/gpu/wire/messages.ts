@@ -3,38 +3,41 @@ import type { DeviceInfo, DeviceTelemetry, Sensors } from '../../device.js';
 import type { QueueSizes } from '../resident/memory.js';
 import { CompileRefusal, type GpuSource } from '../worker/driver.js';
 
-/** What a worker is started with. */
+/** The data that a worker is started with. */
 export interface WorkerStart<Own = unknown> {
   readonly board: SharedArrayBuffer;
   readonly completion: 'poll' | 'callback' | 'sync';
   readonly telemetry: boolean;
-  /** Threads that help to copy, for runtimes that reach the host's arrays. */
+  /** Threads that help to copy, for runtimes that access the host's arrays. */
   readonly crew: SharedArrayBuffer | undefined;
   readonly own: Own;
 }
 
-/** What the main thread asks by message: everything that is not hot. Each call gets a reply or an error. */
+/**
+ * Requests that the main thread sends by message: everything that is not performance-critical. Each gets an answer or
+ * an error.
+ */
 export interface Requests {
-  /** Memory of the device, under a number of the main thread's choice. The answer is its pointer, where it has one. */
+  /** Allocates device memory under a number chosen by the main thread. The answer is its pointer, if it has one. */
   alloc: { ask: { readonly number: number; readonly bytes: number }; answer: number | undefined };
-  /** The same for memory that somebody else has. */
+  /** The same for memory that another library allocated. */
   adopt: {
     ask: { readonly number: number; readonly bytes: number; readonly pointer: number };
     answer: undefined;
   };
   /**
-   * Memory of the host, likewise, page-locked where it can be: shared memory, as a view of a buffer that is this memory's
-   * alone; or the runtime's own, by its address.
+   * Allocates host memory likewise, page-locked if possible: shared memory, as a view of a buffer that holds only this
+   * memory; or memory of the runtime, by its address.
    */
   host: {
     ask: { readonly number: number; readonly bytes: number };
     answer: { readonly locked: boolean; readonly shared?: Uint8Array; readonly address?: number };
   };
-  /** Shared memory that is there already, to be known by a number. */
+  /** Registers existing shared memory under a number. */
   share: { ask: { readonly number: number; readonly memory: SharedArrayBuffer }; answer: undefined };
-  /** The answer is the occupancy, where it is known. */
+  /** Loads a program. The answer is the occupancy, if known. */
   load: { ask: GpuSource; answer: number | undefined };
-  /** A resident grid, under a number of the main thread's choice; false where it cannot be had. */
+  /** Opens a resident grid, under a number chosen by the main thread; false if that is not possible. */
   grid: {
     ask: {
       readonly number: number;
@@ -50,7 +53,7 @@ export interface Requests {
   dismiss: { ask: { readonly number: number }; answer: undefined };
   sensors: { ask: undefined; answer: Sensors | undefined };
   telemetry: { ask: undefined; answer: DeviceTelemetry };
-  /** The runtime's handles of the open streams, oldest first; none where it has none. */
+  /** The runtime's handles of the open streams, oldest first; empty if it has none. */
   handles: { ask: undefined; answer: readonly number[] };
 }
 export type RequestKind = keyof Requests;
@@ -72,7 +75,7 @@ export type Message =
   | { readonly kind: 'fatal'; readonly error: PlainError }
   | { readonly kind: 'log'; readonly line: string };
 
-/** An error as it crosses between threads. */
+/** An error in a form that can be sent between threads. */
 export interface PlainError {
   readonly text: string;
   readonly code?: ErrorCode | undefined;

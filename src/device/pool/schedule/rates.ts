@@ -2,8 +2,8 @@ import { type Board, Rate, rateNumber } from '../board.js';
 import type { SliceState } from './slice.js';
 
 /**
- * What the pool knows of each program's speed. A direct-mapped table of 1,024 on the board: of two programs in the same
- * place only the later is remembered, which costs the other a few small slices. Under the lock.
+ * The measured speed of each program, in a direct-mapped table of 1,024 entries on the board. If two programs share an
+ * entry, only the later one is remembered, which costs the other a few small slices. Accessed under the lock.
  */
 export class Rates {
   readonly #numbers: Float64Array;

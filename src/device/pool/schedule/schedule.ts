@@ -18,7 +18,7 @@ import {
 import { Rates } from './rates.js';
 import { atStart, learn, nextSlice } from './slice.js';
 
-/** A slice of the command at the head of a stream: what a worker does between two visits to the board. */
+/** A slice of the command at the head of a stream: a worker's task between two accesses to the board. */
 export interface Task {
   kind: number;
   stream: number;
@@ -30,13 +30,13 @@ export interface Task {
 
 export const newTask = (): Task => ({ kind: 0, stream: 0, slot: 0, begin: 0, end: 0 });
 
-/** Bytes of a copy and words of a fill that are one slice: both under 1 ms, page faults included. */
+/** Slice sizes of a copy, in bytes, and of a fill, in words. Both take under 1 ms, page faults included. */
 const COPY_SLICE = 2 ** 20;
 const FILL_SLICE = 2 ** 18;
 
 /**
- * The workers' side of the board. Every method expects the lock to be held. Time comes from outside so that a test can
- * play a whole pool in one thread.
+ * The workers' side of the board. The caller of every method holds the lock. The clock is a parameter so that a test
+ * can simulate a whole pool in one thread.
  */
 export class Schedule {
   readonly #board: Board;
@@ -46,7 +46,7 @@ export class Schedule {
   readonly #wordAt: (address: number) => number;
   #passedMark = false;
 
-  /** `clock` gives nanoseconds; `wordAt` reads a word of device memory, a launch's count. */
+  /** `clock` returns nanoseconds; `wordAt` reads a word of device memory, a launch's count. */
   constructor(board: Board, threads: number, clock: () => bigint, wordAt: (address: number) => number) {
     this.#board = board;
     this.#rates = new Rates(board);
@@ -56,8 +56,8 @@ export class Schedule {
   }
 
   /**
-   * Hands out the next slice, streams in turn. The result says for how many further threads there is work now;
-   * -1 when there is none at all.
+   * Hands out the next slice, with streams in turn. Returns the number of further threads that have work now; -1 if
+   * there is no work at all.
    */
   take(task: Task): number {
     const { words } = this.#board;
@@ -75,16 +75,16 @@ export class Schedule {
             if (stream !== taken) ready++;
             break;
           }
-          if (this.#cut(stream, task)) taken = stream; // else it was cancelled, and what follows may be ready
+          if (this.#cut(stream, task)) taken = stream; // else the launch was cancelled, and the next command may be ready
         }
       }
-    } while (this.#passedMark); // a stream that was looked at earlier may have waited for that mark
+    } while (this.#passedMark); // a stream visited earlier may have waited for that mark
     if (taken < 0) return -1;
     words[Pool.turn] = (taken + 1) % lines;
     return ready + this.#slicesLeft(taken, task);
   }
 
-  /** A slice is over: `finished` of its units were done in `nanoseconds`. */
+  /** Ends a slice: `finished` of its units were done in `nanoseconds`. */
   finish(task: Task, finished: number, nanoseconds: number): void {
     const { words, numbers } = this.#board;
     const word = lineWord(task.stream);
@@ -97,7 +97,7 @@ export class Schedule {
     this.#endWhenDone(task.stream, task.slot);
   }
 
-  /** Passes what needs no work and starts what does. True when a slice can be cut from the stream's head. */
+  /** Passes commands that need no work and starts those that do. True if a slice can be cut from the stream's head. */
   #startNext(stream: number): boolean {
     const { words, numbers, bigs } = this.#board;
     const word = lineWord(stream);
@@ -120,7 +120,7 @@ export class Schedule {
     }
   }
 
-  /** Opens a command for slices; false when there is nothing to do in it. */
+  /** Starts a command; false if it has no work. */
   #begin(stream: number, slot: number): boolean {
     const { words, numbers } = this.#board;
     const word = lineWord(stream);
@@ -166,7 +166,7 @@ export class Schedule {
     return (numbers[number + LineNumber.cursor] ?? 0) < (numbers[number + LineNumber.total] ?? 0);
   }
 
-  /** Cuts a slice; false when the launch turns out to be cancelled. */
+  /** Cuts a slice; false if the launch has been cancelled. */
   #cut(stream: number, task: Task): boolean {
     const { words, numbers } = this.#board;
     const word = lineWord(stream);
@@ -212,7 +212,7 @@ export class Schedule {
     return (Atomics.load(words, lineWord(stream) + Line.epoch) | 0) !== ((numbers[slot + Launch.epoch] ?? 0) | 0);
   }
 
-  /** The last thread out of a command that has no slices left ends it. */
+  /** The last thread to leave a command that has no slices left ends it. */
   #endWhenDone(stream: number, slot: number): void {
     const { words, numbers } = this.#board;
     const word = lineWord(stream);
@@ -228,7 +228,7 @@ export class Schedule {
     this.#advance(stream, words[word + Line.head] ?? 0);
   }
 
-  /** Writes what happened since the last mark into the mark's slot and starts afresh. */
+  /** Writes the outcome since the last mark into the mark's slot and resets it. */
   #passMark(stream: number, slot: number): void {
     const { words, numbers, bigs } = this.#board;
     const word = lineWord(stream);
@@ -259,7 +259,8 @@ export class Schedule {
     const next = (head + 1) | 0;
     const wasMark = numbers[slotNumber(stream, head)] === Command.mark;
     Atomics.store(words, word + Line.head, next);
-    // Whoever wants room or the end of a queue is told at its end, or every 64 commands: not for each of them.
+    // The main thread is notified of free slots or an empty queue at the queue's end or every 64 commands, not for each
+    // one.
     const told = wasMark || next === Atomics.load(words, word + Line.tail) || (next & 63) === 0;
     if (!told) return;
     if (Atomics.exchange(words, word + Line.want, 0) === 0 && !wasMark) return;

@@ -1,22 +1,23 @@
 /**
  * How many items a worker takes at once. Pure, so that it can be simulated.
  *
- * A slice aims at 2 ms: long enough that taking it (about 2 µs) does not count, short enough that cancel, close and
- * process.exit, which all wait for running slices, are prompt. Nothing is known about a program at first, so it begins
- * with one gang, then takes what should be 100 µs, then at most doubles from slice to slice. Near the end of a launch slices shrink, so that all threads
- * finish together, but not below 100 µs, where waking another thread costs more than it brings.
+ * A slice aims at 2 ms: long enough that the cost of taking it (about 2 µs) is negligible, short enough that cancel,
+ * close and process.exit, which all wait for running slices, are prompt. A program's speed is unknown at first, so it
+ * begins with one gang, continues with an estimated 100 µs, then at most doubles from slice to slice. Near the end of a
+ * launch slices shrink, so that all threads finish together, but not below 100 µs, where waking another thread costs
+ * more than it gains.
  */
 export const TARGET_NS = 2e6;
 export const FLOOR_NS = 1e5;
 
 export interface SliceState {
-  /** Nanoseconds per item, 0 when unknown. */
+  /** Nanoseconds per item, 0 if unknown. */
   readonly nanoseconds: number;
-  /** Items of the last slice, 0 when there was none. */
+  /** Items of the last slice, 0 if there was none. */
   readonly slice: number;
 }
 
-/** Items of the next slice: a multiple of `lanes`, or all that remains. */
+/** Returns the items of the next slice: a multiple of `lanes`, or all that remain. */
 export function nextSlice(state: SliceState, remaining: number, lanes: number, threads: number): number {
   let want = lanes;
   if (state.nanoseconds > 0) {
@@ -31,7 +32,10 @@ export function nextSlice(state: SliceState, remaining: number, lanes: number, t
   return Math.min(remaining, gangs * lanes);
 }
 
-/** What one slice of `items` items in `nanoseconds` teaches. A small tail slice does not undo the doubling. */
+/**
+ * Updates the state after a slice of `items` items in `nanoseconds`. A small slice at the end does not undo the
+ * doubling.
+ */
 export function learn(state: SliceState, items: number, nanoseconds: number): SliceState {
   const measured = Math.max(nanoseconds, 1) / items;
   return {
@@ -41,7 +45,7 @@ export function learn(state: SliceState, items: number, nanoseconds: number): Sl
 }
 
 /**
- * At a launch's start: another job may make each item much dearer than the last launch's were, so the first slice is
- * an eighth of the last one's size and the doubling begins there.
+ * The state at a launch's start. Items of another job may be much slower than those of the last launch, so the first
+ * slice is an eighth of the last one's size, and the doubling begins there.
  */
 export const atStart = (state: SliceState): SliceState => ({ ...state, slice: state.slice / 16 });

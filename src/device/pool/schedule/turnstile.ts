@@ -1,8 +1,8 @@
 import { Pool } from '../board.js';
 
 /**
- * The workers' lock: one word, 0 free, 1 held, 2 held and somebody sleeps. It is held for about a microsecond at a
- * time, so a thread that finds it taken looks again a few times before it sleeps. The main thread never takes it.
+ * The workers' lock: one word, 0 free, 1 held, 2 held with a thread asleep. It is held for about a microsecond at a
+ * time, so a thread that finds it held retries a few times before it sleeps. The main thread never takes it.
  */
 export function enter(words: Int32Array): void {
   for (let attempt = 0; attempt < 64; attempt++) {

@@ -1,7 +1,7 @@
-/** How often the word is looked at where Atomics.waitAsync is missing (browsers before 2025). */
+/** The polling interval where Atomics.waitAsync is missing (browsers before 2025). */
 const POLL_MS = 1;
 
-/** Calls `look` when a word of shared memory may have changed, until that says that there is nothing more to wait for. */
+/** Calls `look` when a word of shared memory may have changed, until `look` returns false. */
 export class Watch {
   readonly #words: Int32Array;
   readonly #word: number;
@@ -14,7 +14,7 @@ export class Watch {
     this.#look = look;
   }
 
-  /** Looks now and on every change. A wake-up costs about 10 µs. */
+  /** Calls `look` now and on every change. A wake-up costs about 10 µs. */
   start(): void {
     if (this.#watching) return;
     this.#watching = true;
@@ -39,7 +39,7 @@ export class Watch {
     look();
   }
 
-  /** Looks again, though nobody changed the word. */
+  /** Calls `look` again although the word has not changed. */
   again(): void {
     if (this.#watching) {
       Atomics.add(this.#words, this.#word, 1);

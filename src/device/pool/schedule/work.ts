@@ -3,20 +3,20 @@ import { type Board, Pool } from '../board.js';
 import { newTask, Schedule, type Task } from './schedule.js';
 import { enter, leave } from './turnstile.js';
 
-/** What a device's workers do with a slice. */
+/** Executes slices on a device's worker. */
 export interface Executor {
-  /** Gets ready for a slice's command; not part of the time that is measured. */
+  /** Prepares a slice's command; not part of the measured time. */
   prepare(task: Task): void;
-  /** Does the slice; the result is how many of its units were done. */
+  /** Executes the slice and returns how many of its units were done. */
   perform(task: Task): number;
-  /** A word of device memory. */
+  /** Reads a word of device memory. */
   wordAt(address: number): number;
 }
 
-/** A worker looks for new work this long before it sleeps: waking one costs about as much. */
+/** How long a worker polls for new work before it sleeps: waking one costs about as much. */
 const LINGER_MS = 0.02;
 
-/** The whole life of a worker: it never returns to its event loop, and ends when `stop` is set. */
+/** A worker's main loop. It never returns to its event loop, and ends when `stop` is set. */
 export function work(board: Board, threads: number, executor: Executor): void {
   const { words } = board;
   const schedule = new Schedule(board, threads, clockNs, (address) => executor.wordAt(address));
@@ -44,7 +44,7 @@ export function work(board: Board, threads: number, executor: Executor): void {
 }
 
 function wake(words: Int32Array, count: number): void {
-  Atomics.add(words, Pool.work, 1); // also where nobody sleeps yet: one may be about to
+  Atomics.add(words, Pool.work, 1); // even if no worker sleeps yet: one may be about to
   if (Atomics.load(words, Pool.sleepers) > 0) Atomics.notify(words, Pool.work, count);
 }
 

@@ -1,7 +1,7 @@
 /**
- * Collects the garbage of this thread, where it can be asked for: in Node. A worker makes next to no garbage of its own,
- * so that V8 would not collect for a long time, whatever hangs on it: the code of dropped modules, shared memory. With
- * the little that a worker has it takes 2 ms.
+ * Collects this thread's garbage if the runtime allows it (Node). A worker allocates so little that V8 would not
+ * collect for a long time, whatever the garbage retains: the code of dropped modules, shared memory. On a worker's
+ * small heap it takes 2 ms.
  */
 export function collectGarbage(): void {
   collect ??= collector();
@@ -15,7 +15,7 @@ function collector(): () => void {
   const v8 = node?.getBuiltinModule?.('node:v8');
   const vm = node?.getBuiltinModule?.('node:vm');
   if (!v8 || !vm) return () => undefined;
-  // The flag shows `gc` in contexts that are made while it is set: in this one alone.
+  // The flag exposes `gc` only in contexts created while it is set: in this one alone.
   v8.setFlagsFromString('--expose-gc');
   const found: unknown = vm.runInNewContext('globalThis.gc');
   v8.setFlagsFromString('--no-expose-gc');

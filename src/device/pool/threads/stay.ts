@@ -1,31 +1,37 @@
 /**
- * How the end of a process waits for its threads. Node ends threads wherever they are, and some places are bad:
+ * Makes the end of a process wait for its threads. Node ends threads at any point, and at some points that is harmful:
  *
- * - A thread that is ended while koffi starts or binds functions takes the whole process down: its calls of Node-API fail
- *   then, and it answers that with an abort (seen in 1 of 200 processes that ended while a device was being opened).
- * - A runtime's own threads (OpenCL on a CPU) go on with what is queued, on arrays of JavaScript that are gone.
- * - Dawn's Node binding aborts when its thread is ended while one of its promises is open.
+ * - Ending a thread while koffi starts or binds functions aborts the whole process: koffi's Node-API calls fail, and it
+ *   answers that with an abort (seen in 1 of 200 processes that ended while a device was being opened).
+ * - A runtime's own threads (OpenCL on a CPU) continue with what is queued, on JavaScript arrays that no longer exist.
+ * - Dawn's Node binding aborts if its thread is ended while one of its promises is open.
  *
- * So a thread says while it must not be ended, and the process's end waits for that: some 20 ms for koffi, milliseconds
- * for a runtime. Once the process is ending no thread begins to stay any more.
+ * So a thread declares while it must not be ended, and the process's exit waits for that: some 20 ms for koffi,
+ * milliseconds for a runtime. Once the process is ending, no thread can start a new declaration.
  */
 
 /** Words that the two threads share. */
 const Word = {
-  /** For how many reasons the thread must not be ended now. */
+  /** The number of reasons why the thread must not be ended now. */
   stays: 0,
   /** 1: the process is about to end. */
   ending: 1,
-  /** For how long the process's end waits for this thread, in ms. */
+  /** How long the process's exit waits for this thread, in ms. */
   patience: 2,
 } as const;
 
-/** For a thread that starts: longer than any machine takes. One that has died on the way never says so. */
+/**
+ * The wait for a thread that is starting: longer than any machine takes. A thread that died while starting never
+ * reports.
+ */
 const LOADING_MS = 3000;
 
 const threads = new Set<Int32Array>();
 
-/** For the thread that starts another: memory to give to it. It counts as staying until it has called `arrive`. */
+/**
+ * For the thread that starts another: memory to pass to it. The new thread counts as staying until it has called
+ * `arrive`.
+ */
 export function newStay(): { readonly memory: SharedArrayBuffer; over(): void } {
   const words = new Int32Array(new SharedArrayBuffer(12));
   words[Word.stays] = 1;
@@ -34,7 +40,7 @@ export function newStay(): { readonly memory: SharedArrayBuffer; over(): void } 
   return { memory: words.buffer as SharedArrayBuffer, over: () => void threads.delete(words) };
 }
 
-/** The process is about to end; this is the one place where its main thread waits. */
+/** Called when the process is about to end. This is the only place where its main thread blocks. */
 export function waitForThreads(): void {
   for (const words of threads) {
     Atomics.store(words, Word.ending, 1);
@@ -50,23 +56,23 @@ export function waitForThreads(): void {
   }
 }
 
-/** In the thread that was given it; undefined on the main thread and in pages, where no process ends. */
+/** Set in the thread that received the memory; undefined on the main thread and in pages, where no process ends. */
 let own: Int32Array | undefined;
 
-/** Its modules are loaded. */
+/** Called when the thread's modules are loaded. */
 export function arrive(memory: SharedArrayBuffer): void {
   own = new Int32Array(memory);
   leave(own);
 }
 
-/** It ends by itself. */
+/** Called when the thread ends by itself. */
 export function depart(): void {
   if (own === undefined) return;
   Atomics.store(own, Word.stays, 0);
   Atomics.notify(own, Word.stays);
 }
 
-/** Keeps the process from ending, for so long at most, until what it gives is called. */
+/** Keeps the process from ending, for at most `patienceMs`, until the returned function is called. */
 export function stay(patienceMs: number): () => void {
   const words = own;
   if (words === undefined) return () => undefined;
@@ -79,7 +85,7 @@ export function stay(patienceMs: number): () => void {
   };
 }
 
-/** Something quick that must not be cut short. */
+/** Runs a short action that must not be interrupted by the process's end. */
 export function whole<T>(action: () => T): T {
   if (own === undefined) return action();
   enter(own);
@@ -90,7 +96,7 @@ export function whole<T>(action: () => T): T {
   }
 }
 
-/** Calls back when the process is about to end, in threads whose event loop turns. */
+/** Calls `action` when the process is about to end, in threads whose event loop runs. */
 export function whenEnding(action: () => void): void {
   const words = own;
   if (words === undefined) return;
@@ -100,9 +106,9 @@ export function whenEnding(action: () => void): void {
   });
 }
 
-/** Where the process is ending nothing is begun: the thread sleeps until it is ended. */
+/** If the process is ending, no action is begun: the thread sleeps until it is ended. */
 function enter(words: Int32Array): void {
-  // In this order, and the main thread's in the opposite one: at least one of the two sees the other.
+  // The order matters; the main thread's is the opposite one. So at least one of the two sees the other.
   Atomics.add(words, Word.stays, 1);
   if (Atomics.load(words, Word.ending) === 0) return;
   leave(words);

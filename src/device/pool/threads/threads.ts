@@ -2,15 +2,15 @@ import { collectGarbage } from './collect.js';
 import { arrive, depart, newStay, waitForThreads } from './stay.js';
 
 /**
- * Threads of JavaScript, where they differ between Node and browsers. Node's modules are asked for by name at run time,
- * so that this file can stand in a page.
+ * JavaScript threads, in Node and in browsers. Node's modules are loaded by name at run time, so that this file also
+ * works in a page.
  */
 export interface Thread {
-  /** Resolves when the thread has started; rejects where it cannot. */
+  /** Resolves when the thread has started; rejects if it cannot start. */
   readonly ready: Promise<void>;
-  /** Resolves when its work has ended, in whatever way: true where the thread waits for its next start. */
+  /** Resolves when its work has ended, for any reason: true if the thread waits to be reused. */
   readonly ended: Promise<boolean>;
-  /** Whether the process stays alive for this thread's sake. */
+  /** Sets whether this thread keeps the process alive. */
   keepAlive(needed: boolean): void;
   terminate(): void;
   post(message: unknown): void;
@@ -19,25 +19,25 @@ export interface Thread {
 export interface ThreadStart {
   readonly file: URL;
   readonly name: string;
-  /** Handed to the thread: shared memory and plain data. */
+  /** Passed to the thread: shared memory and plain data. */
   readonly data: unknown;
   /**
-   * A thread whose work has ended waits for the next start of the same file and name (Node). For threads that load koffi:
-   * it maps some MiB for each of them and never unmaps them.
+   * Keeps the thread after its work has ended and reuses it for the next start of the same file and name (Node). For
+   * threads that load koffi, which maps some MiB for each thread and never unmaps them.
    */
   readonly isKept?: boolean;
-  /** It ended by itself, by an error or otherwise. */
+  /** The thread ended by itself, with an error or without. */
   died(cause: unknown): void;
-  /** What it posted. */
+  /** Called with each message that the thread posts. */
   heard?(message: unknown): void;
 }
 
-/** The other end, inside the thread. */
+/** The thread's own end of the channel. */
 export interface ThreadPort {
   post(message: unknown): void;
-  /** The next message that has come, without a turn of the event loop: Node only. */
+  /** Takes the next message that has arrived, without a turn of the event loop: Node only. */
   take?(): { readonly message: unknown } | undefined;
-  /** Hears every message from now on, and keeps the thread from ending. */
+  /** Calls `heard` for every message from now on, and keeps the thread alive. */
   listen(heard: (message: unknown) => void): void;
 }
 
@@ -46,14 +46,14 @@ export function startThread(start: ThreadStart): Thread {
   return threads ? startInNode(threads, start) : startInPage(start);
 }
 
-/** Runs an action when the process, or this thread, ends; pages have no such moment. */
+/** Runs an action when the process, or this thread, ends. Pages never call it. */
 export function atExit(action: () => void): void {
   actions.push(action);
 }
 
 const actions: (() => void)[] = [];
 
-/** Inside a thread: runs its work with what it was given, then ends the thread. */
+/** Inside a thread: runs its work with the data it was given, then ends the thread. */
 export function inThread<T>(work: (data: T, ready: () => void, port: ThreadPort) => void | Promise<void>): void {
   const threads = process_()?.getBuiltinModule?.('node:worker_threads');
   if (threads) {
@@ -61,14 +61,14 @@ export function inThread<T>(work: (data: T, ready: () => void, port: ThreadPort)
     const begin = ({ data, stay, isKept }: NodeStart<T>): void => {
       arrive(stay);
       const working = work(data, () => port.post('ready'), port);
-      // What work leaves behind (a runtime's handles) may keep an event loop turning for ever.
+      // Handles of a runtime that the work leaves behind could keep the event loop running for ever.
       if (working) void working.then(() => process_()?.exit());
       else if (isKept) rest(port);
     };
     atExit(depart);
     const first = threads.workerData as NodeStart<T>;
     begin(first);
-    // From here on the event loop turns. What comes first may be for the work that has ended.
+    // From here on the event loop runs. The first messages may be for the work that has ended.
     if (first.isKept) port.listen((message) => isStart<T>(message) && begin(message));
     return;
   }
@@ -86,7 +86,7 @@ export function inThread<T>(work: (data: T, ready: () => void, port: ThreadPort)
   };
 }
 
-/** The thread waits for its next start. What it was given is garbage, and goes: a board is shared memory. */
+/** Puts the thread to rest until its next start. Collects its garbage, which includes shared memory (the board). */
 function rest(port: ThreadPort): void {
   depart();
   collectGarbage();
@@ -108,8 +108,8 @@ function nodePort({ parentPort, receiveMessageOnPort }: typeof import('node:work
 }
 
 /**
- * The file `worker.js`, or another, beside a module. Workers are started from compiled code: under vitest the module is
- * TypeScript, and its twin lies in dist.
+ * The URL of `worker.js`, or another file, beside a module. Workers are started from compiled code: under vitest the
+ * module is TypeScript, and its compiled counterpart is in dist.
  */
 export function workerBeside(module: string, name = 'worker.js'): URL {
   const file = new URL(`./${name}`, module);
@@ -118,7 +118,7 @@ export function workerBeside(module: string, name = 'worker.js'): URL {
   return new URL(`${file.href.slice(0, at)}/dist/${file.href.slice(at + '/src/'.length)}`);
 }
 
-/** What a worker of Node's is given. */
+/** The data of a Node worker. */
 interface NodeStart<T> {
   readonly data: T;
   readonly stay: SharedArrayBuffer;
@@ -127,10 +127,10 @@ interface NodeStart<T> {
 
 type NodeWorker = import('node:worker_threads').Worker;
 
-/** Threads that wait for their next start, with what is called when one goes. */
+/** Threads waiting to be reused, with the handler that is called when one exits. */
 type Waiting = Map<NodeWorker, () => void>;
 
-/** By file and name. */
+/** Keyed by file and name. */
 const resting = new Map<string, Waiting>();
 
 function startInNode(threads: typeof import('node:worker_threads'), start: ThreadStart): Thread {
@@ -139,7 +139,7 @@ function startInNode(threads: typeof import('node:worker_threads'), start: Threa
   const given: NodeStart<unknown> = { data: start.data, stay: stay.memory, isKept };
   const waiting = waitingFor(file, name);
   const worker = takeFrom(waiting, given) ?? newWorker(threads, start, given);
-  /** Its work has ended: if it rests, it is or will be somebody else's. */
+  /** True when the work has ended: a resting thread may already be in use by another owner. */
   let isOver = false;
   let end: (isResting: boolean) => void = () => undefined;
   const ended = new Promise<boolean>((resolve) => {
@@ -150,7 +150,7 @@ function startInNode(threads: typeof import('node:worker_threads'), start: Threa
       reject(cause);
       start.died(cause);
     };
-    /** The thread has gone, or rests. After an error its exit is still to come. */
+    /** Called when the thread has exited or rests. After an error its exit is still to come. */
     const over = (cause: unknown, isResting = false): void => {
       isOver = true;
       worker.off('message', hear).off('error', died).off('exit', exit);
@@ -191,7 +191,7 @@ function newWorker(
     workerData,
     name,
     env: threads.SHARE_ENV,
-    execArgv: [], // flags that this process was started with (loaders, inspectors) are not for the workers
+    execArgv: [], // flags of this process (loaders, inspectors) are not for the workers
   });
 }
 
@@ -213,7 +213,7 @@ function takeFrom(waiting: Waiting, given: NodeStart<unknown>): NodeWorker | und
   return worker;
 }
 
-/** It does not keep the process alive. */
+/** Adds a worker to those waiting to be reused. It does not keep the process alive. */
 function leaveIn(waiting: Waiting, worker: NodeWorker): void {
   const gone = (): void => void waiting.delete(worker);
   waiting.set(worker, gone);
@@ -245,7 +245,7 @@ function startInPage(start: ThreadStart): Thread {
   return {
     ready,
     ended,
-    keepAlive: () => undefined, // a page lives by itself
+    keepAlive: () => undefined, // pages need no thread to stay alive
     terminate: () => {
       worker.terminate();
       end();
@@ -267,10 +267,10 @@ interface PageThreadScope {
   close(): void;
 }
 
-/** Node's `process`, where there is one. */
+/** Node's `process`, if there is one. */
 const process_ = (): NodeJS.Process | undefined => (globalThis as { process?: NodeJS.Process }).process;
 
 process_()?.on('exit', () => {
   for (const action of actions) action();
-  waitForThreads(); // which have all been told to come to their end
+  waitForThreads(); // all of which have been told to stop
 });
