@@ -3,26 +3,31 @@ import type { OpenOptions } from '../device/kinds.js';
 import { MillraceError } from '../kernel/error.js';
 import { Engine, type EngineOptions } from './engine.js';
 
-/** Where a job runs: on an engine that others use too, or on devices of its own, opened already or by their names. */
+/** Where a job runs: on an engine shared with other jobs, or on devices for this job alone, given open or by name. */
 export type Where =
   | { readonly engine: Engine }
   | ({
       readonly engine?: never;
-      /** Default `auto`, the best there is: opened for the job and closed after it. */
+      /**
+       * Default `auto`, the best available device. Devices given by name are opened for the job and closed after it.
+       */
       readonly devices?: Device | readonly Device[] | string;
     } & EngineOptions);
 
-/** Opens a list of names, such as `cuda:0,cpu`. */
+/** Opens the devices in a list of names, for example `cuda:0,cpu`. */
 export type OpenDevices = (names: string, options: OpenOptions) => Promise<Device[]>;
 
 let openByName: OpenDevices | undefined;
 
-/** Says how names become devices. The package's entries do: Node and a page have different ones. */
+/**
+ * Sets the function that opens devices by name. The package's entry points call it: Node and browsers have different
+ * devices.
+ */
 export function openDevicesWith(open: OpenDevices): void {
   openByName = open;
 }
 
-/** `feeding`: how devices are fed where `where` does not say. */
+/** Opens the engine that `where` describes. `feeding` gives streams and slots if `where` does not. */
 export async function openEngine(
   where: Where,
   feeding?: (devices: readonly Device[]) => Promise<EngineOptions['feeding']>,
@@ -49,7 +54,7 @@ export async function openEngine(
   }
 }
 
-/** How devices that are fed so should learn that work is done. */
+/** Returns how devices should detect completion with the given pipeline. */
 export const completionOf = (pipeline: EngineOptions['pipeline'] = 'poll'): 'poll' | 'callback' | 'sync' =>
   pipeline === 'persistent' ? 'poll' : pipeline;
 

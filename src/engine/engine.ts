@@ -10,31 +10,32 @@ import { Run } from './run/run.js';
 import { type ChunkRecord, Recorder } from './telemetry/record.js';
 
 export interface EngineOptions {
-  /** Streams of each device; chunk k goes to stream k mod streams. Default 2. */
+  /** Streams per device. Chunk k goes to stream k mod streams. Default 2. */
   readonly streams?: number;
-  /** Chunks in flight on each stream. Default 3. */
+  /** Chunks in flight per stream. Default 3. */
   readonly slots?: number;
-  /** What suits a device, where neither is given. */
+  /** Streams and slots per device, used if neither `streams` nor `slots` is given. */
   readonly feeding?: ReadonlyMap<Device, Pick<EngineOptions, 'streams' | 'slots'>>;
   /**
-   * `sync`: one chunk at a time, the next after the last was checked. `persistent`: a resident grid where device and job
-   * can have one; elsewhere it is `poll`, and `onWarning` is told. `poll` and `callback` say how a device learns that work is done, and are given to it when it is
-   * opened; to the engine they are the same. All give the same answers.
+   * `sync`: one chunk at a time; the next starts after the last was checked. `persistent`: a resident grid if device
+   * and job support one; otherwise the same as `poll`, with a call of `onWarning`. `poll` and `callback` are how a
+   * device detects completion; they are set when the device is opened and make no difference to the engine. All give
+   * the same answers.
    */
   readonly pipeline?: 'sync' | 'poll' | 'callback' | 'persistent';
-  /** How many chunks are remembered for telemetry, or by whom. Default 0: none. */
+  /** Number of chunk records to keep for telemetry, or the recorder that keeps them. Default 0: none. */
   readonly records?: number | Recorder;
   /**
-   * Scales the times after which a silent device counts as stalled. By default a stall is 8 times as long as what is queued
-   * on the device should take, at least 2 s; time in which the process was stopped, or other programs had the machine's
-   * processors, does not count.
+   * Scales the times after which a silent device counts as stalled. By default a device is stalled after 8 times the
+   * expected time of the work queued on it, at least 2 s. Time in which the process was stopped, or other programs used
+   * the machine's processors, does not count.
    */
   readonly patience?: number;
-  /** Told, once for each device, when what was asked for is not available there. */
+  /** Called once per device if a requested feature is not available there. */
   readonly onWarning?: (message: string) => void;
 }
 
-/** What is compiled on each device, and how, where that is not left to it. */
+/** The kernel to compile on each device. Without `compile` the device chooses the options. */
 export interface Preparation {
   readonly name: string;
   on(device: Device): Promise<{ readonly kernel: Kernel; readonly compile?: CompileOptions }>;
@@ -42,17 +43,17 @@ export interface Preparation {
 
 export interface DeviceStatus {
   readonly info: DeviceInfo;
-  /** The share of the time that it had work, 0 to 1; pauses do not count. */
+  /** Share of the time the device had work, 0 to 1, not counting pauses. */
   readonly fed: number | undefined;
   readonly isPaused: boolean;
-  /** How long a chunk takes on it, on average. */
+  /** Average time of a chunk on the device. */
   readonly chunkMs: number | undefined;
-  /** How the job that joined last runs on it. */
+  /** Settings of the job that joined last. */
   readonly tuning: Tuning | undefined;
-  /** Chunks on it just now, and streams that have some. */
+  /** Chunks on the device now, and the streams that have at least one. */
   readonly queueDepth: number;
   readonly activeStreams: number;
-  /** The share of its threads that the job which joined last can keep on it, 0 to 1, where that is known. */
+  /** Share of the device's threads that the job which joined last can keep resident, 0 to 1. Undefined if unknown. */
   readonly occupancy: number | undefined;
   readonly chunks: number;
   readonly items: bigint;
@@ -62,13 +63,13 @@ export interface DeviceStatus {
   readonly failed: number;
   readonly stalled: number;
   readonly cancelled: number;
-  /** Why it is not used any longer. */
+  /** Why the device is no longer used. */
   readonly fault: MillraceError | undefined;
 }
 
 /**
- * Keeps devices fed with the chunks of jobs: all devices may work on one job, and each takes turns between several. The
- * devices belong to whoever opened them; `close` gives back the streams and buffers.
+ * Keeps devices supplied with chunks. All devices may work on one job, and jobs take turns on each device. The devices
+ * belong to the caller that opened them; `close` frees only the engine's streams and buffers.
  */
 export class Engine {
   readonly streams: number;
@@ -107,7 +108,7 @@ export class Engine {
     });
   }
 
-  /** What each device has done, and whether it is still used. */
+  /** Returns the work each device has done and whether the device is still used. */
   get devices(): DeviceStatus[] {
     return this.#pipelines.map((pipeline) => ({
       info: pipeline.device.info,
@@ -123,14 +124,14 @@ export class Engine {
     }));
   }
 
-  /** The last chunks, oldest first. */
+  /** The latest chunk records, oldest first. */
   get records(): Iterable<Readonly<ChunkRecord>> {
     return this.#recorder;
   }
 
   /**
-   * Compiles a kernel on all devices, so that the first job with it is not charged for that; or what is to be compiled
-   * on each.
+   * Compiles a kernel on all devices ahead of time, so that the first job does not include the compile time. A
+   * `Preparation` chooses the kernel per device.
    */
   async prepare(
     kernel: Kernel | Preparation,
@@ -150,18 +151,18 @@ export class Engine {
     );
   }
 
-  /** Whether all devices are paused. */
+  /** True if all devices are paused. */
   get isPaused(): boolean {
     return this.#pipelines.every(({ fed }) => fed.isPaused);
   }
 
   /**
-   * Starts no more chunks, on one device or on all, until `resume`: those in flight end and count. What a paused device
-   * has not begun is for the others. Calls are not counted: one `resume` ends any number of pauses.
+   * Stops starting chunks, on one device or on all, until `resume`. Chunks in flight end and count. Work that a paused
+   * device has not started goes to the others. Calls are not counted: one `resume` ends any number of pauses.
    */
   pause(device?: string): void {
     for (const pipeline of this.#named(device)) pipeline.pause();
-    // What is left for the others is now more than it was.
+    // The other devices now have more to do.
     for (const run of this.#runs) run.wake();
   }
 
@@ -191,7 +192,7 @@ export class Engine {
     return run;
   }
 
-  /** Stops all jobs and gives streams and buffers back. */
+  /** Stops all jobs and frees the streams and buffers. */
   async close(): Promise<void> {
     this.#closed = true;
     const runs = [...this.#runs];
@@ -204,15 +205,16 @@ export class Engine {
     return this.#pipelines.filter((pipeline) => device === undefined || pipeline.device.info.id === device);
   }
 
-  /** While jobs run, the clock also keeps the process alive: a device that hangs would not. */
+  /** Starts the timer. It also keeps the process alive while jobs run, which a hung device would not. */
   #startClock(): void {
     if (this.#timer !== undefined) return;
     const machine = new Machine();
     let last = performance.now();
     this.#timer = setInterval(() => {
       const now = performance.now();
-      // A late tick: the process was stopped, the machine slept, or this thread was busy and could not hear its devices.
-      // A device on processors that other programs use is not silent either.
+      // A tick is late if the process was stopped, the machine slept, or this thread was too busy to handle
+      // completions. Only two ticks' worth counts as silence. Time in which other programs used the processors does not
+      // count either.
       const ms = Math.min(now - last, 2 * TICK_MS) * machine.share(now);
       last = now;
       for (const pipeline of this.#pipelines) pipeline.tick(ms);

@@ -5,8 +5,8 @@ import type { ChunkSource } from './work/source.js';
 import type { Piece } from './work/space.js';
 
 /**
- * What a flow maker (`search`, `generate`, `transform`) asks of the engine: which work there is, how a chunk of it runs,
- * what a right result is, and where results go.
+ * A job as `search`, `generate` or `transform` gives it to the engine: the work, how a chunk runs, how a result is
+ * checked, and where results go.
  */
 export interface Job<Result> {
   readonly name: string;
@@ -15,26 +15,29 @@ export interface Job<Result> {
   /** Default `batch`. */
   readonly aim?: Aim;
   readonly signal?: AbortSignal;
-  /** Default: devices pull. A partition takes everything from the source at once. */
+  /** Default: devices pull. A partition takes all ranges from the source at once. */
   readonly partition?: Partition;
-  /** Results are views into their slot's memory: it stays with them until they are released. */
+  /** Results are views into their slot's memory. The slot stays reserved until they are released. */
   readonly keepsSlot?: boolean;
   readonly canaries?: readonly Canary<Result>[];
-  /** Hits that a ring holds, and how many there are in a result: chunks are sized so that rings seldom overflow. */
+  /** The hits a ring holds, and the number of hits in a result. Chunks are sized so that rings seldom overflow. */
   readonly hits?: { readonly room: number; count(result: Result): number };
-  /** Checks a complete chunk's result by independent code. Throws when that is impossible: then the job fails. */
+  /** Checks a complete chunk's result with independent code. If it throws, the job fails. */
   verify(piece: Piece, result: Result): Finding | Promise<Finding>;
-  /** A result that was found right; it may not count yet. Nothing more is done with it until this has resolved. */
+  /**
+   * Called with a result that passed its check but may not count yet. The run waits for the promise before it does more
+   * with it.
+   */
   verified?(piece: Piece, result: Result): void | Promise<void>;
-  /** The part of a piece's result that lies in a part of the piece. */
+  /** Returns the part of a piece's result that lies in `part`. */
   part(piece: Piece, result: Result, part: Piece): Result;
-  /** A result that counts: each index comes once, in no order. */
+  /** Receives a result that counts. Each index comes once, in any order. */
   credit(credit: Credit<Result>): void;
-  /** How far the consumer is behind; default `none`. */
+  /** Why new chunks must wait for the consumer. Default `none`. */
   backlog?(): Backlog;
-  /** More results wait for a canary, or fewer. */
+  /** Called when the number of results that wait for a canary changes. */
   held?(): void;
-  /** Something will be done again; what waits behind it should not hold on to slots. */
+  /** Called when indices are queued to run again. Results that wait behind them should release their slots. */
   returned?(): void;
 }
 
@@ -45,9 +48,9 @@ export interface Job<Result> {
 export type Backlog = 'none' | 'held' | 'unread';
 
 export interface Finding {
-  /** How many results were recomputed. */
+  /** Number of results that were recomputed. */
   readonly checked: number;
-  /** What is wrong, for people; undefined when nothing is. */
+  /** What is wrong, as text for the user. Undefined if the result is right. */
   readonly wrong?: string;
 }
 
@@ -55,14 +58,14 @@ export interface Credit<Result> {
   readonly piece: Piece;
   readonly result: Result;
   readonly device: string;
-  /** The result is no longer looked at. */
+  /** Ends the use of `result`: its slot may be reused. */
   release(): void;
 }
 
-/** A chunk whose result is known, to see whether a device finds it. */
+/** A chunk with a known result, used to test whether a device finds it. */
 export interface Canary<Result> {
   readonly piece: Piece;
-  /** Which job values it runs with (`FlowSpec.others`); 0 is the job's own. */
+  /** The set of job values it runs with (`FlowSpec.others`). 0 is the job's own set. */
   readonly values: number;
   isFound(result: Result): boolean;
 }

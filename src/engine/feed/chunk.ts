@@ -4,25 +4,25 @@ import type { Piece } from '../work/space.js';
 import type { Lane, LaneSlot } from './lane.js';
 import type { Slot } from './slots.js';
 
-/** What a run has a device do next. */
+/** The next chunk that a run gives to a device. */
 export interface Work {
-  /** No two chunks have the same. */
+  /** Unique in the process. */
   readonly id: number;
   readonly piece: Piece;
   readonly canary?: Canary<unknown>;
 }
 
-/** A chunk on its way through a device. */
+/** A chunk that was submitted to a device. */
 export interface Chunk extends Omit<Work, 'canary'> {
   readonly canary: Canary<unknown> | undefined;
   readonly lane: Lane;
-  /** Its buffers, which are the job's. */
+  /** The chunk's buffers, which belong to the job. */
   readonly slot: LaneSlot;
-  /** Its place on the device, for which jobs take turns. */
+  /** The chunk's slot on the device. Jobs take turns for these. */
   readonly place: Slot;
   readonly record: ChunkRecord | undefined;
-  /** Its stream was cancelled while it was there. */
+  /** True if its stream was cancelled while the chunk was in flight. */
   isCancelled: boolean;
-  /** The device is no longer used: whatever it still says is not heard. */
+  /** True if the device is no longer used. Later reports about the chunk are ignored. */
   isLost: boolean;
 }

@@ -2,10 +2,10 @@ import type { DeviceInfo } from '../../device/device.js';
 import { MillraceError } from '../../kernel/error.js';
 import { blame, faultOf, HEALTHY, type Health, praise, type Trouble } from './fault-rate.js';
 
-/** What a device has done, well and badly, over all jobs; and whether it may go on. */
+/** Counts a device's work and faults over all jobs, and decides whether the device is still used. */
 export class Conduct {
   readonly counts = { chunks: 0, items: 0n, canaries: 0, cancelled: 0, wrong: 0, missed: 0, failed: 0, stalled: 0 };
-  /** Why it is not used any longer. */
+  /** Why the device is no longer used. */
   fault: MillraceError | undefined;
   #health: Health = HEALTHY;
   readonly #info: DeviceInfo;
@@ -16,12 +16,12 @@ export class Conduct {
     this.#onFault = onFault;
   }
 
-  /** So many of its results were recomputed and right. */
+  /** Records that `checked` results were recomputed and right. */
   praise(checked: number): void {
     this.#health = praise(this.#health, checked);
   }
 
-  /** Past a limit it is not used any longer. */
+  /** Records a fault. Past a limit the device is no longer used. */
   blame(trouble: Trouble, message: string): void {
     this.counts[trouble]++;
     this.#health = blame(this.#health, trouble);
@@ -37,7 +37,9 @@ export class Conduct {
     );
   }
 
-  /** An error of the device's: a few in a row may be overcome, but not those after which there is no device. */
+  /**
+   * Records an error from the device. A few consecutive errors are tolerated, unless the device is closed or failed.
+   */
   fail(error: unknown): void {
     const isGone = error instanceof MillraceError && (error.code === 'device-closed' || error.code === 'device-failed');
     if (!isGone) {
@@ -55,15 +57,15 @@ export class Conduct {
   }
 }
 
-/** Errors that say something of the device; all others are the job's, and any device would say the same. */
+/** True if the device caused the error. Any other error belongs to the job and would occur on every device. */
 export const isOfDevice = (error: unknown): boolean =>
   error instanceof MillraceError && error.code.startsWith('device-');
 
-/** Gives something back to a device that may be gone: then it refuses everything, and there is nothing to give back. */
+/** Releases a resource and ignores errors: a device that is gone refuses every call and has nothing left to free. */
 export function attempt(action: () => void): void {
   try {
     action();
   } catch {
-    // that it is gone is known
+    // the loss of the device is already recorded
   }
 }

@@ -1,10 +1,11 @@
 /**
- * Whose turn it is on a device. Jobs rotate: the one served longest ago is served next. While a job waits no other gets
- * two turns, which is what "never more than one chunk behind" means when chunks take all kinds of times.
+ * Decides which job is served next on a device. Jobs rotate: the one served longest ago is served next. While a job
+ * waits, no other job gets two turns. This is what "never more than one chunk behind" means when chunk times vary.
  *
- * A turn may still pass a waiting job by: there is a slot, but not one that fits it (its buffers need memory that others
- * hold). Each such turn is a round it has waited. Past `2 × active` rounds nobody else is served until it fits, and the
- * others' chunks are halved, so that they get out of its way (rule C5). So no job waits more than `2 × active + 1` rounds.
+ * A turn may still skip a waiting job: there is a slot, but it does not fit the job (its buffers need memory that other
+ * jobs hold). Each skipped turn is a round the job has waited. Past `2 × active` rounds no other job is served until
+ * this one fits, and the other jobs' chunks are halved to free room (rule C5). So no job waits more than `2 × active +
+ * 1` rounds.
  */
 
 /** The jobs that have work for a device, the one served longest ago first. */
@@ -12,33 +13,32 @@ export type Rotation = readonly Turn[];
 
 export interface Turn {
   readonly job: string;
-  /** Turns of others that it has waited. */
+  /** Turns of other jobs it has waited for. */
   readonly rounds: number;
 }
 
-/** A job has work: it takes its place behind all others. */
+/** Adds a job behind all others. */
 export function join(rotation: Rotation, job: string): Rotation {
   return rotation.some((turn) => turn.job === job) ? rotation : [...rotation, { job, rounds: 0 }];
 }
 
-/** A job is over. */
 export function leave(rotation: Rotation, job: string): Rotation {
   return rotation.filter((turn) => turn.job !== job);
 }
 
 export interface Served {
-  /** Who gets the slot; undefined when nobody wants it or the longest waiter does not fit yet. */
+  /** The job that gets the slot. Undefined if no job wants it, or if the longest waiter does not fit yet. */
   readonly job: string | undefined;
   readonly rotation: Rotation;
-  /** Somebody has just passed the limit: halve the chunks of all others (`crowded` of chunk.ts). */
+  /** True if a job has just passed the limit: halve the chunks of all others (`crowded` in chunk-size.ts). */
   readonly crowded: boolean;
 }
 
 /**
- * Gives a free slot to a job. `wants`: it could use one now (it has indices left, it is not at its limit of chunks in
- * flight: rule C7; not all of its own buffers are in use); a job that wants nothing does not wait. `fits`: it can use
- * this one. What holds a job up by itself, such as a consumer that is behind, belongs in `wants`: in `fits` it would
- * hold up all others once it is the longest waiter.
+ * Gives a free slot to a job. `wants`: the job could use a slot now (it has indices left, is below its limit of chunks
+ * in flight by rule C7, and has a free buffer set); a job that does not want a slot does not wait. `fits`: the job can
+ * use this slot. A condition of the job itself, for example a consumer that is behind, belongs in `wants`: in `fits` it
+ * would block all other jobs once this job is the longest waiter.
  */
 export function serve(
   rotation: Rotation,
@@ -65,7 +65,7 @@ export function serve(
   };
 }
 
-/** Rounds that a job has waited, for telemetry. */
+/** Returns the rounds a job has waited, for telemetry. */
 export function roundsOf(rotation: Rotation, job: string): number {
   return rotation.find((turn) => turn.job === job)?.rounds ?? 0;
 }

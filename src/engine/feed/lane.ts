@@ -20,24 +20,24 @@ import type { ChunkOwner } from './owner.js';
 import type { Pipeline } from './pipeline.js';
 import { measure, NO_THROUGHPUT, type Throughput } from './throughput.js';
 
-/** A job on a device: its flow there, its slots, how large its chunks are and how fast they go. */
+/** A job on a device: its flow, its slots, its chunk size and its speed. */
 export class Lane {
   readonly run: ChunkOwner;
   readonly pipeline: Pipeline;
-  /** False from when there was nothing to take until the run says that there may be something. */
+  /** False after `next` found no work, until the run reports that there may be some. */
   wants = true;
   throughput: Throughput = NO_THROUGHPUT;
   audit: Audit = NO_AUDIT;
-  /** Items on the device. */
+  /** Items in flight on the device. */
   items = 0;
-  /** Since when it has wanted a slot that it has not, while the device had room; for telemetry. */
+  /** When it began to wait for one of its own slots while the device had a free place; for telemetry. */
   starvingNs: bigint | undefined;
   readonly #free: LaneSlot[] = [];
   #flow: OpenFlow<unknown> | undefined;
   #rules: ChunkRules | undefined;
   #chunk: ChunkState | undefined;
   #used = 0;
-  /** Chunks on the device. */
+  /** Chunks in flight on the device. */
   #flying = 0;
   #hasCompleted = false;
   #closed = false;
@@ -51,7 +51,7 @@ export class Lane {
     return this.pipeline.device.info.id;
   }
 
-  /** Items per millisecond, once measured. */
+  /** Items per millisecond. Undefined until measured. */
   get perMs(): number | undefined {
     return this.throughput.perMs.value;
   }
@@ -60,12 +60,12 @@ export class Lane {
     return this.#rules?.least ?? 1;
   }
 
-  /** Threads of a workgroup, or lanes of a gang, where the flow tells them. */
+  /** Threads of a workgroup or lanes of a gang. Undefined if the flow does not report it. */
   get lanes(): number | undefined {
     return this.#flow?.lanes;
   }
 
-  /** The share of the device's threads that a launch can keep there, where the flow tells it. */
+  /** Share of the device's threads that a launch keeps resident. Undefined if the flow does not report it. */
   get occupancy(): number | undefined {
     return this.#flow?.occupancy;
   }
@@ -74,13 +74,13 @@ export class Lane {
     return this.#free.length;
   }
 
-  /** True while the device has enough of this job. */
+  /** True while the device has enough work of this job. */
   get isFed(): boolean {
     const { perMs, items } = this;
     return isFed({ perMs, items, chunks: this.#flying, hasCompleted: this.#hasCompleted, jobs: this.pipeline.jobs });
   }
 
-  /** The next chunk's size, and why. */
+  /** Size of the next chunk, and the rule it follows. */
   get next(): { readonly size: number; readonly policy: ChunkPolicy } {
     const { size, policy } = this.#chunk ?? { size: 1, policy: 'init' as const };
     if (this.#rules?.batch === undefined) return { size, policy };
@@ -88,19 +88,22 @@ export class Lane {
     return { size: batched(this.#rules, size, { perMs: this.perMs, queued, capacity }), policy };
   }
 
-  /** A size that suits the kernel, not above `items` but at least one. */
+  /** Rounds `items` down to a size that suits the kernel, at least 1. */
   round(items: number): number {
     const { granularity = 1 } = this.#rules ?? {};
     return Math.max(1, items < granularity ? Math.floor(items) : Math.floor(items / granularity) * granularity);
   }
 
-  /** Compiles, and makes the slots of all streams: fewer where memory is short, one at least. */
+  /**
+   * Compiles the flow and allocates the slots of all streams. If memory is short there are fewer slots, but at least
+   * one.
+   */
   async open(): Promise<void> {
     const { device, streams, options } = this.pipeline;
     const { flow: maker, aim = 'batch' } = this.run.job;
     const { isPersistent: persistent, slotsPerStream } = options;
     const opening = maker.open(device, { persistent, slots: streams.length * slotsPerStream });
-    // What is there already is not waited for: turns of the event loop before the first chunk are time of an idle device.
+    // An `await` here would leave the device idle for some turns of the event loop before the first chunk.
     const flow = opening instanceof Promise ? await opening : opening;
     this.#flow = flow;
     if (persistent && !flow.isResident) this.pipeline.warnOfQueue(this.run.job.name);
@@ -121,12 +124,12 @@ export class Lane {
     }
   }
 
-  /** The first chunk's size depends on how many jobs there are. */
+  /** Sets the first chunk's size, which depends on the number of active jobs. */
   begin(active: number): void {
     if (this.#rules) this.#chunk = firstChunk(this.#rules, active);
   }
 
-  /** On that stream, or on any. */
+  /** True if a slot is free on the stream, or on any stream if none is given. */
   hasSlot(stream?: number): boolean {
     return this.#free.some((slot) => stream === undefined || slot.stream === stream);
   }
@@ -151,14 +154,14 @@ export class Lane {
     if (this.#chunk) this.#chunk = issued(this.#chunk);
   }
 
-  /** A chunk is off the device. */
+  /** Records that a chunk has left the device. */
   landed(count: number): void {
     this.#flying--;
     this.items -= count;
     this.wants = true;
   }
 
-  /** It took `ms`, of which it had the device to itself for `heldMs`. */
+  /** Records a completed chunk that took `ms`, and held the device alone for `heldMs` of that. */
   completed(count: number, ms: number, heldMs: number, active: number): void {
     this.#hasCompleted = true;
     this.throughput = measure(this.throughput, count, heldMs);
@@ -169,7 +172,7 @@ export class Lane {
     if (this.#rules && this.#chunk) this.#chunk = crowded(this.#rules, this.#chunk);
   }
 
-  /** Frees every slot that is not in use, and each of the others once it no longer is. */
+  /** Frees every unused slot now, and each of the others when its use ends. */
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
@@ -185,7 +188,7 @@ export class Lane {
   }
 }
 
-/** A flow's slot, and where it is on the device. */
+/** A flow's slot and its position on the device. */
 export interface LaneSlot {
   readonly slot: FlowSlot<unknown>;
   readonly stream: number;

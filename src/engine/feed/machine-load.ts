@@ -1,19 +1,20 @@
-/** The machine's processor time at a moment, in milliseconds since some start. */
+/** The machine's processor time at a moment, in milliseconds from an arbitrary origin. */
 export interface ProcessorTimes {
   readonly atMs: number;
   /** Used by this process, on all processors. */
   readonly ownMs: number;
-  /** Used by nobody, on all processors. */
+  /** Idle time, on all processors. */
   readonly idleMs: number;
   readonly processors: number;
 }
 
-/** Below this share a machine is no longer told from one that has stopped. */
+/** A smaller share cannot be told apart from a stopped machine. */
 const MIN_SHARE = 1 / 16;
 
 /**
- * The share of the machine that this process used or could have used between two moments, 1/16 to 1. The rest went to
- * other programs, or to other virtual machines on the same processors: nothing that waits for it is at fault.
+ * Returns the share of the machine that this process used or could have used between two moments, 1/16 to 1. The rest
+ * went to other programs or other virtual machines on the same processors, so a delay of that length is not a fault of
+ * the device.
  */
 export function availableShare(before: ProcessorTimes, after: ProcessorTimes): number {
   const totalMs = (after.atMs - before.atMs) * after.processors;
@@ -22,10 +23,10 @@ export function availableShare(before: ProcessorTimes, after: ProcessorTimes): n
   return Math.min(1, Math.max(MIN_SHARE, availableMs / totalMs));
 }
 
-/** Counters of the system move in steps of 10 ms, and reading them takes 0.2 ms. */
+/** The system's counters advance in steps of 10 ms, and reading them takes 0.2 ms. */
 const SAMPLE_MS = 500;
 
-/** How much of the machine this process has had lately. */
+/** Measures the recent share of the machine that was available to this process. */
 export class Machine {
   readonly #read: () => ProcessorTimes | undefined;
   #before: ProcessorTimes | undefined;
@@ -36,7 +37,7 @@ export class Machine {
     this.#before = read();
   }
 
-  /** See `availableShare`; 1 where the system does not tell, as in a page. */
+  /** See `availableShare`. Returns 1 if the system does not report processor times, as in a browser. */
   share(nowMs: number): number {
     const before = this.#before;
     if (before === undefined || nowMs - before.atMs < SAMPLE_MS) return this.#share;
@@ -48,7 +49,7 @@ export class Machine {
   }
 }
 
-/** A page has no `process`. */
+/** Browsers have no `process`. */
 type Host = {
   process?: { getBuiltinModule?: (id: 'node:os') => typeof import('node:os'); cpuUsage(): NodeJS.CpuUsage };
 };

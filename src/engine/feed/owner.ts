@@ -2,23 +2,23 @@ import type { Job } from '../job.js';
 import type { Chunk, Work } from './chunk.js';
 import type { Lane } from './lane.js';
 
-/** The run whose chunks a pipeline carries out: what the pipeline asks it, and what it tells it. */
+/** The run whose chunks a pipeline executes: its queries to the run and its notifications. */
 export interface ChunkOwner {
   readonly id: string;
   readonly job: Job<unknown>;
-  /** The next chunk for a lane; undefined where there is none at the moment. */
+  /** Returns the next chunk for a lane. Undefined if there is none at the moment. */
   next(lane: Lane): Work | undefined;
   /** True while the chunk's result would count. */
   needs(chunk: Chunk): boolean;
-  /** The chunk is on its device. */
+  /** The chunk was submitted to its device. */
   submitted(chunk: Chunk): void;
-  /** The chunk is off its device. */
+  /** The chunk has left its device. */
   landed(chunk: Chunk): void;
-  /** The chunk was cancelled, or its device failed: nothing of it counts. */
+  /** The chunk was cancelled or its device failed. None of its indices count. */
   returned(chunk: Chunk): void;
   /** The chunk's result cannot be right. */
   refuted(chunk: Chunk, error: unknown): void;
-  /** The chunk is late. */
+  /** The chunk is overdue. */
   overdue(chunk: Chunk): void;
   /** The chunk is complete. Settles when its result has been checked; never rejects. */
   completed(chunk: Chunk, result: unknown, release: () => void): Promise<void>;

@@ -16,26 +16,26 @@ import { Silence } from './stall.js';
 export interface PipelineOptions {
   readonly streams: number;
   readonly slotsPerStream: number;
-  /** One chunk at a time, the next one after the last was checked. */
+  /** One chunk at a time; the next starts after the last was checked. */
   readonly isSync: boolean;
   readonly isPersistent: boolean;
-  /** Stretches the times after which a device counts as stalled. */
+  /** Scales the times after which a device counts as stalled. */
   readonly patience: number;
   readonly recorder: Recorder;
   readonly onWarning?: ((message: string) => void) | undefined;
-  /** The device is not used any longer. */
+  /** Called when the device is no longer used. */
   lost(pipeline: Pipeline, error: MillraceError): void;
 }
 
-/** How a job runs on a device. */
+/** Settings of a job on a device. */
 export interface Tuning {
   readonly lanes: number | undefined;
   readonly items: number;
 }
 
 /**
- * One device, kept fed: its streams, the chunks in flight on each, the jobs that take turns. Nothing here waits: a chunk
- * that is not done is looked at again when it says so, and meanwhile every free slot gets the next chunk.
+ * Keeps one device supplied with work: its streams, the chunks in flight on each, and the jobs that take turns. Nothing
+ * here blocks: a chunk is handled when it reports completion, and meanwhile every free slot gets the next chunk.
  */
 export class Pipeline {
   readonly device: Device;
@@ -44,7 +44,7 @@ export class Pipeline {
   readonly fed = new Fed();
   readonly streams: readonly Stream[];
   readonly #lanes = new Map<string, Lane>();
-  /** By stream, in the order they were queued. */
+  /** Chunks in flight by stream, in the order they were queued. */
   readonly #flying: Chunk[][];
   readonly #silence: Silence;
   #slots: Slots;
@@ -73,7 +73,7 @@ export class Pipeline {
     this.#slots = openSlots(streams, slotsPerStream);
   }
 
-  /** Its oldest chunk is long overdue: it gets no more before it says something. */
+  /** True if the oldest chunk of a stream is overdue. The device gets no more chunks until it responds. */
   get isStalled(): boolean {
     return this.#silence.isLong;
   }
@@ -89,7 +89,7 @@ export class Pipeline {
     return lane && { lanes: lane.lanes, items: lane.next.size };
   }
 
-  /** A job has no resident grid here, although that was asked for: it is told once. */
+  /** Warns, once per device, that a job cannot use the resident grid that was requested. */
   warnOfQueue(job: string): void {
     if (this.#hasWarned) return;
     this.#hasWarned = true;
@@ -98,7 +98,7 @@ export class Pipeline {
     this.options.onWarning?.(`${what}: the pipeline persistent is the same as poll there`);
   }
 
-  /** No chunk is started before `resume`; those in flight end. */
+  /** Starts no chunk until `resume`. Chunks in flight end. */
   pause(): void {
     this.fed.pause();
   }
@@ -121,20 +121,20 @@ export class Pipeline {
     this.#rotation = leave(this.#rotation, lane.run.id);
   }
 
-  /** There may be something to do: looked at after the present turn, once however often it was said. */
+  /** Schedules one `#fill` after the present turn, however often it is called. */
   wake(): void {
     if (this.#isAwake) return;
     this.#isAwake = true;
     void SOON.then(this.#refill);
   }
 
-  /** Stops what nobody needs. A stream is cancelled when its oldest chunk is such; others behind it run again. */
+  /** Cancels a stream if its oldest chunk is no longer needed. Chunks queued behind it are run again. */
   sweep(): void {
     for (const [at, flying] of this.#flying.entries()) {
       const [oldest] = flying;
       if (oldest === undefined || oldest.isCancelled || oldest.lane.run.needs(oldest)) continue;
       const { lane, slot } = oldest;
-      // A resident grid stops with everything that it has: not while any of that is needed.
+      // A resident grid is cancelled with all of its chunks, so not while any of them is needed.
       const sharing = slot.slot.cancel ? this.#flying.flat().filter((chunk) => chunk.lane === lane) : [];
       if (sharing.some((chunk) => !chunk.isCancelled && lane.run.needs(chunk))) continue;
       try {
@@ -158,12 +158,12 @@ export class Pipeline {
       longestMs = Math.max(longestMs, this.#silence.msOf(stream));
       for (const chunk of flying) chunk.lane.run.overdue(chunk);
     }
-    // When a device hangs all of its streams do: that is one trouble, not several.
+    // When a device hangs, all of its streams do. That is one fault, not several.
     if (this.#silence.strikes <= before) return;
     this.conduct.blame('stalled', `${this.device.info.id} has not answered for ${(longestMs / 1000).toFixed(1)} s`);
   }
 
-  /** What all chunks on the device should take together; undefined while the speed of one of them is unknown. */
+  /** Expected time of all chunks on the device. Undefined while the speed of one of them is unknown. */
   get #dueMs(): number | undefined {
     let dueMs = 0;
     for (const { piece, lane } of this.#flying.flat()) {
@@ -173,7 +173,7 @@ export class Pipeline {
     return dueMs;
   }
 
-  /** In how many milliseconds each chunk in flight should end. */
+  /** Returns the milliseconds until each chunk in flight should end. */
   expectedEnds(): ReadonlyMap<number, number> {
     const flying = this.#flying.flat().sort((a, b) => a.id - b.id);
     const silent = this.#flying.flatMap((chunks, at) => (chunks.length > 0 ? this.#silence.msOf(at) : []));
@@ -181,34 +181,34 @@ export class Pipeline {
     return expectedEnds({ chunks, heldMs: Math.min(...silent) });
   }
 
-  /** Chunks on the device, and streams that have some. */
+  /** Chunks on the device, and the streams that have at least one. */
   get inFlight(): { readonly chunks: number; readonly streams: number } {
     return { chunks: this.#flying.reduce((sum, flying) => sum + flying.length, 0), streams: this.#busyStreams };
   }
 
-  /** The share of the device's threads that the job which joined last can keep on it, 0 to 1. */
+  /** Share of the device's threads that the job which joined last can keep resident, 0 to 1. */
   get occupancy(): number | undefined {
     return [...this.#lanes.values()].at(-1)?.occupancy;
   }
 
-  /** Its results have been checked. */
+  /** Records that the chunk's results have been checked. */
   checked({ record }: Chunk): void {
     if (record) record.verifiedNs = clockNs();
   }
 
-  /** What became of it; `counted` indices of it are being written down. */
+  /** Records the chunk's outcome. `counted` of its indices are being stored; `committed` follows if there are any. */
   note({ record }: Chunk, outcome: Outcome, counted = 0): void {
     if (record) this.options.recorder.note(record, outcome, counted);
   }
 
-  /** They are. */
+  /** Records that the chunk's results are stored. */
   committed({ record }: Chunk): void {
     if (!record) return;
     record.committedNs = clockNs();
     this.options.recorder.settle(record);
   }
 
-  /** Gives the streams back, when nothing is on them any more: a device that hangs is not waited for long. */
+  /** Closes the streams once no chunk is on them. Waits at most `GRACE_MS` for a device that hangs. */
   async close(): Promise<void> {
     if (this.#busyStreams > 0) {
       await new Promise<void>((resolve) => {
@@ -236,7 +236,7 @@ export class Pipeline {
     }
   }
 
-  /** Fills every slot that is free, jobs by turns. */
+  /** Fills every free slot. Jobs take turns. */
   #fill(): void {
     const full = new Set<number>();
     while (this.#isWanted && this.conduct.fault === undefined && !this.isStalled && !this.fed.isPaused) {
@@ -270,13 +270,13 @@ export class Pipeline {
     }
   }
 
-  /** Whether any job has something for the device; mostly one asks after the last chunk has been taken. */
+  /** True if any job may have work. Checked first because most calls come after the last chunk was taken. */
   get #isWanted(): boolean {
     for (const lane of this.#lanes.values()) if (lane.wants) return true;
     return false;
   }
 
-  /** The device has room, and jobs that want it have no slot left: their results are still being looked at. */
+  /** Marks jobs that have work but no free slot on a stream with room: their results are still being read. */
   #starve(stream: number): void {
     for (const lane of this.#lanes.values()) {
       if (lane.wants && !lane.hasSlot(stream)) lane.starvingNs ??= clockNs();
@@ -386,7 +386,7 @@ export class Pipeline {
     else this.wake();
   }
 
-  /** The chunk is off the device; its place is free for the next one, unless `keepsPlace`. */
+  /** Records that the chunk has left the device. Frees its place for the next chunk, unless `keepsPlace`. */
   #landed(chunk: Chunk, keepsPlace = false): void {
     const flying = this.#flying[chunk.place.stream] ?? [];
     flying.splice(flying.indexOf(chunk), 1);
@@ -430,18 +430,18 @@ export class Pipeline {
   }
 }
 
-/** What is to be done after the present turn: `queueMicrotask` makes an object for each call, which takes 1 µs. */
+/** Runs callbacks after the present turn. `queueMicrotask` allocates an object for each call, which takes 1 µs. */
 const SOON = Promise.resolve();
 
-/** How long a device that is silent is waited for at the end. */
+/** How long `close` waits for a silent device. */
 const GRACE_MS = 500;
 
-/** What a device tells of a chunk. */
+/** Copies a device's report into a chunk record. */
 function describe(record: ChunkRecord, { startedNs, endedNs, noticedNs, detail }: Report): void {
   record.startedNs = startedNs;
   record.endedNs = endedNs;
   record.noticedNs = noticedNs ?? clockNs();
-  // A device on other threads may begin while the last commands are being queued.
+  // A device on other threads may start before the last commands are queued.
   record.launchedNs = detail?.sentNs ?? (record.submittedNs < startedNs ? record.submittedNs : startedNs);
   record.computeStartedNs = detail?.launches?.startedNs ?? 0n;
   record.computeEndedNs = detail?.launches?.endedNs ?? 0n;

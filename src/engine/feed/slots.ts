@@ -1,22 +1,22 @@
 /**
- * Which chunk goes where on a device. Every stream holds several chunks in flight, each in a slot with buffers of its
- * own, so that the device has the next chunk before the host has looked at the last.
+ * Assigns chunks to slots. Each stream has several chunks in flight, each in a slot with its own buffers, so that the
+ * device has the next chunk before the host has read the results of the last.
  */
 
-/** The default: one running, one queued behind it, one whose results the host is looking at. */
+/** Default: one running, one queued behind it, one whose results the host is reading. */
 export const SLOTS_PER_STREAM = 3;
 export const STREAMS = 2;
 
 export interface Slot {
   readonly stream: number;
-  /** Which of the stream's slots. */
+  /** Index among the stream's slots. */
   readonly place: number;
 }
 
 export interface Slots {
   readonly streams: number;
   readonly perStream: number;
-  /** How many chunks were put in so far. */
+  /** Number of chunks placed so far. */
   readonly turn: number;
   readonly free: readonly Slot[];
 }
@@ -28,8 +28,8 @@ export function openSlots(streams: number = STREAMS, perStream: number = SLOTS_P
 }
 
 /**
- * A slot for the next chunk: chunk k goes to stream k mod streams. When that stream is full the next one with room gets
- * it: no stream is waited for while another could work. Undefined when all are full.
+ * Takes a slot for the next chunk. Chunk k goes to stream k mod streams. If that stream is full, the next stream with a
+ * free slot gets the chunk, so that no stream idles. Undefined if all are full.
  */
 export function takeSlot(slots: Slots): { readonly slot: Slot; readonly slots: Slots } | undefined {
   const { streams, turn, free } = slots;
@@ -43,7 +43,7 @@ export function takeSlot(slots: Slots): { readonly slot: Slot; readonly slots: S
   return undefined;
 }
 
-/** The slot's results have been read: it can take another chunk, after those that became free before it. */
+/** Frees a slot after its results were read. It is reused after the slots that were freed before it. */
 export function freeSlot(slots: Slots, { stream, place }: Slot): Slots {
   const { streams, perStream, turn, free } = slots;
   if (free.some((slot) => slot.stream === stream && slot.place === place)) return slots;

@@ -3,11 +3,11 @@ import { Intervals } from '../work/intervals.js';
 import { between, greatest, type Range, shareOf } from '../work/space.js';
 
 /**
- * How fast, and how busy. Three figures with one rule in common: what is not known is undefined, never 0, NaN or
- * infinite. Times are milliseconds of one monotonic clock (nanoseconds where they come from a device).
+ * Throughput and utilization. An unknown figure is undefined, never 0, NaN or infinite. Times are milliseconds of one
+ * monotonic clock, or nanoseconds if they come from a device.
  */
 
-/** An exponential average: the first sample as it is, then each new one with weight 0.2. */
+/** An exponential average: the first sample as it is, then each new sample with weight 0.2. */
 export interface Average {
   readonly value: number | undefined;
   readonly samples: number;
@@ -16,21 +16,21 @@ export interface Average {
 export const NO_AVERAGE: Average = { value: undefined, samples: 0 };
 const WEIGHT = 0.2;
 
-/** A sample that is no number (0 items in 0 ms) teaches nothing. */
+/** Adds a sample. A sample that is not finite (0 items in 0 ms) is ignored. */
 export function observe({ value, samples }: Average, sample: number, weight = WEIGHT): Average {
   if (!Number.isFinite(sample)) return { value, samples };
   return { value: value === undefined ? sample : value + weight * (sample - value), samples: samples + 1 };
 }
 
 /**
- * Items per millisecond, averaged over completions: the average of items by that of times, so that a sample weighs as much
- * as the time it covers. Chunks of two streams run side by side and end one soon after the other: the second seems to have
- * taken no time, and as a rate of its own it would outweigh a hundred others. Where the clock is coarse, as a browser's,
- * items and times are collected until they cover `LEAST_MS`.
+ * Items per millisecond, averaged over completions: the average of items divided by the average of times, so that a
+ * sample's weight is the time it covers. Chunks of two streams run at the same time and end shortly after each other:
+ * the second seems to have taken no time, and as a separate rate it would outweigh a hundred others. If the clock is
+ * coarse, as in a browser, items and times are collected until they cover `LEAST_MS`.
  */
 export interface Throughput {
   readonly perMs: Average;
-  /** Of a sample, on average. */
+  /** Average items of a sample. */
   readonly meanItems: Average;
   readonly meanMs: Average;
   /** Collected for the next sample. */
@@ -47,7 +47,10 @@ export const NO_THROUGHPUT: Throughput = {
 };
 const LEAST_MS = 0.5;
 
-/** `ms` is the time the items held the device: since they started or since the completion before, whichever is later. */
+/**
+ * Adds a completion. `ms` is the time the items held the device: since their start or since the previous completion,
+ * whichever is later.
+ */
 export function measure(before: Throughput, items: number, ms: number): Throughput {
   if (!(items > 0) || !(ms >= 0)) return before;
   const { perMs, meanItems, meanMs } = before;
@@ -70,7 +73,7 @@ interface Mark {
 }
 
 export const WINDOWS_MS = { tenSeconds: 10_000, minute: 60_000, quarterHour: 900_000 } as const;
-/** Marks are at least this far apart, so that a quarter of an hour is 1,800 of them at most. */
+/** Marks are at least this far apart, so a quarter of an hour has at most 1,800. */
 const MARK_MS = 500;
 
 export const startMeter = (nowMs: number): Meter => ({ marks: [{ atMs: nowMs, total: 0n }] });
@@ -78,15 +81,15 @@ export const startMeter = (nowMs: number): Meter => ({ marks: [{ atMs: nowMs, to
 export function count({ marks }: Meter, nowMs: number, indices: bigint): Meter {
   const last = marks.at(-1) ?? { atMs: nowMs, total: 0n };
   const mark = { atMs: Math.max(nowMs, last.atMs), total: last.total + indices };
-  // The last mark moves along until it is far enough from the one before it.
+  // The last mark moves forward until it is far enough from the one before it.
   const before = marks.at(-2);
   const kept = before !== undefined && last.atMs - before.atMs < MARK_MS ? marks.slice(0, -1) : marks;
-  // One mark older than the longest window stays: the window begins somewhere after it.
+  // One mark older than the longest window is kept, because the window begins after it.
   const old = kept.findIndex(({ atMs }) => atMs >= mark.atMs - WINDOWS_MS.quarterHour);
   return { marks: [...kept.slice(Math.max(0, old - 1)), mark] };
 }
 
-/** Indices per second over the last `windowMs`; undefined until the meter has run that long. */
+/** Returns indices per second over the last `windowMs`. Undefined until the meter has run that long. */
 export function rateOver({ marks }: Meter, nowMs: number, windowMs: number): number | undefined {
   const from = nowMs - windowMs;
   const [first] = marks;
@@ -95,19 +98,19 @@ export function rateOver({ marks }: Meter, nowMs: number, windowMs: number): num
   const at = lastAtOrBefore(marks, from);
   const low = marks[at] ?? first;
   const high = marks[at + 1];
-  // Between two marks work is taken to be even; after the last one there was none.
+  // Work is assumed to be even between two marks. After the last mark there was none.
   const part = high === undefined ? 0 : (from - low.atMs) / (high.atMs - low.atMs);
   const atFrom = Number((high ?? low).total - low.total) * part;
   return ((Number(last.total - low.total) - atFrom) * 1000) / windowMs;
 }
 
-/** Indices per second since the start. */
+/** Returns indices per second since the start. */
 export function rateOverall({ marks }: Meter, startedMs: number, nowMs: number): number | undefined {
   const last = marks.at(-1);
   return last === undefined || nowMs <= startedMs ? undefined : (Number(last.total) * 1000) / (nowMs - startedMs);
 }
 
-/** When a device had work: the union of its chunks' times on the device, whatever order they are told in. */
+/** The times when a device had work: the union of its chunks' times, reported in any order. */
 export interface Busy {
   readonly startedNs: bigint;
   /** Before `settledNs` only the sums are kept. */
@@ -115,11 +118,11 @@ export interface Busy {
   readonly settledBusyNs: bigint;
   readonly settledExcusedNs: bigint;
   readonly recent: Intervals;
-  /** When it was not meant to have work. */
+  /** Pauses: times when the device was not meant to have work. */
   readonly excused: Intervals;
 }
 
-/** Reports older than this may be missed; it is longer than any window. */
+/** Reports older than this may be missed. Longer than any window. */
 const KEEP_NS = 1_000_000_000_000n;
 
 export const startBusy = (nowNs: bigint): Busy => ({
@@ -137,7 +140,7 @@ export function busyFrom(busy: Busy, startedNs: bigint, endedNs: bigint): Busy {
   return settled({ startedNs: since, settledNs, settledBusyNs, settledExcusedNs, recent, excused }, endedNs);
 }
 
-/** The device was not meant to have work: what it did not do then is not held against it. */
+/** Records a pause. Idle time in a pause does not lower the share. */
 export function excuse(busy: Busy, fromNs: bigint, toNs: bigint): Busy {
   const from = greatest(fromNs, busy.settledNs);
   return toNs <= from ? busy : settled({ ...busy, excused: busy.excused.add(between(from, toNs)) }, toNs);
@@ -159,8 +162,8 @@ function settled(busy: Busy, nowNs: bigint): Busy {
 }
 
 /**
- * "Fed": the share of the time up to now that the device had work, 0 to 1, since the start or over the last `windowNs`;
- * of the time, that is, in which it was meant to have some.
+ * Returns the share of the time the device had work, 0 to 1, since the start or over the last `windowNs`. Time in which
+ * the device was not meant to have work is left out.
  */
 export function fedShare(busy: Busy, nowNs: bigint, windowNs?: bigint): number | undefined {
   if (windowNs === undefined) {
@@ -174,7 +177,7 @@ export function fedShare(busy: Busy, nowNs: bigint, windowNs?: bigint): number |
   return windowNs <= excusedNs ? undefined : shareOf(busyNs, windowNs - excusedNs);
 }
 
-/** What was in flight when a pause began still counts as work: only the rest of the pause is excused. */
+/** Chunks in flight when a pause began still count as work. Only the idle part of the pause is excused. */
 function timesIn({ recent, excused }: Busy, range: Range): { readonly busyNs: bigint; readonly excusedNs: bigint } {
   const busyNs = recent.within(range).total;
   const pauses = excused.within(range);

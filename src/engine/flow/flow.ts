@@ -17,50 +17,56 @@ import { leasePrograms } from './programs.js';
 import { openSlot } from './slot.js';
 
 /**
- * How the chunks of a job run on a device: what is compiled and allocated once, what each chunk's place has of its own,
- * which commands a chunk is, and what is read from it afterwards. `flow()` makes one from data.
+ * How the chunks of a job run on a device: what is compiled and allocated once, what each slot has, which commands a
+ * chunk consists of, and what is read afterwards. `flow()` makes one from data.
  */
 export interface Flow<Result> {
   readonly name: string;
-  /** At once where it is open there already. */
+  /** Returns without a promise if the flow is already open on the device. */
   open(device: Device, options?: FlowOptions): OpenFlow<Result> | Promise<OpenFlow<Result>>;
 }
 
 export interface FlowOptions {
-  /** Use a resident grid where flow and device can. */
+  /** Uses a resident grid if flow and device support one. */
   readonly persistent?: boolean;
-  /** Chunks that may be in flight at a time. */
+  /** Maximum number of chunks in flight. */
   readonly slots?: number;
 }
 
-/** A flow on one device: compiled, with what all slots share. */
+/** A flow on one device: compiled, with the data that all slots share. */
 export interface OpenFlow<Result> {
   readonly device: Device;
   readonly shape: ChunkShape;
-  /** Of its first kernel: threads of a workgroup, or lanes of a gang. */
+  /** Threads of a workgroup, or lanes of a gang, of the first kernel. */
   readonly lanes?: number | undefined;
-  /** Of its first kernel, where the device knows it: see `DeviceProgram.occupancy`. */
+  /** Occupancy of the first kernel, if the device reports it: see `DeviceProgram.occupancy`. */
   readonly occupancy?: number | undefined;
-  /** A grid stays on the device and takes chunks from there, as `persistent` asks. */
+  /** True if a resident grid takes the chunks, as `persistent` asks. */
   readonly isResident?: boolean;
-  /** One chunk's place on a stream, with buffers of its own; at once where it has been made before. */
+  /**
+   * Makes a slot on a stream: room for one chunk, with its own buffers. Returns without a promise if the slot exists
+   * already.
+   */
   slot(stream: Stream): FlowSlot<Result> | Promise<FlowSlot<Result>>;
   close(): void;
 }
 
 export interface FlowSlot<Result> {
-  /** Queues the commands of a chunk; `values` picks other job values than the job's own (see `FlowSpec.others`). */
+  /**
+   * Queues the commands of a chunk. `values` selects a set of job values other than the job's own (see
+   * `FlowSpec.others`).
+   */
   submit(piece: Piece, values?: number): Completion;
-  /** What the chunk gave, once it is complete. Views into the slot's memory are good until the next submit. */
+  /** Returns the result of a complete chunk. Views into the slot's memory are valid until the next submit. */
   reap(piece: Piece): Result | Overflow;
-  /** Bytes that the last submit moves each way, for telemetry. */
+  /** Bytes that the last submit copies in each direction, for telemetry. */
   readonly moved?: { readonly toDevice: number; readonly toHost: number } | undefined;
-  /** Where the flow's slots share a resident grid: stops what was submitted on all of them. */
+  /** Cancels what was submitted on all slots. Present if the slots share a resident grid. */
   readonly cancel?: (() => void) | undefined;
   close(): void;
 }
 
-/** More hits than the ring holds: nothing of the chunk counts, it is run again in smaller pieces. */
+/** The chunk had more hits than its ring holds. None of it counts; it is run again in smaller pieces. */
 export class Overflow {
   readonly found: number;
   readonly room: number;
@@ -72,29 +78,32 @@ export class Overflow {
 
 export type JobValues<Name extends string> = Readonly<Partial<Record<Name, Values>>>;
 
-/** A flow as data. Buffers are called by their names; all of a slot's are its own, so that chunks never meet. */
+/** A flow as data. Buffers are referred to by name. Each slot has its own, so that chunks share no memory. */
 export interface FlowSpec<Result, Name extends string = string> {
   readonly name: string;
-  /** What a chunk launches; several make a chain that stays on the device. */
+  /** The kernels that a chunk launches. Several form a chain that stays on the device. */
   readonly kernels: Readonly<Record<Name, Kernel>>;
-  /** How they are compiled, where that is not left to the device. */
+  /** Compile options. Default: the device's choice. */
   readonly compile?: CompileOptions;
   /** The kernels' job values. */
   readonly job?: JobValues<Name>;
-  /** Further sets of job values, numbered from 1, for chunks whose results are known beforehand. */
+  /** Further sets of job values, numbered from 1, for chunks with known results. */
   readonly others?: readonly JobValues<Name>[];
   /** Data that every chunk reads, written to each device once. */
   readonly shared?: Readonly<Record<string, ArrayBufferView>>;
   /** Buffers of each slot, in bytes. */
   readonly buffers?: Readonly<Record<string, number>>;
-  /** Rings of each slot: whose hits, how many at most. They are zeroed before each chunk and read after it. */
+  /**
+   * Rings of each slot: the kernel that writes the hits, and the capacity. They are zeroed before each chunk and read
+   * after it.
+   */
   readonly rings?: Readonly<Record<string, { readonly kernel: Name; readonly hits: number }>>;
-  /** Host memory of each slot, in bytes: where `read` goes to. */
+  /** Host memory of each slot, in bytes: the destination of `read`. */
   readonly host?: Readonly<Record<string, number>>;
   /** The commands of one chunk, in order. */
   steps(piece: Piece, host: HostViews): readonly Step<Name>[];
   reap(piece: Piece, slot: Reaped<Name>): Result | Overflow;
-  /** Of a flow that is one launch with one ring: the launch, for devices that keep a grid resident. */
+  /** Returns the launch of a flow that is one launch with one ring, for devices with resident grids. */
   resident?(piece: Piece): ResidentRange;
   readonly granularity?: number;
   readonly least?: number;
@@ -103,7 +112,7 @@ export interface FlowSpec<Result, Name extends string = string> {
   readonly batch?: ((queued: number, capacity: number) => number) | undefined;
   /** See `ChunkShape`. */
   readonly expectedPerMs?: number | undefined;
-  /** Default: from the device's units and the first kernel's lanes. */
+  /** Default: computed from the device's units and the first kernel's lanes. */
   readonly stride?: (device: Device, programs: Readonly<Record<Name, DeviceProgram>>) => number;
 }
 
@@ -132,23 +141,23 @@ export type Step<Name extends string = string> =
       readonly do: 'launch';
       readonly kernel: Name;
       readonly base?: bigint;
-      /** By value, or a word that an earlier step of the chain has written. */
+      /** A number, or a word that an earlier step of the chain has written. */
       readonly count: number | { readonly buffer: string; readonly word: number; readonly max: number };
       readonly chunk?: Values;
-      /** The kernel's bindings: under their names, which of the flow's buffers. Left out: the buffer of the same name. */
+      /** Maps the kernel's bindings to the flow's buffers. Default: the buffer of the same name. */
       readonly buffers?: Readonly<Record<string, string>>;
       readonly ring?: string;
     };
 
-/** What `reap` looks at. */
+/** The memory that `reap` reads. */
 export interface Reaped<Name extends string = string> {
   readonly host: HostViews;
-  /** A ring's words, as the device left them, and whose they are. */
+  /** A ring's words as the device left them, and the program that wrote them. */
   ring(name: string): { readonly words: Uint32Array; readonly program: DeviceProgram; readonly hits: number };
   readonly programs: Readonly<Record<Name, DeviceProgram>>;
 }
 
-/** A flow from its description. */
+/** Makes a flow from its description. */
 export function flow<Result, const Name extends string = string>(spec: FlowSpec<Result, Name>): Flow<Result> {
   return {
     name: spec.name,
@@ -179,7 +188,7 @@ export function flow<Result, const Name extends string = string>(spec: FlowSpec<
   };
 }
 
-/** Binds the jobs, writes what all slots share, and opens the resident grid where there can be one. */
+/** Binds the job values, writes the shared data, and opens the resident grid if there can be one. */
 async function readyFlow<Result, Name extends string>(
   spec: FlowSpec<Result, Name>,
   device: Device,
@@ -202,12 +211,12 @@ async function readyFlow<Result, Name extends string>(
   }
 }
 
-/** What all slots of a flow on a device have in common. */
+/** The data that all slots of a flow on a device share. */
 export interface ReadyFlow<Result, Name extends string = string> {
   readonly device: Device;
   readonly spec: FlowSpec<Result, Name>;
   readonly programs: Readonly<Record<Name, DeviceProgram>>;
-  /** Number 0 is the job itself. */
+  /** Bound job values. Index 0 is the job's own set. */
   readonly jobs: readonly Bound<Name>[];
   readonly shared: Readonly<Record<string, DeviceBuffer>>;
   readonly resident: Resident | undefined;
@@ -215,10 +224,10 @@ export interface ReadyFlow<Result, Name extends string = string> {
 
 type Bound<Name extends string> = Readonly<Record<Name, BoundJob>>;
 
-/** Items per thread of one pass: enough that starting a thread does not count. */
+/** Items per thread in one pass: enough to make the cost of starting a thread negligible. */
 const PASS_ITEMS = { gpu: 64, cpu: 256 } as const;
 
-/** Items of one pass over the whole device. */
+/** Returns the items of one pass over the whole device. */
 export function passOf({ info }: Device, programs: Readonly<Record<string, DeviceProgram>>): number {
   const [first] = Object.values(programs);
   return info.units * (first?.lanes ?? 1) * PASS_ITEMS[info.processor];

@@ -1,14 +1,14 @@
 import type { CompileOptions, Device, DeviceProgram } from '../../device/device.js';
 import type { Kernel } from '../../kernel/index.js';
 
-/** Programs of a device that stay loaded though no open flow uses them, for the next job with the same kernel. */
+/** Unused programs that stay loaded per device, for the next job with the same kernel. */
 const UNUSED = 64;
 
 interface Entry {
   readonly program: Promise<DeviceProgram>;
   /** Leases that have not been released. */
   uses: number;
-  /** Given out without a lease: whoever has it may still use it. */
+  /** Returned without a lease: a caller may still use it. */
   isLent: boolean;
 }
 
@@ -18,14 +18,17 @@ export interface Lease {
   release(): void;
 }
 
-/** Compiles a kernel, or finds its program. It is unloaded when it has not been asked for in a while and is garbage. */
+/**
+ * Compiles a kernel, or returns its cached program. The program is evicted when least recently used, and unloaded by
+ * garbage collection.
+ */
 export function programOf(device: Device, kernel: Kernel, options: CompileOptions = {}): Promise<DeviceProgram> {
   const entry = entryOf(device, kernel, options);
   entry.isLent = true;
   return entry.program;
 }
 
-/** The same for those who say when they no longer use it: it is unloaded when it has not been asked for in a while. */
+/** Like `programOf`, for callers that release the program. It is unloaded when released and least recently used. */
 export async function leaseProgram(device: Device, kernel: Kernel, options: CompileOptions = {}): Promise<Lease> {
   const entry = entryOf(device, kernel, options);
   entry.uses++;
@@ -41,7 +44,7 @@ export async function leaseProgram(device: Device, kernel: Kernel, options: Comp
   };
 }
 
-/** Leases of several kernels, by name; all of them or none. */
+/** Leases several programs, by name: all of them or none. */
 export async function leasePrograms<Name extends string>(
   device: Device,
   kernels: readonly (readonly [Name, Kernel])[],
@@ -61,7 +64,7 @@ export async function leasePrograms<Name extends string>(
   return { programs: Object.fromEntries(named) as Record<Name, DeviceProgram>, release };
 }
 
-/** By kernel and options, the most recently used last. */
+/** Programs by kernel and options, the most recently used last. */
 const devices = new WeakMap<Device, Map<string, Entry>>();
 const numbers = new WeakMap<Kernel, number>();
 let kernels = 0;
@@ -87,15 +90,15 @@ function entryOf(device: Device, kernel: Kernel, options: CompileOptions): Entry
   return entry;
 }
 
-/** Unloads the least recently used. */
+/** Unloads the least recently used of the unused programs. */
 function trim(entries: Map<string, Entry>): void {
   const unused = [...entries].filter(([, { uses }]) => uses === 0);
   for (const [key, { program, isLent }] of unused.slice(0, Math.max(0, unused.length - UNUSED))) {
     entries.delete(key);
-    if (isLent) continue; // the garbage takes it along
+    if (isLent) continue; // garbage collection unloads it
     program.then(
       (loaded) => loaded.close(),
-      () => undefined, // whoever asked for it was told
+      () => undefined, // the callers got the error
     );
   }
 }

@@ -1,8 +1,8 @@
 import type { Completion, Report, Resident, ResidentRange } from '../../device/device.js';
 
 /**
- * A range on a resident grid that must not be lost with it: where the grid ends for good before the range is done,
- * `otherwise` runs it by launches. Nothing of what the grid had done of it was read, so nothing counts twice.
+ * Submits a range to a resident grid. If the grid fails before the range is done, `otherwise` runs the range by
+ * launches. The grid's partial results are never read, so nothing counts twice.
  */
 export function submitResident(
   resident: Resident,
@@ -15,6 +15,6 @@ export function submitResident(
   const retried = done.then((report): Report | Promise<Report> => {
     return report.complete || !resident.fault ? report : otherwise().done;
   });
-  retried.catch(() => undefined); // nobody has to look at a completion
+  retried.catch(() => undefined); // callers may ignore a completion
   return { done: retried };
 }

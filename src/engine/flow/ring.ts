@@ -8,7 +8,10 @@ import type { Found } from './values.js';
 /** A hit: its index in the job's space, and the fields that the kernel emitted. */
 export type Hit<H extends Fields = Fields> = { readonly index: bigint } & Omit<Found<H>, 'index'>;
 
-/** The hits in a ring, ascending; those of one index in the order of their words, whatever order a device stored them in. */
+/**
+ * Returns the hits in a ring, ascending. Hits of one index are ordered by their words, so that the order does not
+ * depend on the device.
+ */
 export function hitsIn<H extends Fields>(
   { start, count }: Piece,
   { words, program, hits: room }: { words: Uint32Array; program: DeviceProgram; hits: number },

@@ -4,7 +4,7 @@ import type { Piece } from '../work/space.js';
 import type { FlowSlot, Overflow, ReadyFlow, Step } from './flow.js';
 import { submitResident } from './resident.js';
 
-/** Makes one slot of a flow: its buffers, its rings, its host memory. */
+/** Allocates one slot of a flow: its buffers, its rings, its host memory. */
 export async function openSlot<Result, Name extends string>(
   ready: ReadyFlow<Result, Name>,
   stream: Stream,
@@ -129,7 +129,7 @@ interface Ring {
   readonly headerBytes: number;
 }
 
-/** What one slot has of its own. */
+/** The memory of one slot. */
 class SlotMemory {
   readonly buffers = new Map<string, DeviceBuffer>();
   readonly rings = new Map<string, Ring>();

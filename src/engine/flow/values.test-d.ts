@@ -4,7 +4,7 @@ import { items, read, rw, u32, u64, when } from '../../kernel/index.js';
 import { generate } from '../makers/generate.js';
 import { search } from '../makers/search.js';
 
-// What a kernel's signature says about the jobs that run it. Nothing here runs.
+// Types of jobs, derived from a kernel's signature. Nothing here runs.
 declare const devices: Device;
 const key = items(
   'key',

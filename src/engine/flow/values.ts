@@ -1,7 +1,7 @@
 import type { Values } from '../../device/device.js';
 import type { Fields, Scalar } from '../../kernel/index.js';
 
-/** What a kernel's fields take from a caller and give back, told by TypeScript from the kernel's own signature. */
+/** Types of the values that a kernel's fields accept and return, derived from the kernel's signature. */
 
 /** Values for declared fields: `{ header: [u32, 19] }` takes 19 numbers under that name. */
 export type Given<F extends Fields> = Fields extends F
@@ -14,7 +14,7 @@ export type Given<F extends Fields> = Fields extends F
           : never;
     };
 
-/** Values that came back in declared fields: arrays for those declared `[type, n]`. */
+/** Values returned in declared fields: arrays for those declared `[type, n]`. */
 export type Found<F extends Fields> = Fields extends F
   ? Readonly<Record<string, FoundScalar<Scalar> | readonly FoundScalar<Scalar>[]>>
   : {
@@ -25,7 +25,7 @@ export type Found<F extends Fields> = Fields extends F
           : never;
     };
 
-/** `{ job: … }`, which may be left out where the kernel declares nothing of the kind. */
+/** `{ job: … }`, optional if the kernel declares no such fields. */
 export type Needed<Name extends string, F extends Fields, Value> = Fields extends F
   ? { readonly [K in Name]?: Value }
   : keyof F extends never

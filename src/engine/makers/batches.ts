@@ -10,49 +10,52 @@ import { deliver, gather, type Harvest, type Indexed, startHarvest } from './har
 import { Iteration } from './job-iterator.js';
 import { Outbox } from './outbox.js';
 
-/** Consecutive rows of an output, in the device's own host memory. */
+/** Consecutive rows of an output, in host memory of the device. */
 export interface Batch extends Piece {
   readonly bytes: Uint8Array;
-  /** Gives the memory back for the next batch. What is not released is not filled again, so the device comes to rest. */
+  /** Frees the memory for the next batch. If batches are not released, the device runs out of slots and stops. */
   release(): void;
 }
 
-/** What `generate` and `transform` have in common. */
+/** Options of both `generate` and `transform`. */
 export type BatchOptions<Row> = Where & {
-  /** Bytes of the output for each index. */
+  /** Bytes of output per index. */
   readonly rowBytes: number;
-  /** Bytes of the largest batch; each slot of each device holds one. Default 8 MiB. */
+  /** Maximum bytes of a batch. Each slot of each device holds one. Default 8 MiB. */
   readonly batchBytes?: number;
-  /** Checks some rows of each batch before it is given. */
+  /** Checks some rows of each batch before the batch is delivered. */
   readonly verify?: Verify<Row>;
-  /** How many rows of a batch are checked, or who says it each time; default 4. The first and the last are among them. */
+  /**
+   * Number of rows checked per batch, or a function that returns it. Default 4. The first and the last row are among
+   * them.
+   */
   readonly samples?: number | (() => number);
   readonly signal?: AbortSignal;
   readonly aim?: Aim;
-  /** Called each time that something counts. */
+  /** Called each time more indices count. */
   readonly onProgress?: (progress: Progress) => void;
 };
 
-/** Batches in the order of their indices, to be iterated once. */
+/** Batches in ascending order of index. Can be iterated once. */
 export interface Batches extends AsyncIterable<Batch> {
-  /** How far it is, once it has begun. */
+  /** The job's progress. Undefined until iteration begins. */
   readonly progress: Progress | undefined;
 }
 
 export const BATCH_BYTES = 8 * 2 ** 20;
-/** Rows of a batch that are checked. */
+/** Default number of rows checked per batch. */
 export const SAMPLES = 4;
 
 export interface BatchJob<Row> {
   readonly flow: Flow<Uint8Array>;
   readonly options: BatchOptions<Row>;
-  /** Made when the iteration begins. */
+  /** Makes the source. Called when iteration begins. */
   source(): ChunkSource<Uint8Array>;
-  /** What the check gets for one row. */
+  /** Returns the argument of `verify` for one row. */
   row(index: bigint, bytes: Uint8Array): Row;
 }
 
-/** Runs a job whose results are bytes, and gives them in order. */
+/** Runs a job whose results are bytes, and delivers them in order. */
 export function batches<Row>(job: BatchJob<Row>): Batches {
   return new OrderedBatches(job);
 }
@@ -139,8 +142,8 @@ class OrderedBatches<Row> implements Batches {
   }
 
   /**
-   * When what comes next has to be done again (its device failed, say), batches behind it must not keep all slots from
-   * it: they move to memory of their own.
+   * Copies held batches out of their slots if the next batch must be run again, for example after a device failed.
+   * Otherwise they could keep every slot from it.
    */
   #makeRoom(): void {
     if (this.#iteration.run?.isFrontierWaiting) for (const batch of this.#harvest.held) batch.move();
@@ -182,7 +185,7 @@ class HeldBatch implements Batch, Indexed {
   }
 }
 
-/** Rows of a piece to check: the first, the last, and some between that depend on nothing but the piece. */
+/** Chooses the rows of a piece to check: the first, the last, and some between that depend only on the piece. */
 export function sampled({ start, count }: Piece, samples: number): number[] {
   const chosen = new Set([0, count - 1]);
   let state = Number(BigInt.asUintN(32, start)) ^ count;

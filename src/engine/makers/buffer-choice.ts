@@ -2,7 +2,7 @@ import { MillraceError } from '../../kernel/error.js';
 import type { Kernel } from '../../kernel/index.js';
 import { MOST_ITEMS } from '../work/space.js';
 
-/** The buffer that a kernel's rows are in: the one that is named, else the only one it writes. */
+/** Returns the buffer that holds a kernel's output rows: the named one, or the only one the kernel writes. */
 export function outputOf({ name, signature }: Kernel, asked: string | undefined): string {
   const written = Object.entries(signature.buffers ?? {}).flatMap(([buffer, { kind }]) =>
     kind === 'read' ? [] : buffer,
@@ -18,7 +18,9 @@ export function outputOf({ name, signature }: Kernel, asked: string | undefined)
   });
 }
 
-/** The buffer that a kernel reads its rows from: the one that is named, else the only one it reads and nobody fills. */
+/**
+ * Returns the buffer that a kernel reads its rows from: the named one, or the only one it reads that has no data given.
+ */
 export function inputOf({ name, signature }: Kernel, asked: string | undefined, filled: readonly string[]): string {
   const known = Object.keys(signature.buffers ?? {});
   if (asked !== undefined && known.includes(asked)) return asked;
@@ -35,7 +37,7 @@ export function inputOf({ name, signature }: Kernel, asked: string | undefined, 
   });
 }
 
-/** How many rows of so many bytes fit a batch, and are of use. */
+/** Returns how many rows fit a batch, at most `length`. */
 export function rowsOf(rowBytes: number, batchBytes: number, length: bigint): number {
   if (!Number.isInteger(rowBytes) || rowBytes < 1 || rowBytes > batchBytes) {
     throw new MillraceError({
@@ -49,5 +51,5 @@ export function rowsOf(rowBytes: number, batchBytes: number, length: bigint): nu
   return length < BigInt(fitting) ? Number(length) : fitting;
 }
 
-/** Bytes of a buffer for so many rows, in whole quads of words: kernels may store 16 bytes at a time. */
+/** Returns the buffer size for `rows` rows, a multiple of 16: kernels may store 16 bytes at a time. */
 export const paddedBytes = (rows: number, rowBytes: number): number => Math.ceil((rows * rowBytes) / 16) * 16;

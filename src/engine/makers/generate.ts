@@ -7,7 +7,7 @@ import { BATCH_BYTES, type Batches, type BatchOptions, batches } from './batches
 import { outputOf, paddedBytes, rowsOf } from './buffer-choice.js';
 
 /**
- * Makes bytes from indices, so many for each:
+ * Makes `rowBytes` bytes from each index:
  *
  *   for await (const batch of generate(kernel, { space: 10n ** 9n, rowBytes: 16, job: { … } })) {
  *     await file.write(batch.bytes);
@@ -32,15 +32,15 @@ export function generate<J extends Fields, C extends Fields, B extends Buffers, 
 export type GenerateOptions<J extends Fields, C extends Fields> = BatchOptions<Row> &
   Needed<'job', J, Given<J>> &
   Needed<'chunk', C, (piece: Piece) => Given<C>> & {
-    /** How many indices from 0, or which: up to 2^128. */
+    /** A number of indices from 0, or a range; up to 2^128. */
     readonly space: bigint | number | Range;
-    /** The buffer that rows are written to; default the only one the kernel writes. */
+    /** The buffer that rows are written to. Default: the only one the kernel writes. */
     readonly output?: string;
-    /** Data for the kernel's other buffers, written to each device once. */
+    /** Data for the kernel's other buffers, written once to each device. */
     readonly buffers?: Readonly<Record<string, ArrayBufferView>>;
     /**
-     * How many items make the rows of a piece; default one each. Where it is given the kernel finds its place in the
-     * space by its chunk values alone: `index` counts from 0 in each batch.
+     * Returns the number of items that make the rows of a piece. Default: one item per row. If given, `index` counts
+     * from 0 in each batch, and the kernel gets its position in the space only from its chunk values.
      */
     readonly items?: (piece: Piece) => number;
     readonly granularity?: number;

@@ -3,23 +3,23 @@ import { partitionPoint } from '../work/bisect.js';
 import { endOf, type Piece, type Range } from '../work/space.js';
 
 /**
- * What a search has found, and what of it may be told. The answer depends on the kernel and the space alone, not on which
- * device was first, on chunks or on time: hits are told in the order of their indices, each as soon as everything below
- * it is done. (`any` is the exception by its nature: which hit it is depends on who is first. `arrival` is for those who
- * cannot wait for the slowest device, a miner with a pool, say: all hits, each once, in any order.)
+ * How a search delivers hits. The answer depends only on the kernel and the space, not on devices, chunks or timing:
+ * hits are delivered in ascending order of index, each as soon as everything below it is done. Two modes differ. `any`
+ * delivers the first hit found, which depends on timing. `arrival` delivers every hit once, in any order, for callers
+ * that cannot wait for the slowest device, for example a miner with a pool.
  */
 export type Mode = 'first' | 'any' | 'all' | 'arrival';
 
-/** A hit, or whatever else comes out of chunks: bytes that begin at an index. */
+/** A result of a chunk: a hit, or bytes that begin at an index. */
 export interface Indexed {
   readonly index: bigint;
 }
 
 export interface Harvest<T extends Indexed> {
   readonly mode: Mode;
-  /** Found, but something below is not done. Ascending; in mode `first` one at most. */
+  /** Found, but a lower index is not done. Ascending. At most one in mode `first`. */
   readonly held: readonly T[];
-  /** Nothing more will be told. */
+  /** True if nothing more will be delivered. */
   readonly isOver: boolean;
 }
 
@@ -27,13 +27,13 @@ export const startHarvest = <T extends Indexed>(mode: Mode): Harvest<T> => ({ mo
 
 export interface Gathered<T extends Indexed> {
   readonly harvest: Harvest<T>;
-  /** Indices from here on no longer matter (`limit` of coverage.ts). */
+  /** Indices from here on are no longer needed (`limit` in coverage.ts). */
   readonly end: bigint | undefined;
 }
 
 /**
- * Hits of a chunk that counts. `fresh` is what of it had not been counted before: other hits are known already. Several
- * hits of one index stay in the order they are given in, so that must not depend on the device.
+ * Adds the hits of a chunk that counts. `fresh` is the part of the chunk not counted before; hits outside it are
+ * already known. Several hits of one index keep the order given, so that order must not depend on the device.
  */
 export function gather<T extends Indexed>(
   harvest: Harvest<T>,
@@ -57,7 +57,10 @@ export interface Delivered<T extends Indexed> {
   readonly hits: readonly T[];
 }
 
-/** What may be told now. `frontier` is the smallest index that matters and is not done, undefined when all are. */
+/**
+ * Returns the hits that may be delivered now. `frontier` is the smallest needed index that is not done. Undefined if
+ * all are done.
+ */
 export function deliver<T extends Indexed>(harvest: Harvest<T>, frontier: bigint | undefined): Delivered<T> {
   const { mode, held } = harvest;
   if (harvest.isOver) return { harvest, hits: [] };
@@ -71,8 +74,8 @@ export function deliver<T extends Indexed>(harvest: Harvest<T>, frontier: bigint
 }
 
 /**
- * The most items of a chunk when one of `count` items had `found` hits, more than the `room` of its ring: half of what
- * would just fill it, were the hits spread evenly. Throws `buffer-range` when one item alone has too many.
+ * Returns the maximum items of a chunk after one of `count` items had `found` hits, more than its ring's `room`: half
+ * of what would just fill the ring if hits were spread evenly. Throws `buffer-range` if one item alone has too many.
  */
 export function sizeAfterOverflow({ start, count }: Piece, found: number, room: number): number {
   if (count > 1) return Math.max(1, Math.min(Math.floor(count / 2), Math.floor((count * room) / (2 * found))));
@@ -85,8 +88,8 @@ export function sizeAfterOverflow({ start, count }: Piece, found: number, room: 
 }
 
 /**
- * The most items of a chunk so that its hits should fill no more than half of the ring; `perItem` is how many hits an
- * item has on average, undefined while there were none.
+ * Returns the maximum items of a chunk so that its hits should fill at most half of the ring. `perItem` is the average
+ * number of hits per item. Undefined while there were none.
  */
 export function sizeForRing(perItem: number | undefined, room: number): number {
   return perItem === undefined || perItem <= 0
@@ -96,7 +99,7 @@ export function sizeForRing(perItem: number | undefined, room: number): number {
 
 const byIndex = (a: Indexed, b: Indexed): number => (a.index < b.index ? -1 : a.index > b.index ? 1 : 0);
 
-/** Both are in order; most often all of `news` is above all of `held`. */
+/** Merges two ascending lists. Usually all of `news` is above all of `held`. */
 function merge<T extends Indexed>(held: readonly T[], news: readonly T[]): readonly T[] {
   const [first] = news;
   const last = held.at(-1);
@@ -104,7 +107,7 @@ function merge<T extends Indexed>(held: readonly T[], news: readonly T[]): reado
   return first === undefined || last === undefined || last.index <= first.index ? all : all.sort(byIndex);
 }
 
-/** How many of the ascending hits are below an index. */
+/** Returns how many of the ascending hits are below an index. */
 export function countBelow(hits: readonly Indexed[], index: bigint): number {
   return partitionPoint(hits.length, (at) => (hits[at]?.index ?? index) < index);
 }

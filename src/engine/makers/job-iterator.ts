@@ -7,26 +7,28 @@ import { openVerifier, type Verifier, type Verify } from '../verify/verify.js';
 import type { ChunkSource } from '../work/source.js';
 import type { Outbox } from './outbox.js';
 
-/** What differs between jobs whose results are iterated. */
+/** The parts that differ between jobs whose results are iterated. */
 export interface Iterated<T, Checked, Result> {
-  /** For people: "the search x", "the batches of x". */
+  /** Used in error messages: "the search x", "the output of x". */
   readonly name: string;
   readonly where: Where;
   readonly verify: Verify<Checked> | undefined;
   readonly signal: AbortSignal | undefined;
-  /** Where the job's results are put. */
+  /** Receives the job's results. */
   readonly outbox: Outbox<T>;
-  /** What the engine is to run. */
+  /** Makes the job for the engine. */
   job(verifier: Verifier<Checked>): Job<Result>;
-  /** The run is there; nothing of it has counted yet. */
+  /** Called when the run has started and no index counts yet. */
   begin?(run: Run): void;
-  /** Everything is done: what was held back for its order is told. */
+  /** Called when everything is done: delivers the results that were held back for order. */
   complete(): void;
-  /** After the run: what nobody has taken goes back. */
+  /** Called after the run: releases the results that the consumer has not taken. */
   cleanUp?(): void;
 }
 
-/** A job that begins with the first result that is asked for, is iterated once, and ends when nobody asks any more. */
+/**
+ * A job that starts when its first result is requested, is iterated once, and stops when the consumer leaves the loop.
+ */
 export class Iteration<T, Checked, Result> implements AsyncIterable<T> {
   readonly #job: Iterated<T, Checked, Result>;
   #run: Run | undefined;
@@ -36,7 +38,7 @@ export class Iteration<T, Checked, Result> implements AsyncIterable<T> {
     this.#job = job;
   }
 
-  /** Once it has begun. */
+  /** The run. Undefined until iteration begins. */
   get run(): Run | undefined {
     return this.#run;
   }
@@ -86,7 +88,7 @@ export class Iteration<T, Checked, Result> implements AsyncIterable<T> {
   }
 }
 
-/** An error of the job is thrown rather than one of closing its source. */
+/** Closes the source. If the job failed, its error takes precedence over an error from closing. */
 async function closeSource(source: ChunkSource, isFailed: boolean): Promise<void> {
   try {
     await source.close?.();

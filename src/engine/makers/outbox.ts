@@ -1,6 +1,6 @@
 import { Fifo } from '../../device/gpu/wire/fifo.js';
 
-/** Values that wait for a consumer that iterates. A value is let go of as soon as it has been taken. */
+/** Values that wait for an iterating consumer. A value's reference is dropped as soon as it has been taken. */
 export class Outbox<T> implements AsyncIterable<T> {
   readonly #waiting = new Fifo<T>();
   readonly #onRoom: () => void;
@@ -21,13 +21,13 @@ export class Outbox<T> implements AsyncIterable<T> {
     this.#wake();
   }
 
-  /** No more values come. The consumer gets the error, if there is one, after the values that wait. */
+  /** Ends the queue. The consumer gets the error, if there is one, after the waiting values. */
   end(failure?: { readonly error: unknown }): void {
     this.#end ??= failure ?? {};
     this.#wake();
   }
 
-  /** Takes out all values that wait. */
+  /** Removes and returns all waiting values. */
   drain(): T[] {
     const left = [...this.#waiting];
     this.#waiting.clear();

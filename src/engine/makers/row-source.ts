@@ -5,7 +5,7 @@ import { Intervals } from '../work/intervals.js';
 import type { ChunkSource } from '../work/source.js';
 import { between, type Piece, type Range, rangeOf } from '../work/space.js';
 
-/** Rows as they come: arrays of any size that hold whole rows. */
+/** Input rows: arrays of any size that hold whole rows. */
 export type RowsGiven = Iterable<ArrayBufferView> | AsyncIterable<ArrayBufferView>;
 
 interface Arrived {
@@ -15,8 +15,8 @@ interface Arrived {
 }
 
 /**
- * The source of a `transform`. Rows are numbered as they arrive and kept until they are done, because a device that fails
- * leaves them to another. Reads ahead, but no further than `max` rows beyond what is done.
+ * The source of a `transform`. Rows are numbered as they arrive and kept until they are done, because another device
+ * may have to run them again. Reads at most `max` rows beyond those that are done.
  */
 export class InputSource implements ChunkSource<Uint8Array> {
   readonly completed = Intervals.none;
@@ -24,7 +24,7 @@ export class InputSource implements ChunkSource<Uint8Array> {
   readonly #rowBytes: number;
   readonly #max: bigint;
   readonly #release: (rows: ArrayBufferView) => void;
-  /** Ascending, without holes. */
+  /** Ascending, without gaps. */
   readonly #arrived = new Fifo<Arrived>();
   #iterator: RowIterator | undefined;
   #done = Intervals.none;
@@ -35,7 +35,7 @@ export class InputSource implements ChunkSource<Uint8Array> {
   #failure: { readonly error: unknown } | undefined;
   #wake: () => void = () => undefined;
 
-  /** `release` is called with the rows of an array when they are no longer needed. */
+  /** `release` is called with an array's rows when they are no longer needed. */
   constructor(
     given: RowsGiven,
     rowBytes: number,
@@ -79,8 +79,8 @@ export class InputSource implements ChunkSource<Uint8Array> {
   lower(): void {}
 
   /**
-   * Ends the input by its iterator's `return`, and waits for it. A generator that is in the middle of a read takes `return`
-   * only after that read, which may never end: then it is not waited for.
+   * Ends the input by its iterator's `return`, and waits for it. A generator handles `return` only after a pending
+   * read, which may never end, so the wait is limited to `CLOSE_MS` while a read is pending.
    */
   async close(): Promise<void> {
     this.#isEnded = true;
@@ -88,7 +88,7 @@ export class InputSource implements ChunkSource<Uint8Array> {
     for (let rows = this.#arrived.shift(); rows; rows = this.#arrived.shift()) this.#release(rows.bytes);
   }
 
-  /** A piece's rows, in one array or several. */
+  /** Yields a piece's rows, in one array or several. */
   *rows({ start, count }: Piece): Generator<Uint8Array> {
     const end = start + BigInt(count);
     for (let place = this.#placeOf(start); ; place++) {
@@ -106,7 +106,7 @@ export class InputSource implements ChunkSource<Uint8Array> {
     return row;
   }
 
-  /** The first array that ends behind `start`. */
+  /** Returns the position of the first array that ends after `start`. */
   #placeOf(start: bigint): number {
     return partitionPoint(this.#arrived.length, (at) => (this.#arrived.at(at)?.end ?? start) <= start);
   }
@@ -178,7 +178,7 @@ export class InputSource implements ChunkSource<Uint8Array> {
   }
 }
 
-/** How long a read that is under way is waited for when the input is closed. */
+/** How long `close` waits for a pending read. */
 const CLOSE_MS = 500;
 
 type RowIterator = Iterator<ArrayBufferView> | AsyncIterator<ArrayBufferView>;

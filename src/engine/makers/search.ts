@@ -17,12 +17,12 @@ import { Iteration } from './job-iterator.js';
 import { Outbox } from './outbox.js';
 
 /**
- * Tries every index of a space and gives those that hit:
+ * Tries every index of a space and delivers the hits:
  *
  *   for await (const hit of search(kernel, { space: 2n ** 40n, job: { … } })) …
  *
- * Hits come in ascending order, each when everything below it is done, whatever devices found them and when. With a
- * flow of hits instead of a kernel a chunk is a chain of launches.
+ * Hits come in ascending order, each when everything below it is done, independent of devices and timing. With a flow
+ * of hits instead of a kernel, a chunk is a chain of launches.
  */
 export function search<J extends Fields, C extends Fields, B extends Buffers, H extends Fields>(
   kernel: Kernel<J, C, B, H>,
@@ -40,66 +40,74 @@ export function search(what: Kernel | Flow<readonly Indexed[]>, given: object): 
   return new KernelSearch(searchFlow(what, options), options, numbered);
 }
 
-/** A search, to be iterated once. It begins with the first hit that is asked for, and ends when nobody asks any more. */
+/**
+ * A search. Can be iterated once. It starts when the first hit is requested and stops when the consumer leaves the
+ * loop.
+ */
 export interface Search<T extends Indexed> extends AsyncIterable<T> {
-  /** The first hit that is told, undefined when there is none; the search then ends. */
+  /** Returns the first hit delivered and ends the search. Undefined if there is none. */
   first(): Promise<T | undefined>;
-  /** How far it is, once it has begun. */
+  /** The search's progress. Undefined until iteration begins. */
   readonly progress: Progress | undefined;
 }
 
 export type SearchOptions<T extends Indexed> = Where & {
-  /** How many indices from 0, or which: up to 2^128. */
+  /** A number of indices from 0, or a range; up to 2^128. */
   readonly space: bigint | number | Range;
-  /** `all` (default), `first` (the smallest index that hits), `any`, or `arrival` (all, in any order, each at once). */
+  /**
+   * `all` (default), `first` (the smallest index that hits), `any`, or `arrival` (all, in any order, without delay).
+   */
   readonly mode?: Mode;
-  /** Checks every hit before it is told. */
+  /** Checks every hit before it is delivered. */
   readonly verify?: Verify<T>;
   readonly signal?: AbortSignal;
-  /** What it is called in telemetry and in messages; default: as the kernel or the flow is. */
+  /** Name in telemetry and messages. Default: the name of the kernel or flow. */
   readonly name?: string;
-  /** Short chunks that answer soon, or long ones (default). */
+  /** Short chunks that answer soon (`interactive`), or long ones (`batch`, the default). */
   readonly aim?: Aim;
-  /** How devices share the space; by default they pull. A partition is never needed for speed. */
+  /** How devices share the space. By default they pull. A partition is never needed for speed. */
   readonly share?: Share;
-  /** Whether a device that is done with its part of a partition helps the others. Default true. */
+  /** True (default) if a device that is done with its part of a partition helps the others. */
   readonly steal?: boolean;
-  /** Done before, and not to be tried again. */
+  /** Indices done before, which are not tried again. */
   readonly completed?: Intervals;
-  /** Where work comes from and where it is written down, instead of memory. */
+  /** Supplies the work and stores the results, instead of memory. */
   readonly source?: ChunkSource<readonly T[]>;
-  /** Hits that a ring holds; a chunk with more of them is run again in smaller pieces. Default 4096. */
+  /** Capacity of a ring in hits. A chunk with more hits is run again in smaller pieces. Default 4096. */
   readonly ring?: number;
-  /** Called each time that something counts, or waits for a canary. */
+  /** Called each time more indices count or wait for a canary. */
   readonly onProgress?: (progress: Progress) => void;
 };
 
-/** What a search over one kernel needs beside. Chunk values come from the piece: spaces above 2^64 bring theirs so. */
+/**
+ * Further options of a search over one kernel. Chunk values are computed from the piece: this is how a kernel gets
+ * indices above 2^64.
+ */
 export type KernelOptions<J extends Fields, C extends Fields> = Needed<'job', J, Given<J>> &
   Needed<'chunk', C, (piece: Piece) => Given<C>> & {
-    /** Data for the kernel's buffers, written to each device once. */
+    /** Data for the kernel's buffers, written once to each device. */
     readonly buffers?: Readonly<Record<string, ArrayBufferView>>;
-    /** The least useful chunk, the largest, and of what chunks should be multiples. */
+    /** Minimum and maximum items of a chunk, and the number its size is a multiple of. */
     readonly least?: number;
     readonly most?: number;
     readonly granularity?: number;
-    /** Pieces whose hits are known, with job values of their own where they have some: devices are tried on them. */
+    /** Pieces with known hits, optionally with their own job values, used to test devices. */
     readonly canaries?: readonly (KnownHits & { readonly job?: Given<J> })[];
   };
 
 export interface KnownHits extends Piece {
-  /** The indices that hit, ascending; no others do. */
+  /** All indices that hit, ascending. */
   readonly hits: readonly bigint[];
 }
 
 export interface FlowCanary extends KnownHits {
-  /** Which of the flow's `others` it runs with; 0 (default) is the job's own. */
+  /** The set of the flow's `others` it runs with. 0 (default) is the job's own set. */
   readonly values?: number;
 }
 
 const RING_HITS = 4096;
 
-/** The flow of a search over one kernel. */
+/** Makes the flow of a search over one kernel. */
 export function searchFlow<J extends Fields, C extends Fields, B extends Buffers, H extends Fields>(
   kernel: Kernel<J, C, B, H>,
   options: KernelOptions<J, C> & { readonly ring?: number },
@@ -182,7 +190,7 @@ class KernelSearch<T extends Indexed> implements Search<T> {
       part: (_piece, hits, { start, count }) =>
         hits.filter(({ index }) => index >= start && index < start + BigInt(count)),
       backlog: () => this.#backlog,
-      // A hit that was recomputed is one, also when its device should turn out to miss others.
+      // A recomputed hit is right even if its device turns out to miss others.
       verified: (piece, hits) => {
         if (mode === 'first' || mode === 'any') return this.#answer(hits, rangeOf(piece));
       },
@@ -209,10 +217,10 @@ class KernelSearch<T extends Indexed> implements Search<T> {
     if (run) this.#options.onProgress?.(run.progress);
   }
 
-  /** What was found in an earlier run. */
+  /** Delivers the hits of an earlier run. */
   #begin(frontier: bigint | undefined): void {
     const { found = [], completed } = this.#options.source ?? {};
-    // What was kept ahead of its piece answers `first` and `any`; else it comes once more, with its piece.
+    // A hit stored before its piece counted answers `first` and `any`. In other modes it comes again with its piece.
     const isAhead = ({ index }: T): boolean => completed?.has({ start: index, length: 1n }) === false;
     const { mode } = this.#harvest;
     const told = mode === 'first' || mode === 'any' ? found : found.filter((hit) => !isAhead(hit));
@@ -220,7 +228,7 @@ class KernelSearch<T extends Indexed> implements Search<T> {
     this.#tell(frontier);
   }
 
-  /** Hits that are told although their piece may never count: they are kept first. */
+  /** Stores hits before they are delivered, because their piece may never count. */
   #answer(hits: readonly T[], range: Range): void | Promise<void> {
     const kept = hits.length === 0 ? undefined : this.#options.source?.keep?.(hits);
     if (kept) return kept.then(() => this.#gather(hits, range));
@@ -242,7 +250,7 @@ class KernelSearch<T extends Indexed> implements Search<T> {
   }
 }
 
-/** Hits that wait for the reader, or for an earlier chunk, when no more chunks are started. */
+/** While more hits wait for the reader, or for an earlier chunk, no further chunks are started. */
 const MAX_WAITING_HITS = 65_536;
 
 async function verifyHits<T extends Indexed>(verifier: Verifier<T>, hits: readonly T[]): Promise<Finding> {

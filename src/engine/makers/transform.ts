@@ -7,13 +7,13 @@ import { inputOf, outputOf, paddedBytes, rowsOf } from './buffer-choice.js';
 import { InputSource, type RowsGiven } from './row-source.js';
 
 /**
- * Makes rows from rows: batches of any size go in, batches come out in the same order, cut to the devices' measure.
+ * Makes rows from rows. Input batches have any size; output batches come in the same order, sized for the devices.
  *
  *   for await (const batch of transform(kernel, source, { inputBytes: 8, rowBytes: 16 })) …
  *
  * The kernel reads item i's row at `i × inputBytes` of its input buffer and writes at `i × rowBytes` of its output
- * buffer. What goes in must not change until its rows have come out. However the loop is left, the input is ended by its
- * iterator's `return`, so that a generator closes its file.
+ * buffer. The input must not change until its rows have come out. However the loop is left, the input is ended by its
+ * iterator's `return`, so that a generator can close its file.
  */
 export function transform<J extends Fields, C extends Fields, B extends Buffers, H extends Fields>(
   kernel: Kernel<J, C, B, H>,
@@ -34,14 +34,14 @@ export function transform<J extends Fields, C extends Fields, B extends Buffers,
 export type TransformOptions<J extends Fields, C extends Fields> = BatchOptions<TransformedRow> &
   Needed<'job', J, Given<J>> &
   Needed<'chunk', C, (piece: Piece) => Given<C>> & {
-    /** Bytes of the input for each row. */
+    /** Bytes of input per row. */
     readonly inputBytes: number;
-    /** The buffers that rows are read from and written to; by default the only ones there are. */
+    /** The buffers that rows are read from and written to. Default: the only candidates. */
     readonly input?: string;
     readonly output?: string;
-    /** Data for the kernel's other buffers, written to each device once. */
+    /** Data for the kernel's other buffers, written once to each device. */
     readonly buffers?: Readonly<Record<string, ArrayBufferView>>;
-    /** How many items, or tiles, make the rows of a piece; default one each. */
+    /** Returns the number of items, or tiles, that make the rows of a piece. Default: one per row. */
     readonly items?: (piece: Piece) => number;
     readonly granularity?: number;
   };
@@ -52,7 +52,7 @@ export interface TransformedRow {
   readonly bytes: Uint8Array;
 }
 
-/** Largest batches of input that are read before they are needed: for all slots of some devices. */
+/** Input that is read ahead, in batches of maximum size: enough for all slots of several devices. */
 const AHEAD_BATCHES = 16;
 
 function transformFlow<J extends Fields, C extends Fields, B extends Buffers, H extends Fields>(
@@ -71,7 +71,7 @@ function transformFlow<J extends Fields, C extends Fields, B extends Buffers, H 
     kernels: { [kernel.name]: kernel },
     job: { [kernel.name]: (job ?? {}) as Given<Fields> },
     buffers: { [input]: inBytes, [output]: outBytes },
-    // Rows that are no whole words cannot be written one array after the other: they are joined first.
+    // Rows that are not whole words cannot be written one array after the other, so they are joined first.
     host: { rows: outBytes, ...(inputBytes % 4 !== 0 && { joined: inBytes }) },
     shared: buffers,
     steps: (piece, { rows, joined }) => [
