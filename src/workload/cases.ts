@@ -5,5 +5,5 @@ import { gapsCases } from './gaps/bench/cases.js';
 import { uhashCases } from './uhash/bench/cases.js';
 import { wordsCases } from './words/bench/cases.js';
 
-/** What `millrace bench` measures, in the order of its table. */
+/** Cases that `millrace bench` measures, in the order of its table. */
 export const benched: readonly Benched[] = [blockCases, wordsCases, uhashCases, encodeCases, gapsCases];

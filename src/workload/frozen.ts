@@ -14,7 +14,7 @@ import { DeviceRing } from './words/generator/device-ring.js';
 import { Plan } from './words/kernel/plan.js';
 import { parseMask } from './words/space/mask.js';
 
-/** The kernel of each workload that its speed depends on, with the launches of a few milliseconds. */
+/** Runs the speed-critical kernel of each workload, with launches of a few milliseconds. */
 export const kernelRuns: Readonly<Record<string, (device: Device) => Promise<void>>> = {
   block: async (device) => {
     const { scan, close } = await openScan(device, {}, EASY.target);
@@ -84,5 +84,5 @@ export const kernelRuns: Readonly<Record<string, (device: Device) => Promise<voi
   },
 };
 
-/** What is read back of large results. */
+/** Bytes read back of large results. */
 const SAMPLE_BYTES = 4096;

@@ -9,7 +9,7 @@ import { fill as uhashFill } from './uhash/kernel/fill.js';
 import { mix as uhashMix, seeds as uhashSeeds } from './uhash/kernel/kernel.js';
 import { wordPieces } from './words/kernel/kernel.js';
 
-/** Kernels by the name that `millrace kernel` takes. A workload's kernel bears the workload's name. */
+/** Kernels by the name that `millrace kernel` takes. A workload's main kernel has the workload's name. */
 export const kernels: Readonly<Record<string, () => Kernel>> = {
   block: () => headerScan({ topWordZero: true }),
   'block-versions': () => versionScan({ topWordZero: true, versions: 2 }),
@@ -26,5 +26,5 @@ export const kernels: Readonly<Record<string, () => Kernel>> = {
 
 const uhashPlain = { chainsPerItem: 1, copies: 1, tables: 1, pads: 1 } as const;
 
-/** 16 qubits, complex numbers of doubles. */
+/** 16 qubits, complex numbers of two doubles. */
 const state16 = { qubits: 16, real: 'f64', wide: 'f64', order: 'little', store: 'quads', pieceBits: 13 } as const;

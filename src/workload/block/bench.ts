@@ -56,7 +56,7 @@ async function bench({ output, options: given }: Call<BenchOptions>): Promise<Ex
   try {
     const [first] = opened;
     const alone = opened.length === 1 ? first : undefined;
-    // Without --threads a CPU is measured twice: one thread is what compares with OpenSSL, all is what a user gets.
+    // Without --threads a CPU is measured twice: one thread compares with OpenSSL, all threads are what a user gets.
     const both = alone && threads === undefined && isCpu(alone) && availableParallelism() > 1;
     if (both) opened.unshift(await openDevice(alone.info.id, { ...opening.options, threads: 1 }));
     const host = machine(opened.map((device) => device.info));
@@ -100,10 +100,10 @@ async function bench({ output, options: given }: Call<BenchOptions>): Promise<Ex
 
 const isCpu = ({ info }: Device): boolean => info.kind === 'native' || info.kind === 'wasm';
 
-/** Runs before those that count: JavaScript is compiled while it runs. */
+/** Runs that are not counted: JavaScript is compiled while it runs. */
 const WARM_UP = 3;
 
-/** From TypeScript to C, in seconds: the very first time, and warmed up. */
+/** Seconds from TypeScript to C: the first time, and warmed up. */
 function translation(): { readonly first: number; readonly warm: Spread } {
   const cpu = thisCpu();
   const seconds = Array.from({ length: WARM_UP + LEAST_RUNS }, () => {
@@ -114,7 +114,7 @@ function translation(): { readonly first: number; readonly warm: Spread } {
   return { first: seconds[0] ?? 0, warm: spreadOf(seconds.slice(WARM_UP)) };
 }
 
-/** Seconds to compile the kernel when no cache holds it, per device. */
+/** Seconds to compile the kernel with an empty cache, per device. */
 async function coldCompiles(ids: readonly string[], done: (id: string) => void): Promise<Map<string, number>> {
   const seconds = new Map<string, number>();
   const scratch = startScratchCache();

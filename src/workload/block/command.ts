@@ -80,7 +80,7 @@ async function solve(call: Call<SolveOptions>): Promise<Ending> {
   await checkWritable(outName);
   if (await sameFile(inName, outName)) throw overwrites(inName);
   const { booked, source } = bookBlocks(blocks, call.options.nonces ?? {}, { inName, outName });
-  // Beside the devices: neither waits for the other.
+  // Opens while the devices open: neither waits for the other.
   const opening = openBooking<KeptNonce>(call, booked, { isOptional: true });
   const booking = opening.catch(() => undefined);
   const targets = blocks.map(({ bits }) => targetFromBits(bits));
@@ -118,7 +118,7 @@ async function work(
   const elapsed = () => (performance.now() - start) / 1000;
   let total = 0;
   let done = 0;
-  /** Of blocks that are done: what is left of them is not tried. */
+  /** Nonces tried of finished blocks. The rest of their nonces is not tried. */
   let triedOfDone = 0;
   const { from = 0, to = NONCES } = given.nonces ?? {};
   const watched = {
@@ -156,10 +156,10 @@ async function work(
     })
     .finally(() => monitor.end());
   const seconds = elapsed();
-  // The answer first: closing a GPU takes another 0.1 s.
+  // Writes the answer first: closing a GPU takes another 0.1 s.
   if (solutions) await replaceFile(outName, formatOutput(solutions.map((solution) => solution?.nonce ?? 0)));
   await close();
-  // Start-up is what went before the first search: the process's own start, devices, compilers.
+  // Start-up is everything before the first search: the start of the process, devices, compilers.
   const figures = { blocks: blocks.length, tried: total, seconds, startup: start / 1000 };
   if (!solutions) return await stopped(call, booking, { ...figures, solved: done });
   await booking.end({ isComplete: false, isAnswered: true });
@@ -171,7 +171,7 @@ async function work(
   return { exit, answer: { ...figures, unsolved } };
 }
 
-/** Nothing is written to OUT before all of it is known; what is known is in the ledger. */
+/** Ends without writing OUT, which is written only when complete. Solved blocks are in the ledger. */
 async function stopped(
   { output, stopped: exit = Exit.stopped }: Call<SolveOptions>,
   booking: Booking<KeptNonce>,
@@ -184,7 +184,7 @@ async function stopped(
   return { exit, answer: { job: id, ...answer } };
 }
 
-/** How likely a nonce is to be valid, where that is the same for all blocks. */
+/** The probability that a nonce is valid, if it is the same for all blocks. */
 function chanceOf(targets: readonly bigint[]): { readonly chance?: number } {
   const [target = 0n] = targets;
   return new Set(targets).size === 1 ? { chance: Number(target) / 2 ** 256 } : {};

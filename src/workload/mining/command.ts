@@ -23,7 +23,7 @@ import { minedLine, Reporter, type Terms } from './report.js';
 import { type OpenSession, Pools } from './server/pools.js';
 import type { Mined, Scan, WorkSource } from './source.js';
 
-/** What a `mine` command is given, whatever the coin. */
+/** Options of a `mine` command, the same for every coin. */
 export interface MiningOptions
   extends GivenCredentials,
     FeedingOptions,
@@ -38,7 +38,7 @@ export interface MiningOptions
   readonly count?: number;
 }
 
-/** Gives a command these options. `port`: of the coin's nodes, for the help. */
+/** Adds the mining options to a command. `port`: default RPC port of the coin's nodes, for the help text. */
 export function withMiningOptions(command: Command, port: number): Command {
   command
     .addOption(valued('--rpc <url>', `a node, as in http://127.0.0.1:${port}`))
@@ -60,24 +60,24 @@ export function withMiningOptions(command: Command, port: number): Command {
   return withTelemetryOptions(withMonitorOptions(withOpeningOptions(withFeedingOptions(command))));
 }
 
-/** For `action`: how long mining may take to end after Ctrl-C. The answers to the last shares are waited for. */
+/** For `action`: how long mining may take to end after Ctrl-C. It waits for the answers to the last shares. */
 export const MINING_MANNER = { graceMs: 1800 };
 
-/** What of mining is a coin's own. */
+/** The coin-specific part of mining. */
 export interface MiningCoin<Share extends Mined> {
   readonly terms: Terms<Share>;
-  /** Mining for oneself. Throws where the payout will not do, or is missing and needed. */
+  /** Mines solo. Throws if the payout is invalid, or missing and required. */
   node(rpc: JsonRpc, payout: string | undefined): WorkSource<Share>;
-  /** Mining for pools. */
+  /** Mines for pools. */
   open(agent: string): OpenSession<Share>;
-  /** Before anything is mined: what would take long when work comes. */
+  /** Prepares before mining starts, so that the first work is not delayed. */
   prepare?(output: Output, engine: Engine, chain: string | undefined, signal: AbortSignal): Promise<void>;
   scan(engine: Engine, devices: readonly Device[]): Scan<Share> | Promise<Scan<Share>>;
-  /** Where it has other names for them, too. */
+  /** Pipeline options, if the coin's command also has its own names for them. */
   readonly feeding?: FeedingOptions;
 }
 
-/** Mines until it is stopped, or has enough. */
+/** Mines until it is stopped or `--count` is reached. */
 export async function mine<Share extends Mined>(call: Call<MiningOptions>, coin: MiningCoin<Share>): Promise<Ending> {
   try {
     return await mineOnDevices(call, coin);

@@ -4,17 +4,17 @@ import { Tally } from './tally.js';
 
 export interface MinerOptions<Share extends Mined> {
   readonly signal: AbortSignal;
-  /** End after so many accepted blocks or shares. */
+  /** Ends after this many accepted blocks or shares. */
   readonly enough?: number | undefined;
   readonly onTold?: (told: Told) => void;
-  /** Devices are free of the old work and have the new: how long after its message, in milliseconds. */
+  /** Called when devices have left the old work and started the new one, with the milliseconds since its message. */
   readonly onSwitch?: (work: Share['work'], isClean: boolean, switchMs: number) => void;
   readonly onVerdict?: (share: Share, verdict: Verdict) => void;
 }
 
 /**
- * Mines what a source gives. New work takes the place of the old at once: what is in flight is
- * cancelled, and after a clean one no share of an old one is sent.
+ * Mines the work that a source gives. New work replaces the old at once: chunks in flight are cancelled, and after
+ * clean work no share of older work is sent.
  */
 export class Miner<Share extends Mined> {
   readonly tally = new Tally();
@@ -25,14 +25,14 @@ export class Miner<Share extends Mined> {
   readonly #scans = new Set<Current<Share['work']>>();
   readonly #submissions = new Set<Promise<void>>();
   #current: Current<Share['work']> | undefined;
-  /** The current work has not begun: since when it is known. */
+  /** Set while the current work has not started. */
   #next: { readonly heardMs: number; readonly isClean: boolean } | undefined;
-  /** What was mined before it. */
+  /** The work that was mined before the current one. */
   #before: Current<Share['work']> | undefined;
-  /** Raised by each clean work: a share is sent under the number it was mined under, or not at all. */
+  /** Incremented by each clean work. A share is sent only if the generation it was mined in is still current. */
   #generation = 0;
   #nextTurn = 0n;
-  /** Blocks in a row that were not taken. */
+  /** Consecutive blocks that were not accepted. */
   #refusals = 0;
   #failure: { readonly error: unknown } | undefined;
 
@@ -46,7 +46,7 @@ export class Miner<Share extends Mined> {
     return this.#current?.work;
   }
 
-  /** Resolves when it has been stopped or has enough; rejects when source or devices fail for good. */
+  /** Resolves when mining is stopped or has enough results; rejects if the source or the devices fail for good. */
   async run(): Promise<void> {
     const { signal } = this.#options;
     const stop = (): void => this.#over.abort();
@@ -60,7 +60,7 @@ export class Miner<Share extends Mined> {
     const closing = new AbortController();
     this.#over.signal.addEventListener('abort', () => {
       this.#drop();
-      // What was sent last is worth waiting for a little.
+      // Waits briefly for the answers to the last shares.
       void Promise.race([Promise.all(this.#submissions), realClock.wait(LAST_MS, closing.signal)]).then(() =>
         closing.abort(),
       );
@@ -96,7 +96,7 @@ export class Miner<Share extends Mined> {
     this.#begin();
   }
 
-  /** One ends while another begins. A server that sends thousands of jobs at once gets its last one mined. */
+  /** Starts the current work while the old one ends. If a server sends thousands of jobs at once, the last one is mined. */
   #begin(): void {
     const [current, next, before] = [this.#current, this.#next, this.#before];
     if (!current || !next || this.#scans.size >= AT_ONCE) return;
@@ -127,7 +127,7 @@ export class Miner<Share extends Mined> {
       signal: current.stop.signal,
       firstTurn: first,
       onStart: begun,
-      // Work that comes twice is not mined twice: turns go on where they were, whatever the work.
+      // Turns continue across works, so that work that comes twice is not mined twice.
       onTurn: (turns) => {
         if (first + turns > this.#nextTurn) this.#nextTurn = first + turns;
       },
@@ -137,10 +137,10 @@ export class Miner<Share extends Mined> {
       },
     });
     for await (const share of shares) {
-      // Shares of work that newer work follows still count. Those of work that is over do not, and thousands may wait.
+      // Shares of replaced work still count. After clean work they do not, and thousands may be waiting.
       if (current.generation !== this.#generation) break;
       this.#submit(share, current);
-      // One block is all that a template has; the next one brings other work.
+      // A template yields one block; the next template is new work.
       if (this.#source.unit === 'block') break;
       if (this.#submissions.size >= MOST_UNANSWERED) await Promise.race(this.#submissions);
     }
@@ -168,7 +168,7 @@ export class Miner<Share extends Mined> {
     this.#over.abort();
   }
 
-  /** After a block that was not taken, where there is nothing new to mine: the old, but not as fast as it is refused. */
+  /** After a rejected block, resumes the same work if there is no new one, with a delay that grows. */
   async #goOn(current: Current<Share['work']>, { state }: Verdict): Promise<void> {
     this.#refusals = state === 'accepted' ? 0 : this.#refusals + 1;
     if (state === 'accepted') return;
@@ -181,13 +181,13 @@ interface Current<Work> {
   readonly work: Work;
   readonly stop: AbortController;
   readonly generation: number;
-  /** Devices are free of it. */
+  /** Resolves when no device works on it. */
   ended: Promise<void>;
 }
 
-/** Works that are mined, those that are ending included. */
+/** Scans at a time, including one that is ending. */
 const AT_ONCE = 2;
-/** Shares that wait for an answer; past it devices wait rather than flood a pool. */
+/** Shares waiting for an answer. At this limit devices wait, so that the pool is not flooded. */
 const MOST_UNANSWERED = 64;
-/** How long the answers to the last shares are waited for when mining ends. A node takes this long to check a full block. */
+/** How long to wait for answers to the last shares when mining ends. A node takes this long to check a full block. */
 const LAST_MS = 1000;

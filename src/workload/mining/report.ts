@@ -7,14 +7,14 @@ import type { Mined, MinedWork, Told, Verdict, WorkSource } from './source.js';
 import type { Tally } from './tally.js';
 import { Throttle } from './throttle.js';
 
-/** In which words a coin's mining is told. */
+/** How a coin's results are described. */
 export interface Terms<Share extends Mined> {
-  /** The command. */
+  /** The command's name. */
   readonly name: string;
-  /** What is tried: H, or int. */
+  /** The unit of a try: H, or int. */
   readonly unit: string;
   difficulties(work: Share['work']): OfBoth;
-  /** How many tries it takes on average. */
+  /** Expected number of tries. */
   tries(work: Share['work']): OfBoth;
   told(share: Share): ToldShare;
 }
@@ -25,16 +25,16 @@ export interface OfBoth {
 }
 
 export interface ToldShare {
-  /** Of the block, as explorers show it. */
+  /** The block's hash, as explorers show it. */
   readonly hash: string;
   readonly difficulty: number;
-  /** Of `mined`, what is the coin's own. */
+  /** The coin-specific fields of the `mined` event. */
   readonly fields: Readonly<Record<string, unknown>>;
   /** For the log. */
   readonly figures: string;
 }
 
-/** Tells people and programs how mining goes. */
+/** Reports mining to the terminal and as events. */
 export class Reporter<Share extends Mined> {
   readonly #output: Output;
   readonly #source: WorkSource<Share>;
@@ -61,7 +61,7 @@ export class Reporter<Share extends Mined> {
     };
   }
 
-  /** For the monitor. Odds are about blocks: what a pool pays for is a share of those. */
+  /** For the monitor. The odds are for blocks: a pool pays for a part of those. */
   watch(miner: Miner<Share>): Watched {
     const { name, unit, tries } = this.#terms;
     return {
@@ -69,7 +69,7 @@ export class Reporter<Share extends Mined> {
       unit,
       progress: () => ({ done: miner.tally.tries }),
       devices: () => {
-        // An item may be several tries, not the same number in every work: its part of all items is what counts.
+        // An item may be several tries, and not the same number in every work, so tries are split in proportion to items.
         const all = this.#engine.devices;
         const items = all.reduce((sum, device) => sum + device.items, 0n);
         const triesOf = (own: bigint): bigint => (items === 0n ? 0n : (miner.tally.tries * own) / items);
@@ -118,7 +118,7 @@ export class Reporter<Share extends Mined> {
       this.#messages += 1;
       if (this.#messages > MOST_MESSAGES) return;
     }
-    // Each work has its own in its event.
+    // Each `work` event has its own difficulty.
     if (state === 'difficulty' && this.#difficulties.pass() === undefined) return;
     output.event('pool', { server, state, message });
     if (state === 'connected') this.#server = server;
@@ -157,7 +157,7 @@ export class Reporter<Share extends Mined> {
     else output.explain(`share accepted: difficulty ${shown(difficulty)}`);
   }
 
-  /** Every block is shown. Of shares, which may be refused by the thousand, some are; `mined` events have them all. */
+  /** Warns of every rejected block, and of some rejected shares: there may be thousands. `mined` events have all. */
   #refused(text: string, isBlock: boolean): void {
     const dropped = isBlock ? 0 : this.#refusals.pass();
     if (dropped === undefined) return;
@@ -165,7 +165,7 @@ export class Reporter<Share extends Mined> {
   }
 }
 
-/** A server's own messages that are shown in one run; later ones are dropped. */
+/** The most server messages shown in one run; later ones are dropped. */
 const MOST_MESSAGES = 100;
 
 /** `12 accepted, 1 rejected (low difficulty 1), 0 stale, 0 hardware errors` */

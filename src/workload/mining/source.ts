@@ -1,36 +1,36 @@
-/** What is worth telling a server: which work it belongs to, and whether it is a whole block. */
+/** A result to submit: its work, and whether it is a whole block. */
 export interface Mined {
   readonly work: MinedWork;
   readonly isBlock: boolean;
 }
 
-/** What is mined, as far as it is the same for every coin. */
+/** The part of a work that is the same for every coin. */
 export interface MinedWork {
-  /** The pool's or the node's name for it. */
+  /** The pool's or the node's id of the work. */
   readonly id: string;
   readonly height?: number;
 }
 
 /** Where work comes from and shares go to: a node or pools. */
 export interface WorkSource<Share extends Mined> {
-  /** For people: where it is. */
+  /** The server's address, for display. */
   readonly name: string;
-  /** What the unit of success is called. */
+  /** What is submitted. */
   readonly unit: 'block' | 'share';
-  /** Rejects where nothing could ever come of it; the chain, where it is known already. */
+  /** Rejects if mining can never succeed. Resolves with the chain, if it is known already. */
   check?(signal: AbortSignal): Promise<string | undefined>;
-  /** Works until the signal is aborted; rejects when no patience would help. */
+  /** Runs until the signal is aborted; rejects on an error that waiting cannot resolve. */
   run(listener: SourceListener<Share['work']>, signal: AbortSignal): Promise<void>;
-  /** Resolves with what became of it. Never rejects. */
+  /** Resolves with the server's verdict. Never rejects. */
   submit(share: Share): Promise<Verdict>;
 }
 
 export interface SourceListener<Work> {
-  /** Mine this from now on. `isClean`: nothing of what was before is worth anything any more. */
+  /** Replaces the current work. `isClean`: all earlier work is worthless. */
   work(work: Work, isClean: boolean): void;
-  /** Nothing can be mined until the next work: the connection is lost. */
+  /** The connection is lost: nothing can be mined until the next work. */
   idle(): void;
-  /** Something of the connection that people should know. */
+  /** Reports an event of the connection that users should see. */
   told(what: Told): void;
 }
 
@@ -40,24 +40,24 @@ export interface Told {
   readonly message: string;
 }
 
-/** What became of a share. */
+/** The server's answer to a share. */
 export interface Verdict {
   readonly state: 'accepted' | 'rejected' | 'stale' | 'lost';
-  /** Why, where it was not accepted. */
+  /** Set if the share was not accepted. */
   readonly reason?: string;
 }
 
-/** How a work is mined: shares as they are found, each checked on the CPU, until the signal or the work's last header. */
+/** Mines a work until the signal or its last header. Yields shares as they are found, each checked on the CPU. */
 export type Scan<Share extends Mined> = (work: Share['work'], options: ScanOptions) => AsyncIterable<Share>;
 
 export interface ScanOptions {
   readonly signal: AbortSignal;
-  /** Where to begin among the work's headers, so that one that is sent twice is not mined twice. */
+  /** The turn to start with, so that a work that is sent twice is not mined twice. */
   readonly firstTurn?: bigint;
   /** Tries so far, in the coin's unit. */
   readonly onProgress?: (tried: bigint) => void;
   /** The first chunk is on its way to a device. */
   readonly onStart?: () => void;
-  /** So many turns have been begun. */
+  /** Called with the number of turns that have begun. */
   readonly onTurn?: (turns: bigint) => void;
 }

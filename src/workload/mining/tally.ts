@@ -1,13 +1,13 @@
 import type { Mined, Verdict } from './source.js';
 
-/** What has come of mining so far. */
+/** Counts the results of mining. */
 export class Tally {
   readonly counts = { accepted: 0, rejected: 0, stale: 0, lost: 0, blocks: 0 };
   /** Tries, in the coin's unit: hashes, or integers. */
   tries = 0n;
-  /** By their reasons, the commonest first to come; a server that makes up new ones fills `other`. */
+  /** Counts by reason. Past `MOST_REASONS` different ones, new reasons count as `other`. */
   readonly reasons = new Map<string, number>();
-  /** Milliseconds from a new work's arrival to its first chunk: the last, and the longest. */
+  /** Milliseconds from the arrival of new work to its first chunk: the last value, and the longest. */
   switchMs: number | undefined;
   longestSwitchMs: number | undefined;
 

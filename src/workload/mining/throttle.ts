@@ -1,4 +1,4 @@
-/** Limits how often something is shown that a server can cause without end: a burst at first, then one a second. */
+/** Limits how often output is shown that a server can cause without end: a burst at first, then one a second. */
 export class Throttle {
   readonly #now: () => number;
   #left = BURST;
@@ -10,7 +10,7 @@ export class Throttle {
     this.#since = now();
   }
 
-  /** How many were dropped since the last one that passed; undefined if this one is dropped too. */
+  /** Returns how many were dropped since the last one that passed; undefined if this one is dropped too. */
   pass(): number | undefined {
     const now = this.#now();
     this.#left = Math.min(BURST, this.#left + (now - this.#since) / EVERY_MS);

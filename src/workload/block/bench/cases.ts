@@ -9,7 +9,7 @@ import { targetFromBits } from '../kernel/reference.js';
 import { peers } from './peers.js';
 import { fedRateOf, rateOf, sizedOn } from './rate.js';
 
-/** Additions, rotations, shifts and three-input logic of a hash, as `millrace kernel stats block` counts them. */
+/** Additions, rotations, shifts and three-input logic per hash, as `millrace kernel stats block` counts them. */
 const OPERATIONS = 2849;
 
 export const blockCases: Benched = {
@@ -48,7 +48,7 @@ export const blockCases: Benched = {
   },
 };
 
-/** A file of the course, from the first launch to its last nonce: blocks one after the other, each from nonce 0 on. */
+/** Solves a file of the course: blocks one after the other, each from nonce 0 on. */
 function solved({ name, blocks }: CourseCase): BenchCase {
   const searches = blocks.map(({ prefix, nonce }) => {
     const bytes = Buffer.from(prefix, 'hex');

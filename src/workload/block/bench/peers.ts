@@ -4,8 +4,8 @@ import { promisify } from 'node:util';
 import type { Candidate } from '../../../bench/measure.js';
 
 /**
- * Others who compute SHA-256, for the same run. One "H" is two compressions of 64 bytes, what the kernel does per nonce,
- * so their rates and ours compare directly.
+ * Other implementations of SHA-256, measured in the same run. One "H" is two compressions of 64 bytes, what the kernel
+ * does per nonce, so their rates and ours compare directly.
  */
 export async function peers(runs: number): Promise<Candidate[]> {
   const command = await opensslCommand(runs);
@@ -14,7 +14,7 @@ export async function peers(runs: number): Promise<Candidate[]> {
 
 const BYTES_PER_HASH = 128;
 
-/** Node's own OpenSSL, one call per 64 MiB, one thread: long messages, so nothing but compressions counts. */
+/** Node's built-in OpenSSL, one call per 64 MiB, one thread: long messages, so that only compressions count. */
 function nodeCrypto(runs: number): Candidate {
   const message = Buffer.alloc(64 << 20, 0x5a);
   const times = 8;
@@ -26,7 +26,7 @@ function nodeCrypto(runs: number): Candidate {
   return { name: `node:crypto (OpenSSL ${process.versions.openssl}), 1 thread`, unit: 'H', runs, run };
 }
 
-/** The system's OpenSSL measures itself, where it is installed. */
+/** The system's `openssl speed`, if it is installed. */
 async function opensslCommand(runs: number): Promise<Candidate | undefined> {
   const version = await execute('openssl', ['version']).then(
     ({ stdout }) => /^OpenSSL \S+/.exec(stdout)?.[0],

@@ -14,8 +14,8 @@ import { checkNonce, headerPrefix, targetFromBits } from '../kernel/reference.js
 import { NONCES, type Piece } from '../kernel/scan.js';
 
 /**
- * The kernel's rate at difficulty 1, over a window around the genesis block's nonce that takes about half a second. Its
- * hits are known, so each run is checked; and before the first, an easy target's known number of hits is.
+ * The kernel's rate at difficulty 1, over a window around the genesis block's nonce that takes about half a second. The
+ * hits of each run are compared with the known ones. Before the first run, an easy target's hits are checked.
  */
 export async function rateOf(device: Device, runs: number): Promise<Candidate> {
   const setting = await settingFor(device, blockTunable);
@@ -29,7 +29,7 @@ export async function rateOf(device: Device, runs: number): Promise<Candidate> {
 const prefix = headerPrefix(genesis);
 const target = targetFromBits(genesis.bits);
 
-/** The rate that a job has: the same window in chunks that the engine keeps in flight, from its beginning to its end. */
+/** The rate of a whole job: the same window, in chunks that the engine keeps in flight. */
 export async function fedRateOf(
   device: Device,
   runs: number,
@@ -59,7 +59,7 @@ export async function fedRateOf(
   return { name: `${nameOf(device, setting)}, fed (${engine.pipeline})`, unit: 'H', runs, run, fed: () => share };
 }
 
-/** And the share of the last run's time that the device had work. */
+/** Also reports the share of the last run's time that the device had work. */
 export interface FedCandidate extends Candidate {
   fed(): number | undefined;
 }
@@ -77,7 +77,7 @@ function nameOf({ info }: Device, setting: BlockSetting): string {
 
 const RUN_SECONDS = 0.5;
 
-/** How many nonces take about so long: four times as many until a tenth of it is reached, then in proportion. */
+/** Nonces that take about `wanted` seconds: quadruples until a tenth of it is reached, then extrapolates. */
 async function countFor(wanted: number, scanning: (piece: Piece) => Promise<{ seconds: number }>): Promise<number> {
   for (let count = 2 ** 6; ; count = Math.min(count * 4, NONCES)) {
     const { seconds } = await scanning(genesisWindow(count));
@@ -85,10 +85,10 @@ async function countFor(wanted: number, scanning: (piece: Piece) => Promise<{ se
   }
 }
 
-/** Scans an easy target's window, where hits are many and their number is known, and recomputes each of them. */
+/** Scans an easy target's window, checks the number of hits and recomputes each of them. */
 async function audit(device: Device, setting: BlockSetting): Promise<void> {
   const { scan } = await openScan(device, setting, EASY.target);
-  // The interpreter takes minutes for all of it.
+  // The interpreter would take minutes.
   if (device.info.kind === 'interpreter') return;
   const { hits } = await scan({ base: 0, count: EASY.count });
   if (new Set(hits).size !== EASY.hits) throw wrong(device, `${hits.length} hits instead of ${EASY.hits}`);
@@ -105,7 +105,7 @@ function wrong({ info: { id } }: Device, what: string): MillraceError {
   });
 }
 
-/** Nonces from 0 on, as one job over all of the devices: what scaling is measured with. */
+/** Nonces from 0 on, as one job over all devices; measures scaling. */
 export async function sizedOn(devices: readonly Device[], most?: number): Promise<Sized> {
   const flow = nonceFlow({ prefix, target, most: NONCES }, {});
   const run = async (work: number): Promise<number> => {

@@ -1,6 +1,6 @@
 /**
- * The blocks of the course's four cases, as the first 76 bytes of their headers, and the smallest nonce of each: what
- * `block solve` finds in the files of that name.
+ * The blocks of the course's four cases: the first 76 bytes of each header, and its smallest nonce. `block solve` finds
+ * these nonces in the files of the same names.
  */
 export const courseCases: readonly CourseCase[] = [
   {

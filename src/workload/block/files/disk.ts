@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import { temporaryFile } from '../../../device/cache/temporary.js';
 import { MillraceError } from '../../../kernel/error.js';
 
-/** A file's bytes as one character each, so that what is not ASCII shows up as it is instead of as a guess. */
+/** Reads a file as Latin-1, one character per byte, so that errors can show bytes that are not ASCII. */
 export async function readText(path: string): Promise<string> {
   try {
     return await readFile(path, 'latin1');
@@ -15,7 +15,7 @@ export async function readText(path: string): Promise<string> {
 
 /**
  * Writes a file under a temporary name in its folder, then renames it: readers see the old text or the new one, and a
- * crash never leaves half a file. What is not a plain file (a pipe, /dev/null) is written to in place.
+ * crash never leaves half a file. Anything but a plain file (a pipe, /dev/null) is written in place.
  */
 export async function replaceFile(path: string, text: string): Promise<void> {
   try {
@@ -34,7 +34,7 @@ export async function replaceFile(path: string, text: string): Promise<void> {
   }
 }
 
-/** Fails now instead of after the work is done. */
+/** Throws if a file cannot be written, before the work starts. */
 export async function checkWritable(path: string): Promise<void> {
   try {
     const target = await destination(path);
@@ -44,13 +44,13 @@ export async function checkWritable(path: string): Promise<void> {
   }
 }
 
-/** True when both names lead to one file. */
+/** True if both names refer to the same file. */
 export async function sameFile(a: string, b: string): Promise<boolean> {
   const [first, second] = await Promise.all([a, b].map((path) => realpath(path).catch(() => undefined)));
   return first !== undefined && first === second;
 }
 
-/** Where a name leads: through links, and whether a plain file is, or can be, there. */
+/** Resolves links. `plain`: a plain file exists there or can be created. */
 async function destination(path: string): Promise<{ path: string; plain: boolean }> {
   const real = await realpath(path).catch(() => undefined);
   if (real === undefined) return { path, plain: true };

@@ -2,21 +2,21 @@ import { MillraceError } from '../../../kernel/error.js';
 import { type Block, targetFromBits } from '../kernel/reference.js';
 
 /**
- * The course's text files: an input lists blocks without their nonces, an output the nonces. Lines end in LF or CRLF,
- * hex may be upper or lower case; what is written has LF and lower case only. Nothing else is accepted: every
- * departure is an `input-format` error that names its line.
+ * The course's text files: an input lists blocks without their nonces, an output lists the nonces. Lines end in LF or
+ * CRLF, and hex may be upper or lower case. Output is written with LF and lower case only. Anything else is an
+ * `input-format` error that names the line.
  */
 export function parseInput(text: string, name = 'the input'): Block[] {
   const lines = new Lines(text, name);
   const count = lines.number('the number of blocks');
   const blocks: Block[] = [];
-  // The count is only ever compared with: a file that promises more than it holds ends in an error, not in memory.
+  // The count is only compared, never allocated: a file with fewer blocks than its count ends in an error.
   while (blocks.length < count) blocks.push(parseBlock(lines, `of block ${blocks.length + 1} of ${count}`));
   lines.end();
   return blocks;
 }
 
-/** The nonces of an output file, as numbers. */
+/** Parses the nonces of an output file. */
 export function parseOutput(text: string, name = 'the output'): number[] {
   const lines = new Lines(text, name);
   const count = lines.number('the number of blocks');
@@ -28,7 +28,7 @@ export function parseOutput(text: string, name = 'the output'): number[] {
   return nonces;
 }
 
-/** A nonce is written as its four bytes in header order, not as a number: 0xb01fb2ed is `edb21fb0`. */
+/** Writes each nonce as its four bytes in header order, not as a number: 0xb01fb2ed is `edb21fb0`. */
 export function formatOutput(nonces: readonly number[]): string {
   return `${[`${nonces.length}`, ...nonces.map(nonceText)].join('\n')}\n`;
 }
@@ -48,7 +48,7 @@ function parseBlock(lines: Lines, which: string): Block {
   return { version, previousHash, time, bits, transactions };
 }
 
-/** Takes a text line by line, each as what it must be. */
+/** Reads a text line by line, each line as the type expected there. */
 class Lines {
   readonly #text: string;
   readonly #name: string;
@@ -69,7 +69,7 @@ class Lines {
     return Number(line);
   }
 
-  /** Eight hex digits. `check` may refuse the value with an error of its own. */
+  /** Eight hex digits. `check` may throw to reject the value. */
   word(what: string, check?: (value: number) => unknown): number {
     const line = this.#hex(what, 8);
     const value = Number.parseInt(line, 16);
@@ -121,7 +121,7 @@ class Lines {
   }
 }
 
-/** What a line holds, safe for a terminal and short: hash lines have 64 digits, so 72 characters show one too many. */
+/** Shortens a line and escapes it for a terminal. Hash lines have 64 digits, so 72 characters show that one is too long. */
 function quote(line: string): string {
   if (line === '') return 'an empty line';
   const shown = line.length > 72 ? `${line.slice(0, 72)}…` : line;

@@ -7,19 +7,19 @@ import { type Block, headerPrefix } from '../kernel/reference.js';
 import { NONCES } from '../kernel/scan.js';
 
 /**
- * Many blocks as one job of the ledger: the nonces of the first block, then those of the second. An index is
+ * Many blocks as one job in the ledger: the nonces of the first block, then those of the second, and so on. An index is
  * block · nonces + nonce, counted from the first nonce that is tried.
  */
 export interface BookedBlocks {
   readonly booked: Booked;
-  /** Where the search for a block's nonce takes its work from, and brings it to. */
+  /** The chunk source for one block's search; it records finished work in the ledger. */
   source(books: Books<KeptNonce>, at: number): ChunkSource<readonly FoundNonce[]>;
 }
 
 /** A nonce in the ledger. */
 export interface KeptNonce {
   readonly index: bigint;
-  /** From 1, as people count. */
+  /** Counted from 1. */
   readonly block: number;
   readonly nonce: number;
 }
@@ -35,7 +35,7 @@ export function bookBlocks(
     booked: {
       command: 'block solve',
       name: `block solve ${inName}`,
-      // What it writes is another file's with another name: two that solve the same blocks do not wait for each other.
+      // The output file is part of the job's identity: two commands that solve the same blocks do not wait for each other.
       params: { blocks: blocks.length, headers, from, to, out: resolve(outName) },
       kernel: 'block 1',
       space: { start: 0n, length: BigInt(blocks.length) * nonces },

@@ -9,13 +9,13 @@ import { solveOn } from './solve.js';
 import { blockTunable } from './tune.js';
 
 /**
- * Looks for the nonce of a block header: the smallest with which SHA-256d of the header is below the target, or null.
+ * Finds the smallest nonce with which SHA-256d of a block header is below the target; null if there is none.
  *
  *   const header = Uint8Array.from([...version, ...previous, ...merkleRoot(ids), ...time, ...bits]);
  *   const found = await mineHeader(header, targetFromBits(0x1d00ffff), { devices: 'cuda:0,cpu' });
  *
- * The header is its 80 bytes, of which the last four do not matter, or the first 76. Every nonce that a device reports
- * is recomputed by node:crypto before it is told.
+ * The header is 80 bytes, of which the last four are ignored, or the first 76. Every nonce that a device reports is
+ * recomputed by node:crypto before it is returned.
  */
 export async function mineHeader(
   header: Uint8Array,
@@ -46,15 +46,15 @@ export async function mineHeader(
   }
 }
 
-/** Where to look is as for every job: `devices` by name or opened, or an `engine` that several searches share. */
+/** Devices are selected as for every job: `devices` by name or opened, or an `engine` that several searches share. */
 export type MineOptions = Where & {
-  /** Only these; `to` is not included. Default all 2^32. */
+  /** Tries only these nonces; `to` is exclusive. Default: all 2^32. */
   readonly nonces?: { readonly from?: number; readonly to?: number };
-  /** Also other versions of the header, each with all nonces. */
+  /** Also tries other versions of the header, each with all nonces. */
   readonly versions?: Rolling;
-  /** The smallest (default): lowest versions first. Or the first that somebody finds. */
+  /** `first` (default): the smallest nonce, lowest versions first. `any`: the first that any device finds. */
   readonly mode?: 'first' | 'any';
-  /** A hash equal to the target counts as well: the rule of consensus and pools. Default: strictly below. */
+  /** Accepts a hash equal to the target as well: the rule of consensus and pools. Default: strictly below. */
   readonly orEqual?: boolean;
   readonly signal?: AbortSignal;
   /** Called after each chunk with the number of headers tried so far. */
@@ -68,7 +68,7 @@ export interface MinedHeader {
   readonly header: Uint8Array;
   /** In display order, leading zeros first. */
   readonly hash: string;
-  /** How many headers were tried, those included that turned out not to matter. */
+  /** Headers tried, including those beyond the result. */
   readonly tried: number;
 }
 
@@ -82,7 +82,7 @@ function prefixOf(header: Uint8Array): Uint8Array {
   );
 }
 
-/** What a hash must be below. The largest target leaves out one hash of 2^256, all ones, that there is no limit above. */
+/** The exclusive limit for a hash. At the largest target with `orEqual` one hash of 2^256, all ones, is left out. */
 function limitOf(target: bigint, orEqual: boolean): bigint {
   if (target < 0n || target >= MOST || (target === 0n && !orEqual)) {
     throw wrong('a target is a number from 1 to 2^256 − 1', `target ${target}`);

@@ -3,8 +3,9 @@ import { type Block, headerPrefix, targetFromBits } from '../kernel/reference.js
 import { type Search, type Solution, solveOn } from './solve.js';
 
 /**
- * Looks for the nonces of many blocks at once: each is a job of its own, devices take them by turns. The answers are in
- * the order of the blocks. When one search fails the others end too, and all have ended when that is told.
+ * Finds the nonces of many blocks at once: each block is a separate job, and devices alternate between jobs. Returns
+ * the answers in the order of the blocks. If one search fails, the others are cancelled; the promise rejects after all
+ * have ended.
  */
 export async function solveAll(
   engine: Engine,
@@ -51,24 +52,24 @@ export async function solveAll(
 }
 
 export interface SolveAllOptions extends Pick<Search, 'from' | 'to' | 'mode' | 'aim' | 'signal'> {
-  /** Blocks that are searched at a time. Default 4. */
+  /** Blocks searched at a time. Default 4. */
   readonly jobs?: number;
-  /** Where the work for a block comes from and is written down, instead of memory. */
+  /** The chunk source for a block, which also records finished work. Default: in memory. */
   readonly source?: (at: number) => NonNullable<Search['source']>;
-  /** A block is done: as soon as it is, whatever comes before it in the list. */
+  /** Called as soon as a block is done, in any order. */
   readonly onBlock?: (done: SolvedBlock) => void;
-  /** Nonces tried so far, of all blocks. */
+  /** Called with the number of nonces tried so far, of all blocks. */
   readonly onProgress?: (tried: number) => void;
 }
 
 export interface SolvedBlock {
-  /** Which block, from 0. */
+  /** Index of the block, from 0. */
   readonly at: number;
   readonly solution: Solution | null;
   readonly tried: number;
-  /** From the beginning of its search, the turns of others included. */
+  /** From the start of its search, including the time that other jobs had the devices. */
   readonly seconds: number;
 }
 
-/** With four there is always another while one ends, starts or compiles; with more each only takes longer. */
+/** With four, another job always has work while one ends, starts or compiles; with more, each only takes longer. */
 export const JOBS = 4;

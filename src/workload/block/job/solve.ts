@@ -22,7 +22,7 @@ import { checkNonce } from '../kernel/reference.js';
 import { NONCES } from '../kernel/scan.js';
 import { blockTunable } from './tune.js';
 
-/** Finds nonces. It holds devices and programs between blocks; several searches share them by turns. */
+/** Finds nonces. Keeps devices and programs between blocks; concurrent searches share them. */
 export class Solver {
   readonly engine: Engine;
 
@@ -30,12 +30,12 @@ export class Solver {
     this.engine = new Engine(Array.isArray(devices) ? devices : [devices as Device], options);
   }
 
-  /** Compiles what targets need, so that the first search is not charged for it. */
+  /** Compiles the kernels for these targets, so that the first search does not have to. */
   async prepare(...targets: readonly bigint[]): Promise<void> {
     await Promise.all(preparations(targets).map((one) => this.engine.prepare(one)));
   }
 
-  /** The smallest valid nonce in `[from, to)` (any one with mode `any`), or null when there is none. */
+  /** Finds the smallest valid nonce in `[from, to)` (any one with mode `any`); null if there is none. */
   solve(wanted: Search): Promise<Solution | null> {
     return solveOn(this.engine, wanted);
   }
@@ -45,7 +45,7 @@ export class Solver {
   }
 }
 
-/** A search for one header's nonce, on an engine that others may use at the same time. */
+/** Searches one header's nonces on an engine that other jobs may use at the same time. */
 export async function solveOn(engine: Engine, wanted: Search): Promise<Solution | null> {
   const { prefix, target, from = 0, to = NONCES, mode = 'first', signal, onProgress } = wanted;
   signal?.throwIfAborted();
@@ -69,7 +69,7 @@ export async function solveOn(engine: Engine, wanted: Search): Promise<Solution 
       tried = Number(done);
       onProgress?.(tried);
     },
-    // All nonces are half a second of a GPU's work: a hit is not to wait for a long chunk's end.
+    // All nonces are half a second of a GPU's work: a hit must not wait for the end of a long chunk.
     aim: wanted.aim ?? 'interactive',
     ...(signal && { signal }),
   });
@@ -83,14 +83,14 @@ export interface Search {
   readonly target: bigint;
   /** Default 0. */
   readonly from?: number;
-  /** Not included; default 2^32. */
+  /** Exclusive; default 2^32. */
   readonly to?: number;
   readonly mode?: 'first' | 'any';
-  /** What it is called in telemetry. */
+  /** The job's name in telemetry. */
   readonly name?: string;
-  /** How long chunks should be. */
+  /** Controls the length of chunks. */
   readonly aim?: Aim;
-  /** Where its work comes from and is written down, instead of memory. */
+  /** The chunk source, which also records finished work. Default: in memory. */
   readonly source?: ChunkSource<readonly FoundNonce[]>;
   readonly signal?: AbortSignal;
   /** Called after each chunk with the number of nonces tried so far. */
@@ -104,8 +104,8 @@ export interface Solution {
 }
 
 /**
- * The largest chunk for a target. With more than 64 solutions in it all that comes after the first is thrown away, and
- * each was recomputed before: at the easiest target of all, where every second nonce is valid, that took 0.3 s.
+ * The largest chunk for a target. All solutions of a chunk after the first are discarded, but each is recomputed
+ * before: at the easiest target of all, where every second nonce is valid, that took 0.3 s. So a chunk has about 64.
  */
 export function mostNonces(target: bigint): number {
   const nonces = (ENOUGH << 256n) / target + 1n;
@@ -113,7 +113,7 @@ export function mostNonces(target: bigint): number {
 }
 const ENOUGH = 64n;
 
-/** What targets need, each once, as it suits each device. */
+/** The kernels that these targets need, each once, with the settings of each device. */
 export function preparations(targets: readonly bigint[]): readonly Preparation[] {
   return variants(targets).map((topWordZero) => ({
     name: kernelFor(topWordZero).name,
@@ -124,7 +124,7 @@ export function preparations(targets: readonly bigint[]): readonly Preparation[]
   }));
 }
 
-/** The same, for devices that are still to be opened. */
+/** The kernels that these targets need, for devices that are not open yet. */
 export const expected = (targets: readonly bigint[]): readonly Expected[] =>
   variants(targets).map((topWordZero) => ({ kernel: kernelFor(topWordZero) }));
 

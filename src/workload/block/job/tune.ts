@@ -16,8 +16,8 @@ import { checkNonce, headerPrefix, targetFromBits } from '../kernel/reference.js
 import { jobValues, NONCES, openSlot, type Piece, scan } from '../kernel/scan.js';
 
 /**
- * What there is to choose for the search of nonces, tried on the first block of the chain: its nonce is in every window,
- * and before that each candidate has to find the 231 nonces of an easy target, which the reference recomputes.
+ * The tunable parameters of the nonce search, tried on the first block of the chain. Its nonce is in every window.
+ * Before that, each candidate has to find the 231 nonces of an easy target, which the reference recomputes.
  */
 export const blockTunable: Tunable<BlockSetting> = {
   name: 'block',
@@ -28,7 +28,7 @@ export const blockTunable: Tunable<BlockSetting> = {
   open: (device, setting, measured) => (measured === 'job' ? openJob(device, setting) : openLaunches(device, setting)),
 };
 
-/** Threads of a workgroup, or lanes of a gang; what goes to the multiply pipe; nonces per item; how it is fed. */
+/** Workgroup size or lanes of a gang, work for the multiply pipe, nonces per item, and pipeline options. */
 function axes({ kind, processor, capabilities, limits }: DeviceInfo): readonly Axis<BlockSetting>[] {
   if (kind === 'interpreter') return [];
   const fits = (lanes: readonly number[]) => lanes.filter((one) => one <= limits.lanes).map((one) => ({ lanes: one }));
@@ -39,13 +39,13 @@ function axes({ kind, processor, capabilities, limits }: DeviceInfo): readonly A
   if (processor === 'gpu') {
     return [
       { name: 'workgroup', changes: fits([64, 128, 256, 512, 1024]) },
-      // Nothing moved; rotations taken out of sums; and half or all of the additions as multiply-adds.
+      // No operations moved; rotations taken out of sums; and half or all of the additions as multiply-adds.
       { name: 'pipes', changes: [0, { additions: 0, turns: true }, 0.5, 1].map((pipes) => ({ pipes })) },
       { name: 'nonces per item', changes: [{ perThread: 2 }] },
       ...feeding,
     ];
   }
-  // Their compilers take up to a minute for each text; another workgroup is the same text.
+  // Their compilers take up to a minute for each source text; another workgroup size is the same text.
   if (kind === 'opencl' || kind === 'webgpu') return [{ name: 'workgroup', changes: fits([16, 64, 256]) }, ...feeding];
   const bodies = capabilities.includes('sha') ? [{ nativeBodies: false }] : [];
   return [
@@ -68,7 +68,7 @@ async function audit(device: Device, setting: BlockSetting): Promise<string> {
     const { hits } = await easy.scan({ base: 0, count: EASY.count });
     const bad = hits.find((nonce) => !checkNonce(prefix, EASY.target, nonce).valid);
     if (bad !== undefined) throw wrong(device, setting, `nonce ${bad}, whose hash is not below the target`);
-    // Neither end is a multiple of what an item tries.
+    // The start and end of this range are not multiples of the nonces per item.
     const { hits: found } = await one.scan({ base: GENESIS_NONCES[0] ?? 0, count: 1 });
     return [...hits, ...found].join();
   } finally {
@@ -77,7 +77,7 @@ async function audit(device: Device, setting: BlockSetting): Promise<string> {
   }
 }
 
-/** Launches of a window that takes about a quarter of a second as the device is; the same for all candidates. */
+/** Times launches over a window that takes about 0.25 s with default settings; the same window for all candidates. */
 async function openLaunches(device: Device, setting: BlockSetting): Promise<Trial> {
   const { scan: run, program, close } = await openScan(device, setting, target);
   const count = await windowOf(device);
@@ -93,7 +93,7 @@ async function openLaunches(device: Device, setting: BlockSetting): Promise<Tria
   };
 }
 
-/** A search as the engine feeds it, over a window that takes about a second. */
+/** Times a search fed by the engine, over a window that takes about a second. */
 async function openJob(device: Device, setting: BlockSetting): Promise<Trial> {
   const count = Math.min(NONCES, 4 * (await windowOf(device)));
   const { base } = genesisWindow(count);
@@ -125,7 +125,7 @@ function windowOf(device: Device): Promise<number> {
   return known;
 }
 
-/** Four times as many until they take a tenth of the time, then in proportion. */
+/** Quadruples the count until it takes a tenth of the time, then extrapolates. */
 async function measureWindow(device: Device): Promise<number> {
   const { scan: run, close } = await openScan(device, {}, target);
   try {
@@ -142,7 +142,7 @@ async function measureWindow(device: Device): Promise<number> {
 
 const RUN_SECONDS = 0.25;
 
-/** Scans pieces of the first block's nonces for hashes below a target, whatever an item tries of them. */
+/** Scans ranges of the first block's nonces for hashes below a target, independent of the nonces per item. */
 export async function openScan(device: Device, setting: BlockSetting, below: bigint) {
   const perThread = perThreadOn(device, setting);
   const program = await programOf(device, kernelFor(isTopWordZero(below), perThread), compileOptions(setting));

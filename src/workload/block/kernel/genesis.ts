@@ -1,8 +1,8 @@
 import type { Block } from './reference.js';
 
 /**
- * Bitcoin's first block: the known answer that tour and bench look for. All 2^32 nonces were tried once: exactly
- * 2083236893, the one on the chain, and 3197545707 are valid.
+ * Bitcoin's first block: the known answer for tour and bench. All 2^32 nonces were tried once: exactly 2083236893,
+ * the one on the chain, and 3197545707 are valid.
  */
 export const genesis: Block = {
   version: 1,
@@ -15,11 +15,11 @@ export const genesis: Block = {
 export const GENESIS_NONCES: readonly number[] = [2083236893, 3197545707];
 export const GENESIS_NONCE = 2083236893;
 
-/** `count` nonces with the genesis block's in the middle. */
+/** A range of `count` nonces with the genesis block's in the middle. */
 export function genesisWindow(count: number): { readonly base: number; readonly count: number } {
   const base = Math.min(Math.max(GENESIS_NONCE - Math.floor(count / 2), 0), 2 ** 32 - count);
   return { base, count };
 }
 
-/** An easy target over the genesis header: among the first 2^16 nonces a known number is below it. */
+/** An easy target for the genesis header, with the number of valid nonces among the first 2^16. */
 export const EASY = { target: 1n << 248n, count: 2 ** 16, hits: 231 };

@@ -1,8 +1,8 @@
 import { belowTarget, type Expr, items, loop, sha256, u32, when } from '../../../kernel/index.js';
 
 /**
- * Tries one nonce per item: SHA-256d of an 80-byte header, below the target. Written out in full; that the first block's
- * state and the first rounds of the second depend on the job only is the language's business.
+ * Tries one nonce per item: SHA-256d of an 80-byte header, compared with the target. Written out in full: the compiler
+ * hoists the first block's state and the first rounds of the second, which depend on the job only.
  */
 export const headerScan = ({ topWordZero, perThread = 1 }: ScanSpec) =>
   items(
@@ -31,23 +31,23 @@ export const headerScan = ({ topWordZero, perThread = 1 }: ScanSpec) =>
 export interface ScanSpec {
   /**
    * For targets below 2^224: the digest's top word must be zero, and one compare rejects all but one nonce in 2^32.
-   * Without it the top word is compared with the target's.
+   * Otherwise the top word is compared with the target's.
    */
   readonly topWordZero: boolean;
   /**
    * Nonces per item: item i tries i·perThread and those that follow. Default 1: two, one after the other, were slower on a
-   * core with AVX-512 (23.0 MH/s instead of 29.0) and on WebAssembly (2.3 instead of 2.8). Where a target has a way of
-   * its own to the last words, it is given all of an item's nonces at once.
+   * core with AVX-512 (23.0 MH/s instead of 29.0) and on WebAssembly (2.3 instead of 2.8). A device with its own
+   * implementation of `doubleLasts` gets all of an item's nonces at once.
    */
   readonly perThread?: number;
 }
 
 /**
- * Tries one nonce with several versions of the header per item. The versions differ in the first block alone; what the
- * second one is expanded to depends on the nonce, not on them, and is computed once for all: of the 1,804 shifts,
- * rotations and logic of a hash 304 are shared, so that 1,652 are left with two versions and 1,576 with four. What the
- * first block leaves comes from outside (`midstate`): from the versions themselves the host would compute it for every
- * launch, 1,850 operations and 0.9 ms each.
+ * Tries one nonce with several versions of the header per item. The versions differ in the first block only. The message
+ * schedule of the second block depends on the nonce, not on the version, and is computed once for all: of the 1,804
+ * shifts, rotations and logic of a hash 304 are shared, so that 1,652 are left with two versions and 1,576 with four. The
+ * states after the first block are chunk values (`midstate`): computed from the versions by the kernel's host part, they
+ * would take 1,850 operations and 0.9 ms for every launch.
  */
 export const versionScan = ({ topWordZero, versions }: VersionSpec) =>
   items(
@@ -72,13 +72,13 @@ export const versionScan = ({ topWordZero, versions }: VersionSpec) =>
   );
 
 export interface VersionSpec extends Pick<ScanSpec, 'topWordZero'> {
-  /** How many there are; a hit says which of them it is. */
+  /** Versions per item; a hit's `version` is an index into them. */
   readonly versions: number;
 }
 
 const or = (a: Expr<'bool'>, b: Expr<'bool'>) => a.or(b);
 
-/** False for nearly all digests that are not below the target, from their top word alone, the last one. */
+/** False for nearly all digests that are not below the target, judged by the top word alone (the digest's last). */
 function maybeBelow(top: Expr<'u32'>, target: readonly Expr<'u32'>[], topWordZero: boolean): Expr<'bool'> {
   const limit = target[0] as Expr<'u32'>;
   return topWordZero ? top.eq(0) : top.byteSwap().le(limit);

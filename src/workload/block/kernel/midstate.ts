@@ -1,6 +1,6 @@
 import { roundConstants, sha256 } from '../../../kernel/std/hash/sha256.js';
 
-/** SHA-256's state after one block of 16 words, from its beginning: 20 µs. */
+/** SHA-256's state after the first block of 16 words; takes 20 µs. */
 export function midstate(block: readonly number[]): number[] {
   const w = Int32Array.from({ length: 64 }, (_, t) => block[t] ?? 0);
   const at = (t: number) => w[t] ?? 0;

@@ -5,10 +5,10 @@ import type { Setting } from '../../../engine/tune/tune.js';
 import { headerScan } from './kernel.js';
 import { jobValues } from './scan.js';
 
-/** How a device looks for nonces, where that is not left to it (tune.ts). Every way gives the same nonces. */
+/** How a device searches for nonces; unset fields are the device's default (tune.ts). All settings give the same nonces. */
 export interface BlockSetting extends Setting, Pick<CompileOptions, 'pipes' | 'nativeBodies'> {
   readonly lanes?: number;
-  /** Nonces that one item tries, if not as many as suit the device. */
+  /** Nonces that one item tries. Default: the best number for the device. */
   readonly perThread?: number;
   readonly streams?: number;
   readonly slots?: number;
@@ -19,7 +19,7 @@ export interface FoundNonce {
   readonly nonce: number;
 }
 
-/** A chunk of nonces as one launch: an index is a nonce, however many of them an item tries. */
+/** Runs a chunk of nonces as one launch. An index is a nonce, independent of the nonces per item. */
 export function nonceFlow(nonces: Nonces, setting: BlockSetting): Flow<readonly FoundNonce[]> {
   return {
     name: 'block',
@@ -27,14 +27,14 @@ export function nonceFlow(nonces: Nonces, setting: BlockSetting): Flow<readonly 
   };
 }
 
-/** Nonces that one item tries: one, but for ARM's SHA-2 instructions, whose way to the last words likes many. */
+/** Nonces per item: one, except with ARM's SHA-2 instructions, which compute the last words of many at once. */
 export function perThreadOn({ info: { capabilities } }: Device, { perThread, nativeBodies }: BlockSetting): number {
   if (perThread !== undefined) return perThread;
   return nativeBodies !== false && capabilities.includes('neon') && capabilities.includes('sha') ? 32 : 1;
 }
 
 function flowWith({ prefix, target, most }: Nonces, setting: BlockSetting, perThread: number) {
-  // Items at either end may try nonces of the pieces beside: what they find there is not told.
+  // Items at either end may try nonces of neighbouring pieces; hits there are dropped.
   const launch = ({ start, count }: Piece) => {
     const [first, end] = [Number(start), Number(start) + count];
     const base = Math.floor(first / perThread);
@@ -60,8 +60,8 @@ function flowWith({ prefix, target, most }: Nonces, setting: BlockSetting, perTh
 }
 
 /**
- * What the kernel costs is known, so that the first chunk may be larger than one of a kernel that nothing is known of: 2 ms
- * of an H200 instead of 60 µs, which saves it the first 25 ms of 360. The code that feeds it runs for the first time then.
+ * The kernel's cost is known, so the first chunk may be larger than that of an unknown kernel: 2 ms of an H200 instead of
+ * 60 µs. That saves the first 25 ms of 360, in which the code that feeds the device runs for the first time.
  */
 const FIRST_PASSES = { gpu: 32, cpu: 8 } as const;
 
@@ -69,11 +69,11 @@ export interface Nonces {
   /** The first 76 bytes of the header. */
   readonly prefix: Uint8Array;
   readonly target: bigint;
-  /** Nonces of the largest chunk. */
+  /** Nonces in the largest chunk. */
   readonly most: number;
 }
 
-/** A nonce that its item cannot have tried keeps the item's index: whoever checks it sees that they do not fit. */
+/** A nonce that its item cannot have tried keeps the item's index, so that `verify` sees the mismatch. */
 function noncesIn({ start, count }: Piece, found: readonly FoundNonce[], perThread: number): FoundNonce[] {
   const end = start + BigInt(count);
   return found
@@ -87,7 +87,7 @@ function noncesIn({ start, count }: Piece, found: readonly FoundNonce[], perThre
 const RING_HITS = 4096;
 const hit = { nonce: 'u32' } as const;
 
-/** Below 2^224 a digest's top word must be zero, which is the cheapest test there is: a variant of its own. */
+/** True if a digest's top word must be zero, below 2^224: the cheapest test, with a kernel variant for it. */
 export const isTopWordZero = (target: bigint): boolean => target < 1n << 224n;
 
 export function compileOptions({ lanes, pipes, nativeBodies }: BlockSetting): CompileOptions {
@@ -100,7 +100,7 @@ export function compileOptions({ lanes, pipes, nativeBodies }: BlockSetting): Co
 
 const kernels = new Map<string, ReturnType<typeof headerScan>>();
 
-/** One kernel for each, so that its program is compiled once. */
+/** Returns the same kernel for the same arguments, so that its program is compiled once. */
 export function kernelFor(topWordZero: boolean, perThread = 1): ReturnType<typeof headerScan> {
   const name = `${topWordZero} ${perThread}`;
   const kernel = kernels.get(name) ?? headerScan({ topWordZero, perThread });

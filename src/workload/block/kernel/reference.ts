@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { MillraceError } from '../../../kernel/error.js';
 
 /**
- * What a right answer is, written without the kernel language: SHA-256 comes from node:crypto, numbers are bigints.
- * Nothing here is shared with the kernel, so an error would have to be made twice to go unseen.
+ * Checks a nonce without the kernel language: SHA-256 comes from node:crypto, numbers are bigints. Nothing here is shared
+ * with the kernel, so an error would have to be made twice to go unseen.
  */
 export function checkNonce(prefix: Uint8Array, target: bigint, nonce: number): Check {
   const digest = hashHeader(prefix, nonce);
@@ -49,7 +49,7 @@ export function header(prefix: Uint8Array, nonce: number): Uint8Array {
 export const hashHeader = (prefix: Uint8Array, nonce: number): Uint8Array => doubleHash(header(prefix, nonce));
 
 /**
- * The root of the tree of transaction ids, which are given as block explorers show them; the root is in header byte
+ * The merkle root of transaction ids. The ids are given as block explorers show them; the root is in header byte
  * order. On every level an odd node is paired with itself; a single transaction is its own root.
  */
 export function merkleRoot(transactions: readonly string[]): Uint8Array {
@@ -71,7 +71,7 @@ export function merkleRoot(transactions: readonly string[]): Uint8Array {
 
 /**
  * The target of a compact `bits` value, by Bitcoin's rule: the top byte is a length in bytes, the rest a signed
- * mantissa. Negative, zero and more than 256 bits are errors.
+ * mantissa. Throws if the target is negative, zero or has more than 256 bits.
  */
 export function targetFromBits(bits: number): bigint {
   if (!Number.isInteger(bits) || bits < 0 || bits > 0xffffffff) throw invalid(`${bits} is no nbits`, 'a target');

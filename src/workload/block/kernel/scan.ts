@@ -1,13 +1,13 @@
 import type { BoundJob, Completion, Device, DeviceBuffer, DeviceProgram, Stream } from '../../../device/device.js';
 import { MillraceError } from '../../../kernel/error.js';
 
-/** One chunk of nonces through the contract: put in the stream's queue now, what it found arrives with the promise. */
+/** Enqueues one chunk of nonces on the slot's stream; the promise resolves with its hits. */
 export function scan({ stream, ring, words }: Slot, job: BoundJob, { base, count }: Piece): Promise<Result> {
   stream.fill(ring, 0, 0, job.program.ring.headerWords * 4);
   stream.launch({ job, base: BigInt(base), count, ring });
   stream.read(ring, words);
   const result = collect(stream.mark(), words, job.program);
-  // Several chunks may fail at once and only one is awaited first; the others must not count as unhandled.
+  // Several chunks may fail at once and only one is awaited first; the others must not count as unhandled rejections.
   result.catch(() => {});
   return result;
 }
@@ -19,20 +19,20 @@ export interface Piece {
 }
 
 export interface Result {
-  /** Ascending; undefined when the ring overflowed. */
+  /** Ascending; undefined if the ring overflowed. */
   readonly hits: readonly number[] | undefined;
   /** Time on the device. */
   readonly seconds: number;
 }
 
-/** One chunk's place: its stream, its ring on the device, and the ring's copy here. */
+/** The resources of one chunk: its stream, its ring on the device, and the ring's copy in host memory. */
 export interface Slot {
   readonly stream: Stream;
   readonly ring: DeviceBuffer;
   readonly words: Uint32Array;
 }
 
-/** Hits a ring holds. */
+/** Capacity of a ring, in hits. */
 const RING_HITS = 1024;
 export const NONCES = 2 ** 32;
 

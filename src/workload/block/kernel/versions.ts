@@ -8,21 +8,21 @@ import { isTopWordZero } from './nonce-flow.js';
 import { checkNonce } from './reference.js';
 import { headerWords, NONCES, targetWords } from './scan.js';
 
-/** Versions of one header: they differ in the bits of a mask, 0x1fffe000 by the usual convention (BIP 320). */
+/** Versions of one header: they differ in the bits of a mask, 0x1fffe000 by convention (BIP 320). */
 export interface Rolling {
   readonly mask: number;
-  /** Which of them, by number: version n has n's bits under the mask, the lowest first. Default all. */
+  /** The first version's number: version n has n's bits under the mask, the lowest first. Default: all versions. */
   readonly from?: number;
-  /** Not included. */
+  /** Exclusive. */
   readonly to?: number;
   /**
-   * How many versions one item tries, which share a part of the work: 1, 2, 4 or 8, fewer where the number of versions
-   * is no multiple. Default 2 on GPUs and WebAssembly, 1 elsewhere.
+   * Versions that one item tries; they share a part of the work. 1, 2, 4 or 8, or fewer if the number of versions is
+   * not a multiple. Default 4 on CUDA and OpenCL GPUs, 2 on WebAssembly, 1 elsewhere.
    */
   readonly perItem?: number;
 }
 
-/** Tries all 2^32 nonces with every version: first the lowest versions with all nonces, `perItem` of them at a time. */
+/** Tries all 2^32 nonces with every version: the lowest versions first, `perItem` of them at a time. */
 export async function solveVersions(engine: Engine, wanted: VersionSearch): Promise<VersionSolution | null> {
   const { prefix, target, rolling, mode = 'first', signal, onProgress } = wanted;
   signal?.throwIfAborted();
@@ -74,7 +74,7 @@ export interface VersionSolution extends Solution {
   readonly version: number;
 }
 
-/** The version with a number's bits in the places of the mask, lowest first, and the given version's elsewhere. */
+/** The version with a number's bits in the places of the mask, lowest first, and the given version's bits elsewhere. */
 export function rolledVersion(version: number, mask: number, number: number): number {
   let [rolled, rest] = [version & ~mask, number];
   for (let bit = 0; bit < 32; bit++) {
@@ -85,7 +85,6 @@ export function rolledVersion(version: number, mask: number, number: number): nu
   return rolled >>> 0;
 }
 
-/** A header with another version. */
 export function withVersion(header: Uint8Array, version: number): Uint8Array {
   const bytes = Uint8Array.from(header);
   new DataView(bytes.buffer).setUint32(0, version, true);
@@ -106,7 +105,7 @@ function rangeOf({ mask, from = 0, to }: Rolling): { from: number; to: number } 
   });
 }
 
-/** How many of `count` versions one item tries: what was asked for, or suits all devices. */
+/** How many of `count` versions one item tries: the number given, or the best for all devices. */
 export function versionsPerItem(engine: Engine, { perItem: asked }: Pick<Rolling, 'perItem'>, count: number): number {
   const wanted = asked ?? Math.min(...engine.devices.map(({ info }) => bestFor(info)));
   const fits = [8, 4, 2, 1].find((versions) => versions <= wanted && count % versions === 0);
@@ -120,17 +119,17 @@ export function versionsPerItem(engine: Engine, { perItem: asked }: Pick<Rolling
 }
 
 /**
- * What is shared is held until the last version has used it, 46 words. An H200 has the registers: 8.7 GH/s with one and
- * two, 9.7 with four, 9.8 with eight, which take NVIDIA's compiler 10 s. Through Vulkan it gains nothing (8.1, 8.1, 7.9).
- * WebAssembly had no registers to begin with (2.9 MH/s a core, 3.6, 3.5); AVX-512 goes to memory for it (29.0, 26.8, 24.7).
- * OpenCL and WebGPU on a CPU take half a minute to compile two.
+ * The shared 46 words are kept until the last version has used them. An H200 has the registers: 8.7 GH/s with one and
+ * two versions, 9.7 with four, 9.8 with eight, which take NVIDIA's compiler 10 s. Through Vulkan there is no gain (8.1,
+ * 8.1, 7.9). WebAssembly had no registers to begin with (2.9 MH/s a core, 3.6, 3.5); AVX-512 spills them to memory (29.0,
+ * 26.8, 24.7). OpenCL and WebGPU on a CPU take half a minute to compile two.
  */
 function bestFor({ processor, kind }: DeviceInfo): number {
   if (kind === 'wasm') return 2;
   return processor === 'gpu' && kind !== 'webgpu' ? 4 : 1;
 }
 
-/** Chunks of one group follow each other: its states are computed once. */
+/** Caches the last value: chunks of one group follow each other, so its states are computed once. */
 function remembered<Key, Value>(make: (key: Key) => Value): (key: Key) => Value {
   let last: { readonly key: Key; readonly value: Value } | undefined;
   return (key) => {
@@ -141,7 +140,7 @@ function remembered<Key, Value>(make: (key: Key) => Value): (key: Key) => Value 
 
 const kernels = new Map<string, ReturnType<typeof versionScan>>();
 
-/** One kernel for each, so that its program is compiled once. */
+/** Returns the same kernel for the same arguments, so that its program is compiled once. */
 export function versionKernel(topWordZero: boolean, versions: number): ReturnType<typeof versionScan> {
   const name = `${topWordZero} ${versions}`;
   const kernel = kernels.get(name) ?? versionScan({ topWordZero, versions });
@@ -149,7 +148,7 @@ export function versionKernel(topWordZero: boolean, versions: number): ReturnTyp
   return kernel;
 }
 
-/** A header has its numbers in little-endian order, SHA-256 reads them in the other. */
+/** Swaps bytes: a header's numbers are little-endian, SHA-256 reads big-endian words. */
 function swapped(word: number): number {
   return (((word & 0xff) << 24) | ((word & 0xff00) << 8) | ((word >>> 8) & 0xff00) | (word >>> 24)) >>> 0;
 }

@@ -50,10 +50,10 @@ function mineBlocks(call: Call<MineOptions>): Promise<Ending> {
     open: (agent) => stratumOpener({ agent, mask: versionMask, suggested }),
     prepare: async (output, engine, chain, signal) => {
       const perItem = versionsPerItem(engine, {}, versionsOf(versionMask));
-      // One variant is for difficulties below 1: regtest's, and those of pools for small devices.
+      // The other variant is for difficulties below 1: regtest's, and those of pools for small devices.
       await prepareKernels(output, engine, [versionKernel(chain !== 'regtest', perItem)], signal);
-      // A pool that changes to the other must not have to wait for a compiler; what is wrong with it is told then. In the
-      // next turn: a signal that came while the first was compiled is heard before.
+      // A pool that changes to the other variant must not wait for the compiler; its errors are reported then. Runs in the
+      // next turn, so that a signal that came during the first compilation is seen before.
       setImmediate(() => {
         if (chain === undefined && !signal.aborted)
           engine.prepare(versionKernel(false, perItem)).catch(() => undefined);
@@ -63,7 +63,7 @@ function mineBlocks(call: Call<MineOptions>): Promise<Ending> {
   });
 }
 
-/** Bits that BIP 320 leaves to miners. */
+/** The bits that BIP 320 leaves to miners. */
 const USUAL_MASK = 0x1fffe000;
 
 function mask(text: string): number {

@@ -1,9 +1,9 @@
 /**
  * The target of a pool's difficulty: floor(0xffff · 2^208 / d), in whole numbers. The difficulty is taken as the decimal
- * fraction that its server wrote, not as the nearest binary one: 0.1 is a tenth. It is above 0.
+ * fraction that the server wrote, not as the nearest binary one: 0.1 is a tenth. It must be above 0.
  */
 export function targetOfDifficulty(difficulty: number): bigint {
-  // The shortest text that reads as this number: what was written, up to 15 digits.
+  // The shortest text that parses to this number: what the server wrote, up to 15 digits.
   const [, whole = '', fraction = '', power = '0'] =
     /^(\d+)(?:\.(\d+))?(?:e([+-]\d+))?$/.exec(String(difficulty)) ?? [];
   const digits = BigInt(whole + fraction);
@@ -12,11 +12,11 @@ export function targetOfDifficulty(difficulty: number): bigint {
   return target < MOST ? target : MOST;
 }
 
-/** For people. */
+/** The difficulty of a target, for display. */
 export const difficultyOf = (target: bigint): number =>
   target === 0n ? Number.POSITIVE_INFINITY : Number((ONE << 32n) / target) / 2 ** 32 || Number(ONE) / Number(target);
 
-/** Hashes that it takes on average. */
+/** Expected number of hashes. */
 export const hashesFor = (target: bigint): number => 2 ** 256 / (Number(target) + 1);
 
 /** The target of difficulty 1. */

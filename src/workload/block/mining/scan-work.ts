@@ -8,21 +8,21 @@ import { headerWords, targetWords } from '../kernel/scan.js';
 import { versionKernel, versionsPerItem } from '../kernel/versions.js';
 import { Order, prefixOf, type Try, versionsOf, type Weighed, type Work, weigh } from './work.js';
 
-/** A header that is worth telling, checked. */
+/** A header that meets the share target, checked. */
 export interface Share extends Try, Weighed {
   readonly work: Work;
 }
 
 /**
- * Mines a work on all devices of an engine: its whole space is one search, of which every device takes other pieces, so
- * that no two ever try the same header. Shares are told as they are found, each recomputed on the CPU; what a device has
- * reported wrongly counts against it. It ends with the signal, or after the last header.
+ * Mines a work on all devices of an engine. Its whole space is one search, of which devices take disjoint pieces, so
+ * that no header is tried twice. Yields shares as they are found, each recomputed on the CPU; a wrong one counts as a
+ * fault of its device. Ends with the signal, or after the last header.
  */
 export async function* scanWork(engine: Engine, work: Work, options: ScanOptions): AsyncGenerator<Share> {
   const { signal, firstTurn = 0n, onProgress, onStart, onTurn } = options;
   const perItem = versionsPerItem(engine, {}, versionsOf(work.mask));
   const order = new Order(work, perItem, firstTurn);
-  // The kernel's hits are strictly below; all ones is the one hash that no limit is above.
+  // The kernel's hits are strictly below the limit. At the largest target the hash of all ones is left out.
   const limit = work.target + 1n < MOST ? work.target + 1n : MOST;
   const values = remembered((row: bigint) => headerValues(work, order, row << 32n));
   let isStarted = false;
@@ -55,19 +55,19 @@ export async function* scanWork(engine: Engine, work: Work, options: ScanOptions
       yield { ...tried, ...weigh(work, tried), work };
     }
   } catch (error) {
-    // That it was told to stop is no failure.
+    // An abort is not a failure.
     if (!signal.aborted) throw error;
   }
 }
 
 const MOST = (1n << 256n) - 1n;
 
-/** What the kernel is given for all nonces of some versions: their states after the first block, and what follows. */
+/** Chunk values for all nonces of one group of versions: the states after the first block, and the header's tail. */
 function headerValues(work: Work, order: Order, index: bigint): { states: number[]; tail: number[] } {
   const all = Array.from({ length: order.perItem }, (_, which) => order.at(index, which));
   const [first] = all;
   if (first === undefined) return { states: [], tail: [] };
-  // One root for all of them: only versions differ.
+  // They share one merkle root: only versions differ.
   const words = headerWords(prefixOf(work, first));
   const states = all.flatMap(({ version }) => {
     const bytes = new DataView(new ArrayBuffer(4));
@@ -77,7 +77,7 @@ function headerValues(work: Work, order: Order, index: bigint): { states: number
   return { states, tail: words.slice(16) };
 }
 
-/** Chunks of one row follow each other. */
+/** Caches the last value: chunks of one row follow each other. */
 function remembered<Value>(make: (key: bigint) => Value): (key: bigint) => Value {
   let last: { readonly key: bigint; readonly value: Value } | undefined;
   return (key) => {

@@ -7,7 +7,7 @@ import { BITCOIN_CHAINS } from './chains.js';
 import type { Share } from './scan-work.js';
 import { blockOf, parseBitcoinTemplate, workOf } from './template.js';
 
-/** Mines Bitcoin for oneself; `mask`: version bits that are rolled. */
+/** Mines Bitcoin solo; `mask`: version bits that are rolled. */
 export function bitcoinNode(rpc: JsonRpc, payout: string, mask: number, clock?: Clock): WorkSource<Share> {
   const node = new TemplateNode<Share, number>(rpc, payout, {
     chains: BITCOIN_CHAINS,

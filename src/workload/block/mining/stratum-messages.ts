@@ -5,13 +5,13 @@ import { targetFromBits } from '../kernel/reference.js';
 import { targetOfDifficulty } from './difficulty.js';
 import type { Work } from './work.js';
 
-/** The part of every coinbase that is this connection's, and how many bytes of it are the miner's. */
+/** The connection's part of every coinbase, and the number of bytes that the miner chooses. */
 export interface Extranonce {
   readonly start: Uint8Array;
   readonly bytes: number;
 }
 
-/** `mining.notify`, as it was sent. */
+/** The fields of `mining.notify`. */
 export interface Notice {
   readonly id: string;
   readonly previous: Uint8Array;
@@ -71,7 +71,7 @@ export function parseNotice(params: unknown): Notice {
     time: read.hex32(time, 'ntime'),
     isClean: isClean === true,
   };
-  targetFromBits(notice.bits); // or it says what is wrong with them
+  targetFromBits(notice.bits); // throws if they are invalid
   return notice;
 }
 
@@ -82,7 +82,7 @@ export function parseMask(params: unknown): number {
   return read.hex32(mask, 'the mask');
 }
 
-/** The mask that both sides agree on; 0 where the server rolls no versions. */
+/** The mask that both sides agree on; 0 if the server does not roll versions. */
 export function agreedMask({ result }: Reply, wanted: number): number {
   if (typeof result !== 'object' || result === null) return 0;
   const { 'version-rolling': isOn, 'version-rolling.mask': mask } = result as Readonly<Record<string, unknown>>;
@@ -90,7 +90,7 @@ export function agreedMask({ result }: Reply, wanted: number): number {
   return (fieldsOf('the answer to mining.configure').hex32(mask, 'version-rolling.mask') & wanted) >>> 0;
 }
 
-/** What there is to mine. */
+/** Builds the work from a job notice. */
 export function workOfNotice(notice: Notice, extranonce: Extranonce, target: bigint, mask: number): Work {
   const { isClean: _, coinbaseStart, ...same } = notice;
   return {
@@ -104,12 +104,12 @@ export function workOfNotice(notice: Notice, extranonce: Extranonce, target: big
   };
 }
 
-/** Seconds past a job's time that are tried: pools take shares up to two hours ahead of the real one. */
+/** Seconds after a job's time that are tried: pools accept shares up to two hours ahead of the real time. */
 const ROLLED_SECONDS = 600;
 /** Bytes; a transaction of 100 kB is the largest that nodes relay. */
 const LONGEST_COINBASE = 100_000;
 
-/** Stratum has each of the eight words of a previous hash the other way round than headers have. */
+/** Stratum sends the eight words of a previous hash in the opposite byte order to headers. */
 function wordsReversed(hex: string): Uint8Array {
   return Buffer.from(hex, 'hex').swap32();
 }

@@ -16,15 +16,15 @@ import {
 } from './stratum-messages.js';
 import { extranonceText, type Work } from './work.js';
 
-/** What is the same for all pools. */
+/** Options that are the same for all pools. */
 export interface StratumOptions {
   readonly agent: string;
-  /** Version bits that are asked for; 0: none, and nothing is said of them. */
+  /** Version bits to ask for; 0: none, and `mining.configure` is not sent. */
   readonly mask: number;
   readonly suggested?: number | undefined;
 }
 
-/** Opens sessions; pools that close the connection on `mining.configure` are mined for without it. */
+/** Opens sessions. For pools that close the connection on `mining.configure`, opens another one without it. */
 export function stratumOpener(options: StratumOptions): OpenSession<Share> {
   const unconfigurable = new Set<string>();
   return async (call) => {
@@ -34,7 +34,7 @@ export function stratumOpener(options: StratumOptions): OpenSession<Share> {
     } catch (error) {
       if (!(error instanceof Unconfigured)) throw error;
       const session = await StratumSession.open({ ...call, ...options, mask: 0 });
-      // It was that.
+      // The session opened without it, so `mining.configure` was the cause.
       unconfigurable.add(name);
       call.onMessage('it closes the connection on mining.configure: going on without version rolling');
       return session;
@@ -44,7 +44,7 @@ export function stratumOpener(options: StratumOptions): OpenSession<Share> {
 
 type StratumCall = PoolCall<Work> & StratumOptions;
 
-/** A session with a pool by Stratum V1: opened when there is work, until the connection ends. */
+/** A Stratum V1 session with a pool: opened when there is work, until the connection ends. */
 class StratumSession {
   readonly #call: StratumCall;
   readonly #lines: StratumLines;
@@ -90,7 +90,7 @@ class StratumSession {
     const { mask, user, password, agent, suggested } = this.#call;
     if (mask !== 0) await this.#configure(mask);
     this.#extranonce = parseSubscription(await this.#lines.request('mining.subscribe', [agent]));
-    // Pools that do not know these may refuse them, or say nothing.
+    // Pools that do not know these may refuse them, or not answer.
     const optional = (method: string, params: readonly unknown[]): void =>
       void this.#lines.request(method, params).catch(() => undefined);
     optional('mining.extranonce.subscribe', []);
@@ -105,7 +105,7 @@ class StratumSession {
     await this.#lines.until(first);
   }
 
-  /** Must be the first message. Pools that do not know it may refuse it, or say nothing: then nothing is rolled. */
+  /** Must be the first message. Pools that do not know it may refuse it, or not answer: then no versions are rolled. */
   async #configure(mask: number): Promise<void> {
     const wanted = { 'version-rolling.mask': hex32(mask), 'version-rolling.min-bit-count': 2 };
     try {
@@ -126,7 +126,7 @@ class StratumSession {
         this.#tell();
         return true;
       case 'mining.set_difficulty': {
-        // It is about the jobs that follow.
+        // Applies to the jobs that follow.
         const { difficulty, target } = parseDifficulty(params);
         this.#target = target;
         this.#call.onDifficulty(String(difficulty));
@@ -143,7 +143,7 @@ class StratumSession {
     }
   }
 
-  /** At once, for the job that is being mined too. */
+  /** Applies at once, also to the current job. */
   #setMask(mask: number): void {
     if (!this.#hasMask || mask === this.#mask) return;
     this.#mask = mask;
@@ -160,11 +160,11 @@ class StratumSession {
   }
 }
 
-/** The connection was closed on `mining.configure`: there are pools that do not bear it. */
+/** The pool closed the connection on `mining.configure`. */
 class Unconfigured extends Error {}
 
 const DIFFICULTY_1 = 0xffffn << 208n;
-/** Of the errors that pools number. */
+/** The pools' error code for a stale share. */
 const STALE = 21;
 const CONFIGURE_MS = 10_000;
 

@@ -5,16 +5,16 @@ import type { Own } from '../../mining/server/template-node.js';
 import { targetFromBits } from '../kernel/reference.js';
 import { coinbaseWith, prefixOf, type Try, type Work } from './work.js';
 
-/** Bitcoin's templates: the target is the compact one of headers. */
+/** Parses Bitcoin's templates: the target is the compact one of headers. */
 export const parseBitcoinTemplate = (given: unknown): Template<number> => parseTemplate(given, bitsIn);
 
 function bitsIn(read: Fields, given: unknown): number {
   const bits = read.hex32(given, 'bits');
-  targetFromBits(bits); // or it says what is wrong with them
+  targetFromBits(bits); // throws if they are invalid
   return bits;
 }
 
-/** What there is to mine in a template; `mask`: version bits that are rolled. */
+/** Builds the work from a template; `mask`: version bits that are rolled. */
 export function workOf(template: Template<number>, { id, script, mark }: Own, mask: number): Work {
   const { height, value, transactions, hasWitness, version, previous, bits, time } = template;
   const commitment = hasWitness ? commitmentOf(transactions) : undefined;
@@ -38,7 +38,7 @@ export function workOf(template: Template<number>, { id, script, mark }: Own, ma
   };
 }
 
-/** The whole block, as `submitblock` takes it. */
+/** The whole block in hex, as `submitblock` takes it. */
 export function blockOf(template: Template<number>, work: Work, found: Try): string {
   const nonce = Buffer.alloc(4);
   nonce.writeUInt32LE(found.nonce);

@@ -4,7 +4,7 @@ import { difficultyOf, hashesFor } from './difficulty.js';
 import type { Share } from './scan-work.js';
 import { extranonceText } from './work.js';
 
-/** Bitcoin's mining in words. */
+/** How Bitcoin's mining is reported. */
 export const BLOCK_TERMS: Terms<Share> = {
   name: 'block mine',
   unit: 'H',

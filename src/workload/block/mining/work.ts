@@ -2,13 +2,13 @@ import { rootOf } from '../../mining/server/template.js';
 import { displayOf, hashHeader, numberOf } from '../kernel/reference.js';
 import { rolledVersion } from '../kernel/versions.js';
 
-/** What is mined: a header in which version bits, the coinbase's extranonce, the time and the nonce are free. */
+/** Work to mine: a header in which version bits, the coinbase's extranonce, the time and the nonce are free. */
 export interface Work {
-  /** The pool's or the node's name for it. */
+  /** The pool's or the node's id of the work. */
   readonly id: string;
   readonly height?: number;
   readonly version: number;
-  /** Which of the version's bits are free. */
+  /** The version bits that are free. */
   readonly mask: number;
   /** In header order. */
   readonly previous: Uint8Array;
@@ -16,19 +16,19 @@ export interface Work {
   readonly coinbaseStart: Uint8Array;
   readonly coinbaseEnd: Uint8Array;
   readonly extranonceBytes: number;
-  /** Hashes on the coinbase's way to the merkle root, lowest first. */
+  /** The merkle branch of the coinbase, lowest level first. */
   readonly branch: readonly Uint8Array[];
   readonly bits: number;
   readonly time: number;
-  /** No later time is tried. */
+  /** The latest time that is tried. */
   readonly latestTime: number;
-  /** A hash up to it is worth telling. */
+  /** A hash up to this target is a share. */
   readonly target: bigint;
-  /** A hash up to it is a block. */
+  /** A hash up to this target is a block. */
   readonly blockTarget: bigint;
 }
 
-/** Which of all headers of a work. */
+/** One header of a work. */
 export interface Try {
   readonly version: number;
   readonly extranonce: bigint;
@@ -56,7 +56,7 @@ export function prefixOf(work: Work, { version, extranonce, time }: Omit<Try, 'n
   return bytes;
 }
 
-/** What a try is worth: its header put together again and hashed by node:crypto, whatever a device said of it. */
+/** Builds the header of a try again and hashes it by node:crypto, independent of the device's result. */
 export function weigh(work: Work, tried: Try): Weighed {
   const digest = hashHeader(prefixOf(work, tried), tried.nonce);
   const number = numberOf(digest);
@@ -70,7 +70,7 @@ export interface Weighed {
   readonly isBlock: boolean;
 }
 
-/** How a work's headers are numbered: nonces first, then version bits, then extranonces, then seconds. */
+/** The numbering of a work's headers: nonces first, then version bits, then extranonces, then seconds. */
 export class Order {
   readonly length: bigint;
   /** Versions that one index tries. */
@@ -80,7 +80,7 @@ export class Order {
   readonly #extranonces: bigint;
   readonly #first: bigint;
 
-  /** `first`: the extranonce to begin with; after the last comes 0. */
+  /** `first`: the extranonce to start with; wraps to 0 after the last. */
   constructor(work: Work, perItem: number, first = 0n) {
     this.#work = work;
     this.perItem = perItem;
@@ -90,7 +90,7 @@ export class Order {
     this.length = (this.#groups * this.#extranonces * BigInt(work.latestTime - work.time + 1)) << 32n;
   }
 
-  /** The header that an index stands for; `which` of its versions. */
+  /** The header of an index; `which` of its versions. */
   at(index: bigint, which = 0): Try {
     const { version, mask, time } = this.#work;
     const group = (index >> 32n) % this.#groups;
@@ -103,16 +103,16 @@ export class Order {
     };
   }
 
-  /** How many extranonces were begun before this index's. */
+  /** The number of extranonces before this index's. */
   turnAt(index: bigint): bigint {
     return (index >> 32n) / this.#groups;
   }
 }
 
-/** Bytes of an extranonce that are counted; those before them stay zero. 2^64 of them last. */
+/** Bytes of an extranonce that are counted; those before them stay zero. 2^64 extranonces are enough. */
 const COUNTED_BYTES = 8;
 
-/** How many versions a mask allows. */
+/** The number of versions that a mask allows. */
 export function versionsOf(mask: number): number {
   let bits = 0;
   for (let rest = mask >>> 0; rest !== 0; rest &= rest - 1) bits++;

@@ -2,19 +2,19 @@ import { MillraceError } from '../../../kernel/error.js';
 import { decodeBase58Check } from './base58.js';
 import { decodeSegwit } from './bech32.js';
 
-/** What a chain's addresses begin with: versions of Base58 for a key's and a script's hash, and Bech32's prefix. */
+/** Address formats of a chain: Base58 versions for hashes of keys and of scripts, and the Bech32 prefix. */
 export interface AddressKinds {
   readonly keys: readonly number[];
   readonly scripts: readonly number[];
   readonly hrp: string;
-  /** Programs of version 0 are in Bech32m as well, which BIP 350 has for later ones only. */
+  /** True if version 0 programs are in Bech32m as well, which BIP 350 uses for later versions only. */
   readonly isAlwaysBech32m?: boolean;
 }
 
-/** The chains of a coin, by the names that its nodes have for them. */
+/** The chains of a coin, by the names that its nodes use. */
 export type Chains = Readonly<Record<string, AddressKinds>>;
 
-/** The script that an address stands for on a chain; `script:HEX` is one already. */
+/** The output script for an address on a chain, or the script of `script:HEX`. */
 export function payoutScript(payout: string, chain: string, kinds: AddressKinds): Uint8Array {
   if (/^script:/i.test(payout)) return rawScript(payout.slice('script:'.length));
   const { keys, scripts, hrp, isAlwaysBech32m } = kinds;
@@ -32,7 +32,7 @@ export function payoutScript(payout: string, chain: string, kinds: AddressKinds)
   return Buffer.concat([bytes(version === 0 ? 0 : 0x50 + version, program.length), program]);
 }
 
-/** What can be said of a payout before the chain is known. */
+/** Checks a payout before the chain is known: it must be valid on at least one. */
 export function checkPayout(payout: string, chains: Chains): void {
   const faults = Object.entries(chains).map(([chain, kinds]) => {
     try {
@@ -45,7 +45,7 @@ export function checkPayout(payout: string, chains: Chains): void {
   if (faults.every((fault) => fault !== undefined)) throw faults[0];
 }
 
-/** Consensus takes no longer ones. */
+/** The longest script that consensus allows. */
 const LONGEST_SCRIPT = 10_000;
 
 function rawScript(hex: string): Uint8Array {

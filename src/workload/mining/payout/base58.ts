@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** The bytes of a Base58Check text without its check; undefined where it is none. */
+/** Decodes Base58Check and removes its checksum. Undefined if the text is not valid. */
 export function decodeBase58Check(text: string): Uint8Array | undefined {
   if (text.length === 0 || text.length > LONGEST) return undefined;
   let number = 0n;

@@ -1,11 +1,11 @@
-/** An address of a witness program, in Bech32 (version 0) or Bech32m (all later ones): BIP 173 and 350. */
+/** A witness program's address, in Bech32 (version 0) or Bech32m (all later versions): BIP 173 and 350. */
 export interface Segwit {
   readonly hrp: string;
   readonly version: number;
   readonly program: Uint8Array;
 }
 
-/** Undefined where the text is none: mixed case, wrong check digits, the other encoding for its version, wrong length. */
+/** Undefined if the text is invalid: mixed case, wrong checksum, wrong encoding for its version, wrong length. */
 export function decodeSegwit(text: string, isAlwaysBech32m = false): Segwit | undefined {
   const lower = text.toLowerCase();
   if (text.length > 90 || (text !== lower && text !== text.toUpperCase())) return undefined;
@@ -25,7 +25,7 @@ const DIGITS = 'qpzry9x8gf2tvdw0s3jn54khce6mua7l';
 const BECH32M = 0x2bc830a3;
 const GENERATOR = [0x3b6a57b2, 0x26508e6d, 0x1ea119fa, 0x3d4233dd, 0x2a1462b3];
 
-/** Of the polynomial that the values are, over the field of 32 elements. */
+/** The remainder of the values as a polynomial over the field of 32 elements. */
 function remainder(values: readonly number[]): number {
   let rest = 1;
   for (const value of values) {
@@ -41,7 +41,7 @@ function expanded(hrp: string): number[] {
   return [...codes.map((code) => code >>> 5), 0, ...codes.map((code) => code & 31)];
 }
 
-/** Groups of five bits as bytes; what is left over must be less than a group, and zero. */
+/** Converts groups of five bits to bytes. Leftover bits must be fewer than a group, and zero. */
 function eightBits(groups: readonly number[]): Uint8Array | undefined {
   const bytes: number[] = [];
   let [held, bits] = [0, 0];

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 
-/** A coinbase transaction in two parts, between which bytes of one's own choice stand. */
+/** A coinbase transaction in two parts, before and after the extranonce, without the witness. */
 export interface Coinbase {
-  /** Without its witness: what is hashed for the merkle tree. */
+  /** Without its witness, as hashed for the merkle tree. */
   readonly start: Uint8Array;
   readonly end: Uint8Array;
 }
@@ -12,15 +12,15 @@ export interface CoinbaseSpec {
   /** In satoshi. */
   readonly value: bigint;
   readonly script: Uint8Array;
-  /** The whole script of the output that commits to the witnesses; left out where no transaction has one. */
+  /** The output script that commits to the witnesses; left out if no transaction has one. */
   readonly commitment?: Uint8Array | undefined;
-  /** Bytes between the parts, `mark` included. */
+  /** Bytes between the parts, without `mark`. */
   readonly extranonceBytes: number;
-  /** The first of these bytes, which tell this miner's coinbase from that of another. */
+  /** Bytes before the extranonce that make this miner's coinbase unique. */
   readonly mark: Uint8Array;
 }
 
-/** Height (BIP 34), extranonce and a name in the input; the payout and the commitment (BIP 141) as outputs. */
+/** Puts height (BIP 34), extranonce and a name into the input, and payout and commitment (BIP 141) into the outputs. */
 export function coinbaseOf({ height, value, script, commitment, extranonceBytes, mark }: CoinbaseSpec): Coinbase {
   const own = mark.length + extranonceBytes;
   const scriptStart = Buffer.concat([heightPush(height), Uint8Array.of(own), mark]);
@@ -42,19 +42,19 @@ export function coinbaseOf({ height, value, script, commitment, extranonceBytes,
 
 const NAME = Buffer.from('/millrace/');
 
-/** The coinbase as a block has it: with marker, flag and the witness of 32 zeros where it commits to witnesses. */
+/** The coinbase as it stands in a block that commits to witnesses: with marker, flag and a witness of 32 zeros. */
 export function withWitness(stripped: Uint8Array): Uint8Array {
   const [version, body, lockTime] = [stripped.subarray(0, 4), stripped.subarray(4, -4), stripped.subarray(-4)];
   return Buffer.concat([version, Uint8Array.of(0, 1), body, Uint8Array.of(1, 32), Buffer.alloc(32), lockTime]);
 }
 
-/** The output script that commits to a root of witness ids, by BIP 141. */
+/** The output script that commits to a root of witness ids (BIP 141). */
 export function commitmentScript(witnessRoot: Uint8Array): Uint8Array {
   const hash = doubleHash(Buffer.concat([witnessRoot, Buffer.alloc(32)]));
   return Buffer.concat([Buffer.from('6a24aa21a9ed', 'hex'), hash]);
 }
 
-/** As Script pushes a number, in the shortest form: what BIP 34 wants a coinbase to begin with. */
+/** Encodes a height as Script pushes a number, in the shortest form. BIP 34: a coinbase begins with it. */
 export function heightPush(height: number): Uint8Array {
   if (height === 0) return Uint8Array.of(0);
   if (height <= 16) return Uint8Array.of(0x50 + height);
@@ -65,7 +65,7 @@ export function heightPush(height: number): Uint8Array {
   return Uint8Array.of(bytes.length, ...bytes);
 }
 
-/** A length as transactions and blocks have it. */
+/** Encodes a length as in transactions and blocks. */
 export function compactSize(value: number): Uint8Array {
   if (value < 0xfd) return Uint8Array.of(value);
   const bytes = Buffer.alloc(value <= 0xffff ? 3 : 5);

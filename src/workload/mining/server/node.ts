@@ -5,48 +5,48 @@ import { RpcError } from '../../../network/json-rpc.js';
 import { reasonOf } from '../../../network/line-client.js';
 import type { Mined, SourceListener, Verdict, WorkSource } from '../source.js';
 
-/** What a node offers to be mined, whatever the calls are by which it is had. */
+/** Work that a node offers, independent of its RPC protocol. */
 export interface Offer {
-  /** The block before, which tells whether an older offer is worth anything yet. */
+  /** The previous block; tells whether older offers are outdated. */
   readonly previous: string;
-  /** What a long poll is asked with; undefined: there is none, and the clock says when to ask again. */
+  /** The id to long-poll with. Undefined if the node has no long polling: then it is polled at an interval. */
   readonly longPollId: string | undefined;
 }
 
-/** What a node is found to be. */
+/** What a node reports about itself. */
 export interface Met {
-  /** Undefined where it does not say. */
+  /** Undefined if the node does not report it. */
   readonly chain: string | undefined;
-  /** For people. */
+  /** For display. */
   readonly message: string;
 }
 
-/** The calls of a kind of node. */
+/** The RPC calls of one kind of node. */
 export interface NodeProtocol<Share extends Mined, Offered extends Offer> {
-  /** For people: where it is. */
+  /** The node's address, for display. */
   readonly name: string;
-  /** Whether it can be mined and paid on; a usage error ends it where it is so from the start. */
+  /** Checks that this chain can be mined and pays out. A usage error at the first attempt is final. */
   meet(signal: AbortSignal): Promise<Met>;
-  /** With the id of a long poll it takes until there is something new. */
+  /** Asks for an offer. With a long-poll id, returns when there is a new one. */
   ask(longPollId: string | undefined, signal: AbortSignal): Promise<Offered>;
-  /** Nothing in the later one is worth beginning anew for. */
+  /** True if the later offer has no change worth restarting for. */
   isSame(last: Offered, next: Offered): boolean;
   workOf(offer: Offered, id: string): Share['work'];
   /** The signal ends the wait for an answer. */
   submit(offer: Offered, share: Share, signal: AbortSignal): Promise<Verdict>;
 }
 
-/** Mines for oneself: work from a node, whole blocks back to it. */
+/** Mines solo: work comes from a node, and whole blocks go back to it. */
 export class NodeSource<Share extends Mined, Offered extends Offer> implements WorkSource<Share> {
   readonly unit = 'block';
   readonly name: string;
   readonly #protocol: NodeProtocol<Share, Offered>;
   readonly #clock: Clock;
-  /** The last few: a block of the one before may still be on its way. */
+  /** The last few offers: a block of the previous one may still be in flight. */
   readonly #offers = new Map<string, Offered>();
   #count = 0;
   #wasThere = false;
-  /** Ends the long poll that is under way: a block of our own makes a new template. */
+  /** Cancels the pending long poll: a block found here makes a new template. */
   #refresh = new AbortController();
   #signal: AbortSignal = new AbortController().signal;
 
@@ -56,7 +56,7 @@ export class NodeSource<Share extends Mined, Offered extends Offer> implements W
     this.name = protocol.name;
   }
 
-  /** What would end it in any case is told before devices are opened; a node that is away may come. */
+  /** Reports final errors before devices are opened. A node that cannot be reached may come up later. */
   async check(signal: AbortSignal): Promise<string | undefined> {
     try {
       return (await this.#meet(signal)).chain;
@@ -86,10 +86,10 @@ export class NodeSource<Share extends Mined, Offered extends Offer> implements W
         failures = 0;
       } catch (error) {
         if (signal.aborted || this.#refresh.signal.aborted) continue;
-        // What was right once may be again: a node that starts anew has another cookie in a moment.
+        // A node that has worked before may recover: after a restart its new cookie file appears in a moment.
         if (isFinal(error) && !this.#wasThere) throw error;
         const waitMs = backOff(failures++);
-        // A node that says no is there; one that says nothing is not, and what it had may be long outdated.
+        // An RPC error means that the node is up. Without an answer its last offer may be outdated.
         if (isConnected && !(error instanceof RpcError)) {
           isConnected = false;
           last = undefined;
@@ -103,7 +103,7 @@ export class NodeSource<Share extends Mined, Offered extends Offer> implements W
     signal.removeEventListener('abort', wake);
   }
 
-  /** A block is sent again when its connection is lost, and given up only when mining ends. */
+  /** Sends a block again if the connection is lost; gives up after `ATTEMPTS`, or when mining ends. */
   async submit(share: Share): Promise<Verdict> {
     const offer = this.#offers.get(share.work.id);
     if (!offer) return { state: 'stale', reason: 'its template is forgotten' };
@@ -127,7 +127,7 @@ export class NodeSource<Share extends Mined, Offered extends Offer> implements W
     return met;
   }
 
-  /** Waits for an offer that is new, and tells its work. `isNow`: there is one, whatever the node was asked before. */
+  /** Waits for a new offer and passes its work on. `isNow`: asks at once, without long polling. */
   async #next(listener: SourceListener<Share['work']>, last: Offered | undefined, isNow: boolean): Promise<Offered> {
     const longPollId = isNow ? undefined : last?.longPollId;
     if (last && !isNow && longPollId === undefined) {
@@ -137,7 +137,7 @@ export class NodeSource<Share extends Mined, Offered extends Offer> implements W
     const askedMs = this.#clock.now();
     const offer = await this.#protocol.ask(longPollId, this.#refresh.signal);
     if (last && this.#protocol.isSame(last, offer)) {
-      // A node whose long poll brings nothing new is asked by the clock, not as fast as it answers.
+      // A node whose long poll returns early with nothing new is polled at an interval instead.
       const isPatient = longPollId !== undefined && this.#clock.now() - askedMs >= POLL_MS;
       return { ...last, longPollId: isPatient ? offer.longPollId : undefined };
     }
@@ -150,9 +150,9 @@ export class NodeSource<Share extends Mined, Offered extends Offer> implements W
   }
 }
 
-/** Between two questions to a node that has no long poll. */
+/** Interval between requests to a node without long polling. */
 const POLL_MS = 5000;
-/** Of a block that could not be delivered: a minute of them. */
+/** Attempts to deliver a block, about a minute in all. */
 const ATTEMPTS = 6;
 const KEPT = 4;
 

@@ -4,7 +4,7 @@ import { type Clock, keepConnected, realClock, type Session } from '../../../net
 import { reasonOf } from '../../../network/line-client.js';
 import type { Mined, SourceListener, Verdict, WorkSource } from '../source.js';
 
-/** A pool, and whom it sees. */
+/** A pool and the worker's credentials there. */
 export interface Pool {
   readonly endpoint: Endpoint;
   readonly user: string;
@@ -12,7 +12,7 @@ export interface Pool {
 }
 
 export interface PoolsOptions {
-  /** The first is the one that is wanted most. */
+  /** In order of preference. */
   readonly pools: readonly Pool[];
   readonly authority?: string | undefined;
   readonly log?: ((text: string) => void) | undefined;
@@ -21,7 +21,7 @@ export interface PoolsOptions {
   readonly answerMs?: number;
 }
 
-/** What a session with a pool is opened with, whatever its protocol. */
+/** What a session is opened with, the same for every protocol. */
 export interface PoolCall<Work> extends Pool {
   readonly authority?: string | undefined;
   readonly signal: AbortSignal;
@@ -35,22 +35,22 @@ export interface PoolCall<Work> extends Pool {
 
 /** A session that has work, until its connection ends. */
 export interface PoolSession<Share extends Mined> extends Session {
-  /** Where the pool has asked to be called again. */
+  /** Set if the pool has asked this client to reconnect. */
   readonly reconnect?: { readonly port: number; readonly waitMs: number } | undefined;
   submit(share: Share): Promise<Verdict>;
 }
 
 export type OpenSession<Share extends Mined> = (call: PoolCall<Share['work']>) => Promise<PoolSession<Share>>;
 
-/** Mines for pools: for the first of them that answers, and back to the first as soon as it does. */
+/** Mines for the first pool that answers, and returns to the first in the list as soon as that one answers. */
 export class Pools<Share extends Mined> implements WorkSource<Share> {
   readonly unit = 'share';
   readonly name: string;
   readonly #options: PoolsOptions;
   readonly #openSession: OpenSession<Share>;
-  /** Which session a work came from: its shares go there or nowhere. */
+  /** The session that each work came from. Its shares are submitted to that session only. */
   readonly #origins = new WeakMap<Share['work'], PoolSession<Share>>();
-  /** Where a pool has asked to be called again. */
+  /** Reconnect requests, by the pool's index. */
   readonly #asked = new Map<number, NonNullable<PoolSession<Share>['reconnect']>>();
   #session: PoolSession<Share> | undefined;
 
@@ -63,7 +63,7 @@ export class Pools<Share extends Mined> implements WorkSource<Share> {
   async run(listener: SourceListener<Share['work']>, signal: AbortSignal): Promise<void> {
     const { pools, clock = realClock, returnMs } = this.#options;
     const nameOf = (server: number): string => pools[server]?.endpoint.name ?? '';
-    /** Sessions that are tried while another is in use hold their work back. */
+    /** Work of sessions that were opened while another one is in use. */
     const waiting = new Map<PoolSession<Share>, Share['work']>();
     await keepConnected<PoolSession<Share>>({
       servers: pools.length,
@@ -91,7 +91,7 @@ export class Pools<Share extends Mined> implements WorkSource<Share> {
         listener.told({ state: 'connected', server: nameOf(server), message: 'there is work' });
         const work = waiting.get(session);
         waiting.clear();
-        // Whatever another pool has sent before is worth nothing here.
+        // Work from another pool is worthless here.
         if (work) listener.work(work, true);
       },
       lost: (server, why) => {

@@ -5,21 +5,21 @@ import type { Mined, Verdict } from '../source.js';
 import type { PoolCall, PoolSession } from './pools.js';
 
 export interface StratumOptions extends Pick<JsonLinesOptions, 'firstId' | 'isExact'> {
-  /** What this program calls itself. */
+  /** The name and version that this program reports to pools. */
   readonly agent: string;
-  /** The number of the error that says that a share's job is over. */
+  /** The error code for a share of an outdated job. */
   readonly staleCode?: number;
 }
 
-/** A connection to a pool, and what every Stratum has in common: shares and their answers, and what pools say of themselves. */
+/** A connection to a pool: submits shares and handles the messages that all Stratum dialects have in common. */
 export class StratumLines implements Session {
   readonly closed: Promise<string>;
-  /** Where the pool has asked to be called again. */
+  /** Set if the pool has asked this client to reconnect. */
   reconnect: { readonly port: number; readonly waitMs: number } | undefined;
   readonly #lines: JsonLines;
   readonly #call: PoolCall<never>;
   readonly #options: StratumOptions;
-  /** Messages that have come before somebody listens. */
+  /** Messages received before `listen` was called. */
   readonly #early: Message[];
   #hear: (message: Message) => boolean = (message) => {
     this.#early.push(message);
@@ -51,7 +51,7 @@ export class StratumLines implements Session {
     this.closed = lines.closed;
   }
 
-  /** From now on, and for what has come already. `hear` says whether it knows a message; one that throws ends it. */
+  /** Passes on all messages, earlier ones included. `hear` returns false for an unknown one; a throw ends the connection. */
   listen(hear: (message: Message) => boolean): void {
     this.#hear = hear;
     for (const message of this.#early.splice(0)) this.#message(message);
@@ -70,7 +70,7 @@ export class StratumLines implements Session {
     }
   }
 
-  /** Waits for the first job; rejects when the connection ends before. */
+  /** Waits for the first job; rejects if the connection ends before that. */
   async until(hasWork: Promise<void>): Promise<void> {
     const gone = this.closed.then((why) => Promise.reject(new Error(why)));
     const timer = setTimeout(() => this.close('no job came'), FIRST_JOB_MS);
@@ -92,7 +92,7 @@ export class StratumLines implements Session {
     else if (!this.#hear(message)) this.#lines.answer(id, null, [20, 'unknown method', null]);
   }
 
-  /** To the same host only: what the pool knows of us is not for others. */
+  /** Reconnects to the same host only: another host must not get the worker's name and password. */
   #reconnect(params: unknown): void {
     const { endpoint, onMessage } = this.#call;
     const [host, port, wait] = Array.isArray(params) ? (params as unknown[]) : [];
@@ -109,7 +109,7 @@ export class StratumLines implements Session {
   }
 }
 
-/** The session that a connection is, once it has work. */
+/** Wraps a connection that has work as a session. */
 export const sessionOf = <Share extends Mined>(
   lines: StratumLines,
   submit: (share: Share) => Promise<Verdict>,
@@ -125,7 +125,7 @@ export const sessionOf = <Share extends Mined>(
 const FIRST_JOB_MS = 60_000;
 const MOST_WAIT_S = 60;
 
-/** What a pool says of a share. */
+/** Converts a pool's reply to a verdict on the share. */
 export function verdictOfReply({ result, error }: Reply, staleCode: number | undefined): Verdict {
   if (result === true && error === null) return { state: 'accepted' };
   const reason = error === null ? 'rejected without a reason' : errorText(error);
@@ -134,7 +134,7 @@ export function verdictOfReply({ result, error }: Reply, staleCode: number | und
   return { state: isStale ? 'stale' : 'rejected', reason };
 }
 
-/** `[code, text, …]`, `{ code, message }` or a text. */
+/** The text of an error given as `[code, text, …]`, `{ code, message }` or a string. */
 export function errorText(error: unknown): string {
   const given = Array.isArray(error) ? error[1] : (messageOf(error) ?? error);
   return typeof given === 'string' && given !== '' ? shownText(given) : 'no reason given';

@@ -7,17 +7,17 @@ import type { Mined, Verdict } from '../source.js';
 import type { Met, NodeProtocol } from './node.js';
 import type { Template } from './template.js';
 
-/** What is one's own in a template's coinbase. */
+/** This miner's part of a template's coinbase. */
 export interface Own {
-  /** The work's name. */
+  /** The id of the work. */
   readonly id: string;
-  /** Who is paid. */
+  /** The script that is paid. */
   readonly script: Uint8Array;
-  /** Bytes that no other miner has in its coinbase. */
+  /** Bytes that make this miner's coinbase unique. */
   readonly mark: Uint8Array;
 }
 
-/** What of templates is a coin's own. */
+/** The coin-specific part of templates. */
 export interface TemplateCoin<Share extends Mined, Bits> {
   readonly chains: Chains;
   parse(given: unknown): Template<Bits>;
@@ -26,7 +26,7 @@ export interface TemplateCoin<Share extends Mined, Bits> {
   blockOf(template: Template<Bits>, share: Share): string;
 }
 
-/** Nodes that serve templates and take whole blocks: getblocktemplate and submitblock (BIP 22, 23 and 145). */
+/** A node that serves templates and takes whole blocks: getblocktemplate and submitblock (BIP 22, 23 and 145). */
 export class TemplateNode<Share extends Mined, Bits> implements NodeProtocol<Share, Template<Bits>> {
   readonly name: string;
   readonly #rpc: JsonRpc;
@@ -69,7 +69,7 @@ export class TemplateNode<Share extends Mined, Bits> implements NodeProtocol<Sha
     return this.#coin.parse(await this.#rpc.call('getblocktemplate', [request], { signal, timeoutMs }));
   }
 
-  /** A later time is worth beginning anew for, now and then. */
+  /** A template whose time is later by `STALE_S` counts as new. */
   isSame(a: Template<Bits>, b: Template<Bits>): boolean {
     return (
       a.previous === b.previous &&
@@ -90,12 +90,12 @@ export class TemplateNode<Share extends Mined, Bits> implements NodeProtocol<Sha
   }
 }
 
-/** Nodes end a long poll after a minute or so, with new transactions. */
+/** Nodes end a long poll after a minute or so, when there are new transactions. */
 const LONG_POLL_MS = 300_000;
 const ASK_MS = 60_000;
 const STALE_S = 60;
 
-/** BIP 22: nothing is consent, a text is the reason. */
+/** Converts the result of `submitblock` by BIP 22: null means accepted, a string is the reason for rejection. */
 export function verdictOf(result: unknown): Verdict {
   if (result === null) return { state: 'accepted' };
   const reason = typeof result === 'string' ? shownText(result) : 'an answer that is none';

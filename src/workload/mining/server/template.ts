@@ -2,13 +2,13 @@ import { MillraceError } from '../../../kernel/error.js';
 import { type Fields, fieldsOf } from '../../../network/fields.js';
 import { commitmentScript, compactSize, doubleHash, withWitness } from '../payout/coinbase.js';
 
-/** What a node wants a block to be, by getblocktemplate (BIP 22, 23 and 145), of which no type is believed. */
+/** A block template by getblocktemplate (BIP 22, 23 and 145). Every field is checked: the node is not trusted. */
 export interface Template<Bits> {
   readonly version: number;
   readonly previous: string;
   readonly height: number;
   readonly value: bigint;
-  /** What the coin says of its target there. */
+  /** The target, in the coin's own encoding. */
   readonly bits: Bits;
   readonly time: number;
   readonly latestTime: number;
@@ -20,11 +20,11 @@ export interface Template<Bits> {
 export interface TemplateTransaction {
   readonly data: string;
   readonly txid: string;
-  /** With the witness. */
+  /** Includes the witness. */
   readonly hash: string;
 }
 
-/** Reads a template and holds it against itself. `bitsIn` reads the coin's target, or says what is wrong with it. */
+/** Parses a template and checks that its fields agree. `bitsIn` reads the coin's target and throws if it is invalid. */
 export function parseTemplate<Bits>(given: unknown, bitsIn: (read: Fields, bits: unknown) => Bits): Template<Bits> {
   const read = fieldsOf('the block template');
   const all = read.object(given, 'it');
@@ -44,7 +44,7 @@ export function parseTemplate<Bits>(given: unknown, bitsIn: (read: Fields, bits:
   if (range.toLowerCase() !== ALL_NONCES) throw refused(`it allows the nonces ${range} only`);
   const bits = bitsIn(read, all.bits);
   return {
-    // Nodes write it signed.
+    // Nodes write the version as a signed number.
     version: read.whole(all.version, 'version', -0x80000000, 0xffffffff) >>> 0,
     previous: read.hex(all.previousblockhash, 'previousblockhash', { least: 32, most: 32 }),
     height: read.whole(all.height, 'height', 0, 0xffffffff),
@@ -58,23 +58,23 @@ export function parseTemplate<Bits>(given: unknown, bitsIn: (read: Fields, bits:
   };
 }
 
-/** What follows the header in a block, as `submitblock` takes it. */
+/** The part of a block after the header, in hex, as `submitblock` takes it. */
 export function bodyOf({ transactions, hasWitness }: Template<unknown>, stripped: Uint8Array): string {
   const start = [compactSize(transactions.length + 1), hasWitness ? withWitness(stripped) : stripped];
   return Buffer.concat(start).toString('hex') + transactions.map(({ data }) => data).join('');
 }
 
-/** The merkle root of a coinbase without its witness, and the hashes beside its way. */
+/** The merkle root from a coinbase without its witness and its merkle branch. */
 export const rootOf = (coinbase: Uint8Array, branch: readonly Uint8Array[]): Uint8Array =>
   rootOver(doubleHash(coinbase), branch);
 
 const rootOver = (first: Uint8Array, branch: readonly Uint8Array[]): Uint8Array =>
   branch.reduce((below, beside) => doubleHash(Buffer.concat([below, beside])), first);
 
-/** The hashes beside the first transaction's way to the root; the ids of the others are given in display order. */
+/** The merkle branch of the first transaction, from the ids of all others in display order. */
 export function branchOf(others: readonly string[]): Uint8Array[] {
   const branch: Uint8Array[] = [];
-  // The first of each level is the coinbase's way, which is not known yet.
+  // The first node of each level depends on the coinbase, which is not known yet.
   let level: readonly Uint8Array[] = [Buffer.alloc(32), ...others.map((id) => Buffer.from(id, 'hex').reverse())];
   while (level.length > 1) {
     const [, beside] = level;
@@ -88,11 +88,11 @@ export function branchOf(others: readonly string[]): Uint8Array[] {
 }
 
 const ALL_NONCES = '00000000ffffffff';
-/** A block has room for 16,666 of the smallest. */
+/** A block has room for 16,666 of the smallest transactions. */
 const MOST_TRANSACTIONS = 100_000;
-/** All there will ever be, in satoshi. */
+/** All satoshi that will ever exist. */
 const MOST_VALUE = 21e14;
-/** Seconds past the template's time that are used; consensus allows two hours past the real one. */
+/** Seconds after the template's time that are tried; consensus allows two hours after the real time. */
 const ROLLED_SECONDS = 600;
 
 function latestTime(read: Fields, all: Readonly<Record<string, unknown>>, time: number): number {
@@ -102,7 +102,7 @@ function latestTime(read: Fields, all: Readonly<Record<string, unknown>>, time: 
   return Math.max(time, Math.min(time + ROLLED_SECONDS, most, 0xffffffff));
 }
 
-/** A node may give a commitment before the rule is in force, and then refuses blocks that have the witness for it. */
+/** A node may send a commitment before segwit is active, and then rejects blocks with the witness for it. */
 function isSegwitActive(read: Fields, rules: unknown): boolean {
   if (rules === undefined) return true;
   return read.list(rules, 'rules', 64).some((rule) => rule === 'segwit' || rule === '!segwit');
@@ -119,7 +119,7 @@ function transactionIn(read: Fields, given: unknown, field: string): TemplateTra
   };
 }
 
-/** The coinbase itself counts as zero. */
+/** The witness commitment script. The coinbase itself counts as zero. */
 export const commitmentOf = (transactions: readonly TemplateTransaction[]): Uint8Array =>
   commitmentScript(rootOver(Buffer.alloc(32), branchOf(transactions.map(({ hash }) => hash))));
 
