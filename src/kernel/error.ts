@@ -1,4 +1,4 @@
-/** What went wrong, for programs. The text of an error is for people; these words are the stable part. */
+/** Identifies an error for programs. These codes are stable; the message text is for people and may change. */
 export type ErrorCode =
   | 'kernel-scope' // a value used outside the block, or the kernel, that made it
   | 'kernel-type' // an operand of the wrong type
@@ -7,8 +7,8 @@ export type ErrorCode =
   | 'kernel-invalid' // the checker found an IR that breaks a rule
   | 'kernel-bounds' // an access outside a buffer or table (interpreter and checked builds)
   | 'kernel-budget' // more statements or parameter words than the target takes
-  | 'device-unknown' // no such device name
-  | 'device-absent' // the device exists in principle but not on this machine
+  | 'device-unknown' // the device name is not known
+  | 'device-absent' // the device is supported but not present on this machine
   | 'device-capability' // the device cannot do what the kernel needs
   | 'device-compile' // the driver's or system's compiler refused the generated text
   | 'device-memory' // allocation failed
@@ -20,20 +20,20 @@ export type ErrorCode =
   | 'verify-failed' // a result could not be checked: the check itself failed
   | 'input-format' // a malformed input file
   | 'io' // reading or writing a file failed
-  | 'usage'; // a command line that makes no sense
+  | 'usage'; // an invalid command line
 
 export interface ErrorDetails {
   readonly code: ErrorCode;
   /** What is wrong, one sentence. */
   readonly message: string;
-  /** What was asked for, in the asker's words. */
+  /** What was requested, in the caller's words. */
   readonly asked?: string;
   /** What to do about it. */
   readonly advice?: string;
   readonly cause?: unknown;
 }
 
-/** Every error that Millrace throws on purpose. `message` holds summary, asked and advice, a line each. */
+/** The class of every error that Millrace throws on purpose. `message` holds summary, asked and advice, one per line. */
 export class MillraceError extends Error {
   readonly code: ErrorCode;
   /** What is wrong, without `asked` and `advice`. */
@@ -54,7 +54,7 @@ export class MillraceError extends Error {
   }
 }
 
-/** The first line of an error's message, or of any other thrown value as text. */
+/** Returns the first line of an error's message, or of any other thrown value converted to text. */
 export function firstLine(error: unknown): string {
   return (error instanceof Error ? error.message : String(error)).split('\n', 1)[0] ?? '';
 }

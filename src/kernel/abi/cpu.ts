@@ -1,13 +1,13 @@
 import { type Block, innerBlocks, type NativeBody, type Node, type Op, Stage } from '../ir/program.js';
 
-/** What the generated code may count on. */
+/** CPU features that the generated code may use. */
 export interface CpuFeatures {
   readonly arch: 'x86' | 'arm' | 'other';
-  /** Names as /proc/cpuinfo has them on x86; `neon`, `sha2`, `aes` on ARM. */
+  /** Names as in /proc/cpuinfo on x86; `neon`, `sha2`, `aes` on ARM. */
   readonly features: ReadonlySet<string>;
 }
 
-/** A processor of which nothing is known. */
+/** A processor with no known features. */
 export const plainCpu: CpuFeatures = { arch: 'other', features: new Set() };
 
 /** Lanes of 32 bits in a v128. */
@@ -22,7 +22,7 @@ export function vectorLanes({ arch, features }: CpuFeatures): number {
 
 /**
  * Native bodies worth using. SHA-256 on x86 (block kernel, MH/s of one Sapphire Rapids core): the SHA instructions give
- * 15.4, plain code 10.9 with AVX2 (8 lanes) but 30.7 with AVX-512 (16 lanes), where they are therefore left alone.
+ * 15.4, plain code 10.9 with AVX2 (8 lanes) but 30.7 with AVX-512 (16 lanes). They are therefore not used with AVX-512.
  */
 export function nativeKeys({ arch, features }: CpuFeatures, target: 'c' | 'wat' = 'c'): Set<string> {
   if (target === 'wat') return new Set(['wat']);
@@ -40,9 +40,9 @@ export function nativeKeys({ arch, features }: CpuFeatures, target: 'c' | 'wat' 
 }
 
 /**
- * Items that one core best works on at once, for a traced body. Native bodies say what suits them. Without: as many as
- * registers hold (`widest`), half of that where most values have 64 bits, and one where the work is products of 64 bits,
- * which no vector unit has.
+ * Returns the number of items that one core should process at once, for a traced body. Native bodies state their own.
+ * Otherwise: as many as registers hold (`widest`), half of that if most values have 64 bits, and one if the work is mostly
+ * 64-bit products, which no vector unit has.
  */
 export function bestLanes(body: Block, widest: number): number {
   const asked = nativeBodies(body).map(({ lanes = 4 }) => lanes);

@@ -2,32 +2,33 @@ import type { BufferKind } from '../ir/program.js';
 import type { Scalar } from '../language/types.js';
 
 /**
- * What a launch on a GPU is: the shape that the texts `cuda`, `opencl` and `wgsl` share and that their devices fill in.
+ * A launch on a GPU: the shape that the texts for `cuda`, `opencl` and `wgsl` share and that their devices fill in.
  *
- * The entry `millrace_range` is launched as a grid of workgroups of any number (at most one per block of items, best as
- * many as are resident at once; on WGSL folded into two dimensions past 65,535). A workgroup strides over the blocks, or
- * tiles, from the header's first to its last: the whole launch, or a slice of it. Its bindings, in this order, each only where the shape lists it:
+ * The entry `millrace_range` is launched as a grid of any number of workgroups (at most one per block of items, best as many
+ * as are resident at once; on WGSL folded into two dimensions past 65,535). A workgroup strides over the blocks, or tiles,
+ * from the header's first to its last: the whole launch, or a slice of it. Its bindings, in this order, each only if the
+ * shape lists it:
  *
- *   launch   the launch block, below. CUDA: a struct by value where `byValue` says so, else a pointer; OpenCL: a buffer;
- *            WGSL: a uniform buffer, or storage where it is large
- *   counted  CUDA, OpenCL: null, or the address of a u32 that says how many items there are (never more than the launch
- *            block says). On WGSL the device copies that word into the launch block instead
- *   cancel   a u32 that is not the launch's epoch once the launch is cancelled. In the device's memory; 16 bytes of a
- *            uniform buffer on WGSL
+ *   launch   the launch block, below. CUDA: a struct by value if `byValue` is set, else a pointer; OpenCL: a buffer;
+ *            WGSL: a uniform buffer, or storage if it is large
+ *   counted  CUDA, OpenCL: null, or the address of a u32 with the number of items (never more than in the launch
+ *            block). On WGSL the device copies that word into the launch block instead
+ *   cancel   a u32 that differs from the launch's epoch once the launch is cancelled. In the device's memory; 16 bytes
+ *            of a uniform buffer on WGSL
  *   status   STATUS_WORDS words that the host zeroes and reads
  *   tables   the words `tables` of the shape; the same for all launches
- *   …        the kernel's buffers in the order of their declaration, and the ring where the kernel emits
+ *   …        the kernel's buffers in the order of their declaration, and the ring if the kernel emits
  *
- * The launch block is the header, then per buffer its size in bytes (low word, high word; ring included where there is
- * one), then the parameter words as `JobParameters` gives them, padded to 16 bytes.
+ * The launch block is the header, then per buffer its size in bytes (low word, high word; including the ring if there is
+ * one), then the parameter words as `JobParameters` returns them, padded to 16 bytes.
  */
 export interface GridShape {
   readonly entry: string;
   /** Threads of a workgroup, in one dimension. */
   readonly workgroup: number;
-  /** Items that one workgroup does at a time: as many as its threads, or one tile. */
+  /** Items that one workgroup processes at a time: one per thread, or one tile. */
   readonly itemsPerGroup: number;
-  /** Workgroup memory. `dynamicBytes` is asked for at launch (CUDA, past 48 KiB); the rest is in the text. */
+  /** Workgroup memory. `dynamicBytes` is requested at launch (CUDA, past 48 KiB); the rest is declared in the text. */
   readonly nearBytes: number;
   readonly dynamicBytes: number;
   readonly bindings: readonly GridBinding[];
@@ -39,7 +40,7 @@ export interface GridShape {
   };
   /** Contents of the binding `tables`. */
   readonly tables: Uint32Array;
-  /** What the driver's compiler must be told. */
+  /** Options for the driver's compiler. */
   readonly compilerOptions: readonly string[];
 }
 
@@ -48,30 +49,30 @@ export type GridBindingKind = 'launch' | 'counted' | 'cancel' | 'status' | 'tabl
 export interface GridBinding {
   readonly name: string;
   readonly kind: GridBindingKind;
-  /** Of a kernel's buffer: its place in the program's list, and what it holds. */
+  /** For a kernel's buffer: its position in the program's list and its element type. */
   readonly slot?: number;
   readonly type?: Scalar;
 }
 
 /** Words of the launch block's header. */
 export const Header = {
-  /** The number of the last item: one less than the count. Nothing is launched for no items. */
+  /** The number of the last item: the count minus one. A launch is never empty. */
   last: 0,
   epoch: 1,
-  /** WGSL: how many items there are, and 1 where that is so; otherwise 0. */
+  /** WGSL: the number of items if it is given by a buffer, and then 1 in `isCounted`; otherwise both are 0. */
   count: 2,
   isCounted: 3,
-  /** The number of the first item or tile: a launch may run in slices. Of items, a multiple of `itemsPerGroup`. */
+  /** The number of the first item or tile, since a launch may run in slices. For items, a multiple of `itemsPerGroup`. */
   first: 4,
 } as const;
-/** Whole quads, so that what follows stays on 16 bytes. */
+/** A multiple of four words, so that the words after the header stay aligned to 16 bytes. */
 export const HEADER_WORDS = 8;
 
 /** Words of `status`. */
 export const Status = {
-  /** 1 when a workgroup stopped early because it was cancelled. */
+  /** 1 if a workgroup stopped early because the launch was cancelled. */
   incomplete: 0,
-  /** Checked builds: 1 when an access was outside, then which, at which index, of how many elements (low, high). */
+  /** Checked builds: 1 if an access was out of bounds; then its site, its index and the number of elements (low, high). */
   trapped: 1,
   site: 2,
   index: 3,
@@ -79,12 +80,12 @@ export const Status = {
 } as const;
 export const STATUS_WORDS = 8;
 
-/** Parameter words that travel by value; above that they are in a buffer. */
+/** The maximum number of parameter words passed by value; more are passed in a buffer. */
 export const VALUE_WORDS = 900;
 
 /**
- * The launch block of one launch, or of its items from `first` on; `count` is the whole launch's. `bytes` are the sizes
- * of the kernel's buffers in the order of the shape.
+ * Makes the launch block of one launch, or of its items from `first` on; `count` is that of the whole launch. `bytes` are
+ * the sizes of the kernel's buffers in the order of the shape.
  */
 export function launchBlock(
   { launch }: GridShape,
@@ -103,14 +104,17 @@ export function launchBlock(
   return block;
 }
 
-/** A grid for `count` items, of a launch or of a slice: never more workgroups than there is work, `most` at a time. */
+/**
+ * Returns the number of workgroups for `count` items of a launch or slice: at most one per block of items, and at most
+ * `most`.
+ */
 export function gridSize({ itemsPerGroup }: GridShape, count: number, most: number): number {
   return Math.max(1, Math.min(most, Math.ceil(count / itemsPerGroup)));
 }
 
 /**
- * A grid for a GPU that holds `resident` workgroups at a time: up to 64 times as many, so that the last ones end
- * together, but none with fewer than 16 blocks of items, since each begins by filling its tables.
+ * Returns the number of workgroups for a GPU that holds `resident` of them at a time: up to 64 times as many, so that the
+ * last ones end together, but none with fewer than 16 blocks of items, since each begins by filling its tables.
  */
 export function spreadGrid(shape: GridShape, count: number, resident: number): number {
   const blocks = Math.ceil(count / shape.itemsPerGroup);
@@ -120,7 +124,7 @@ export function spreadGrid(shape: GridShape, count: number, resident: number): n
 const MOST_WAVES = 64;
 const LEAST_ROUNDS = 16;
 
-/** WebGPU's limit of workgroups in one dimension: more are folded into two. */
+/** WebGPU's limit of workgroups in one dimension; larger grids are folded into two. */
 export const FOLD = 65_535;
 export function folded(groups: number): readonly [number, number] {
   if (groups <= FOLD) return [groups, 1];

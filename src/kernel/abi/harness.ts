@@ -15,13 +15,14 @@ import { type Scalar, wordsOf } from '../language/types.js';
 import { rewriteStatement } from '../passes/rewrite.js';
 
 /**
- * The `range` harness: what is launched around a kernel. A launch works off items [0, count), keeps hits in a ring, and
- * looks every so often whether it was cancelled. (The other one is in `queue.ts`: a resident grid that is fed with ranges.)
+ * The `range` harness, which is launched around a kernel. A launch processes items [0, count), stores hits in a ring, and
+ * regularly checks whether it was cancelled. (The other harness, a resident grid that is fed with ranges, is in
+ * `resident-abi.ts`.)
  */
 
 /**
- * Fields that every launch has: the index of item 0 as two words, the ring's capacity in records, and 1 (see `pipes`). No
- * field of a kernel's own can have such a name, which begins with a dot.
+ * Fields that every launch has: the index of item 0 as two words, the ring's capacity in records, and 1 (see `pipes`). Their
+ * names begin with a dot, so that they cannot clash with a kernel's fields.
  */
 export const implicitChunk = [
   { name: '.base', type: 'u32', length: 2, array: true },
@@ -32,7 +33,7 @@ export const implicitChunk = [
 export const RING_CAPACITY_FIELD = 1;
 export const ONE_FIELD = 2;
 
-/** Values of those fields for a launch. */
+/** Returns the values of the implicit fields for a launch. */
 export function implicitValues(
   base: bigint,
   capacity: number,
@@ -40,10 +41,10 @@ export function implicitValues(
   return { '.base': [Number(base & 0xffff_ffffn), Number(base >> 32n)], '.ringCapacity': capacity, '.one': 1 };
 }
 
-/** Word 0 counts hits; three are spare, so that records start on 16 bytes. */
+/** Word 0 counts hits; the other three are unused, so that records are aligned to 16 bytes. */
 export const RING_HEADER_WORDS = 4;
 
-/** Items between two looks at the cancel word, per thread. */
+/** Items between two reads of the cancel word, per thread. */
 export const CANCEL_EVERY = 1024;
 
 export interface RingLayout {
@@ -51,26 +52,26 @@ export interface RingLayout {
   readonly recordWords: number;
 }
 
-/** A record is the item's number, then the hit's fields, each as `toWords` gives them. */
+/** A record is the item's number, then the hit's fields, each in the format of `toWords`. */
 export function ringLayout(program: Pick<Program, 'hit'>): RingLayout {
   const recordWords = program.hit.reduce((words, field) => words + field.length * wordsOf(field.type), 1);
   return { headerWords: RING_HEADER_WORDS, recordWords };
 }
 
-/** How many records fit a ring of that many bytes. */
+/** Returns the number of records that fit a ring of `bytes` bytes. */
 export function ringCapacity(program: Pick<Program, 'hit'>, bytes: number): number {
   const { headerWords, recordWords } = ringLayout(program);
   return Math.max(0, Math.min(0xffff_ffff, Math.floor((bytes / 4 - headerWords) / recordWords)));
 }
 
 /**
- * Replaces `emit` by what it means: take the next slot of the ring, count it, and if the ring has room write the record.
- * The ring is the last binding of every program, whether it emits or not.
+ * Replaces `emit` by its implementation: take the next slot of the ring, count it, and write the record if the ring has
+ * room. The ring is the last binding of every program, even of one without hits.
  */
 export function withRing(program: Program): Program {
   const ring: BufferDecl = { name: 'ring', kind: 'atomic', type: 'u32', slot: program.buffers.length };
   const { recordWords } = ringLayout(program);
-  let next = 1 << 27; // beyond every id that tracing gives
+  let next = 1 << 27; // greater than any id that tracing assigns
   const make = (
     op: Op,
     type: Scalar,
@@ -128,7 +129,7 @@ export function withRing(program: Program): Program {
   return { ...program, buffers: [...program.buffers, ring], body: block(program.body) };
 }
 
-/** A hit's value as words, low first. */
+/** Returns a hit's value as words, low word first. */
 function wordsOfNode(value: Node, make: (op: Op, type: Scalar, arg: Node) => Node): Node[] {
   switch (value.type) {
     case 'u32':

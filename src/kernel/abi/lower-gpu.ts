@@ -30,9 +30,12 @@ export interface GpuOptions {
   readonly hoist?: boolean;
   readonly checked?: boolean;
   readonly nativeBodies?: boolean;
-  /** What goes to the multiply-add pipe: a share of everything, 0 to 1; a share of each kind; or what should pay on NVIDIA. */
+  /**
+   * What goes to the multiply-add pipe: a share of everything, 0 to 1; a share of each kind; or the estimated best for
+   * NVIDIA.
+   */
   readonly pipes?: number | PipeShares | 'nvidia';
-  /** What stands around the kernel: `range`, or on CUDA `queue`. */
+  /** The code around the kernel: `range`, or on CUDA `queue`. */
   readonly harness?: 'range' | 'queue';
 }
 
@@ -42,7 +45,7 @@ export interface LoweredGpu extends Lowered {
 
 interface Target {
   readonly nearLimit: number;
-  /** Statements that compilers in its way take: PoCL's and SwiftShader's time grows with the square. */
+  /** The maximum number of statements: the compile time of PoCL and SwiftShader grows with the square. */
   readonly statements: number;
   readonly natives: readonly string[];
   readonly factor: Factor;
@@ -50,7 +53,7 @@ interface Target {
   language(program: Hoisted, checked: boolean, workgroup: number): GpuLanguage;
 }
 
-/** What each target gives where the device says nothing: least limits that every device of its kind has. */
+/** Defaults per target if the device reports nothing: minimum limits that every device of its kind has. */
 const targets: Readonly<Record<GpuTarget, Target>> = {
   cuda: {
     nearLimit: 48 * 1024,
@@ -89,15 +92,16 @@ const defaults = {
 } as const;
 const MOST_THREADS = 1024;
 
-/** From a kernel to text for a GPU: trace, passes, layout, print. */
+/** Lowers a kernel to text for a GPU: traces, runs the passes, lays out memory, prints. */
 export function lowerGpu(kernel: Kernel, options: GpuOptions): LoweredGpu {
   const ready = ahead.get(kernel);
   return ready && ready.asked === nameOf(options) ? ready.lowered : lowered(kernel, options);
 }
 
 /**
- * Does it ahead, for whoever asks for the same later: a device that is being opened leaves this thread idle. How much
- * workgroup memory that device has is not known then, so that only kernels are kept that need none of it.
+ * Lowers a kernel in advance, while this thread waits for a device to open. A later call of `lowerGpu` with the same options
+ * returns the result. The device's amount of workgroup memory is not known yet, so that only kernels that need none of it
+ * are kept.
  */
 export function lowerAhead(kernel: Kernel, options: GpuOptions): void {
   const asked = nameOf(options);
@@ -108,7 +112,7 @@ export function lowerAhead(kernel: Kernel, options: GpuOptions): void {
 
 const ahead = new WeakMap<Kernel, { readonly asked: string; readonly lowered: LoweredGpu }>();
 
-/** All that the text depends on, but for the limit of workgroup memory. */
+/** Returns a key of all options that the text depends on, except the limit of workgroup memory. */
 function nameOf({ nearLimit: _, ...options }: GpuOptions): string {
   const { target, workgroup, hoist, checked, nativeBodies, pipes: shares, harness } = { ...defaults, ...options };
   return JSON.stringify([target, workgroup, hoist, checked, nativeBodies, shares, harness]);
@@ -122,7 +126,7 @@ function lowered(kernel: Kernel, options: GpuOptions): LoweredGpu {
   if (isQueue && (options.target !== 'cuda' || checked)) throw noQueue(kernel.name, options);
   const { program: hoisted } = floatingOf(kernel, new Set(nativeBodies ? target.natives : []), hoist);
   if (options.target === 'wgsl' && holds(hoisted, 'f64')) throw noDoubles(kernel.name);
-  // Parameters are the host's, which has 64 bits: what `wide` changes is the body alone.
+  // The host computes parameters and has 64-bit integers: `wide` changes the body alone.
   const program = pipes(hoisted, shares === 'nvidia' ? pipesFor(hoisted) : shares, target.factor);
   const placed = place(options.target === 'wgsl' ? wide(program, checked) : program);
   const language = target.language(placed, checked, workgroup);
@@ -141,7 +145,7 @@ function lowered(kernel: Kernel, options: GpuOptions): LoweredGpu {
   return { program, lanes: workgroup, shape, ...text };
 }
 
-/** Types of what one thread reads for all, between regions. */
+/** Returns the types of the values that one thread reads for all threads, between regions. */
 function spreadTypes({ kind, body }: Hoisted, language: GpuLanguage): Scalar[] {
   const types = new Set<Scalar>();
   const walk = (block: readonly Statement[]): void => {
@@ -158,7 +162,7 @@ function spreadTypes({ kind, body }: Hoisted, language: GpuLanguage): Scalar[] {
   return [...types];
 }
 
-/** Does the program compute with values of this type? */
+/** True if the program computes with values of this type. */
 function holds({ body, buffers, near }: Hoisted, type: Scalar): boolean {
   let found = [...buffers, ...near].some((decl) => decl.type === type);
   const look = (nodes: readonly Node[]) => {

@@ -21,7 +21,7 @@ export interface LowerOptions {
   readonly checked: boolean;
   readonly cpu: CpuFeatures;
   readonly nativeBodies: boolean;
-  /** Forces the 32-bit forms of u64, as targets without it get them: for tests. */
+  /** Forces the 32-bit forms of u64, which targets without u64 get. For tests. */
   readonly wide?: boolean;
   /** The share of additions written as multiply-adds, 0 to 1. */
   readonly pipes?: number | PipeShares;
@@ -32,16 +32,16 @@ export interface Lowered {
   readonly text: string;
   readonly lanes: number;
   readonly statements: number;
-  /** Checked builds: where each trap was written. */
+  /** Checked builds: the origin of each trap. */
   readonly sites: readonly Origin[];
-  /** Per line of text, where it comes from. */
+  /** The origin of each line of text. */
   readonly lineOrigins: readonly (Origin | undefined)[];
-  /** WAT: bytes of constants that the module writes where it is told to, and bytes that each thread needs. */
+  /** WAT: bytes of constants, which the module writes to a given address, and bytes of memory per thread. */
   readonly constantBytes?: number;
   readonly threadBytes?: number;
 }
 
-/** From a kernel to text for one target: trace, passes, print. */
+/** Lowers a kernel to text for one target: traces, runs the passes, prints. */
 export function lower(kernel: Kernel, options: LowerOptions): Lowered {
   const { target, cpu, checked } = options;
   const natives = options.nativeBodies ? nativeKeys(cpu, target) : new Set<string>();
@@ -49,10 +49,10 @@ export function lower(kernel: Kernel, options: LowerOptions): Lowered {
   const widest = target === 'wat' ? WASM_LANES : vectorLanes(cpu);
   const best = kernel.signature.lanes ?? bestLanes(traced.body, widest);
   const asked = options.lanes === 'auto' ? best : options.lanes;
-  const lanes = target === 'wat' && asked === 2 ? WASM_LANES : asked; // half a register is no gang
+  const lanes = target === 'wat' && asked === 2 ? WASM_LANES : asked; // half a register is not a gang
   checkLanes(kernel, lanes);
   const ternaryLogic = target === 'c' && cpu.features.has('avx512f') && lanes === 16;
-  // Parameters are the host's, which has 64 bits: what `wide` changes is the body alone.
+  // The host computes parameters and has 64-bit integers: `wide` changes the body alone.
   const program = pipes(floating, options.pipes ?? 0);
   const narrow = options.wide ? wide(program, checked) : program;
   const ganged = gang(place(ternaryLogic ? ternary(narrow) : narrow), lanes);
@@ -67,7 +67,7 @@ export interface TextOptions {
   readonly cpu?: CpuFeatures;
 }
 
-/** The text that a target gets to see. */
+/** Returns the text for a target. */
 export function kernelText(
   kernel: Kernel,
   { target, lanes = 'auto', hoist: compute = true, cpu = plainCpu }: TextOptions,

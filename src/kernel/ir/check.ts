@@ -15,7 +15,7 @@ import {
 } from './program.js';
 
 /**
- * The rules a valid program obeys: every value is computed before it is used, in an enclosing block; operand and result
+ * Checks the rules of a valid program: every value is computed before it is used, in an enclosing block; operand and result
  * types fit the operation; stores do not go to read-only buffers. Runs after tracing and, in tests, after each pass.
  */
 export function checkProgram(program: Program): void {
@@ -41,7 +41,7 @@ export function checkProgram(program: Program): void {
     for (const statement of block) {
       for (const node of reads(statement)) mustBeKnown(statement, node);
       if (statement.kind === 'let') {
-        // Nearly all statements are these: nothing below concerns them.
+        // Nearly all statements are lets, and none of the checks below concerns them.
         const wrong = nodeProblem(statement.node);
         if (wrong) fail(statement, wrong);
         defined.add(statement.node);

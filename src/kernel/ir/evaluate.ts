@@ -14,8 +14,8 @@ import type { PureOp } from './ops.js';
 import type { Node, Statement } from './program.js';
 
 /**
- * What a pure operation means, on host values. This is the language's definition: the interpreter, constant folding and
- * everything computed on the host go through here, and every target must give these bits. It never throws.
+ * Evaluates a pure operation on host values. This is the language's definition: the interpreter, constant folding and all
+ * host computation call it, and every target must produce the same bits. It never throws.
  */
 export function evaluate(node: Node, args: readonly Value[]): Value {
   const [a = 0, b = 0, c = 0, d = 0] = args;
@@ -37,17 +37,17 @@ export function evaluate(node: Node, args: readonly Value[]): Value {
 }
 
 interface Meaning {
-  /** For all types: on values as they are. */
+  /** For all types, on values as they are. */
   readonly any?: (a: Value, b: Value, c: Value, node: Node) => Value;
-  /** Rounded to an f32 afterwards where the type is that. */
+  /** For floats. The result is rounded to an f32 if that is the type. */
   readonly float?: (a: number, b: number, c: number, type: Float) => number;
-  /** For integers of any width. Bits beyond it are dropped. */
+  /** For integers of any width. Bits beyond the width are dropped. */
   readonly big?: (a: bigint, b: bigint, c: bigint, d: bigint, width: bigint, node: Node) => bigint;
-  /** The same for u32, i32 and bool, where the host would lose time with bigints. */
+  /** The same for u32, i32 and bool, for which bigints would be slow. */
   readonly word?: (a: number, b: number, c: number, node: Node) => number;
 }
 
-/** Look-ups are left to whoever has the tables. */
+/** The meaning of each operation. Look-ups are missing: the callers, which have the tables, evaluate them. */
 export const meanings: Readonly<Record<Exclude<PureOp, 'lookup'>, Meaning>> = {
   add: { float: (a, b) => a + b, word: (a, b) => a + b, big: (a, b) => a + b },
   sub: { float: (a, b) => a - b, word: (a, b) => a - b, big: (a, b) => a - b },
@@ -63,7 +63,7 @@ export const meanings: Readonly<Record<Exclude<PureOp, 'lookup'>, Meaning>> = {
   or: { word: (a, b) => a | b, big: (a, b) => a | b },
   xor: { word: (a, b) => a ^ b, big: (a, b) => a ^ b },
   not: { word: (a) => ~a, big: (a) => ~a },
-  // JavaScript takes counts of words modulo 32.
+  // JavaScript takes shift counts of words modulo 32.
   shl: { word: (a, n) => a << n, big: (a, n, _c, _d, width) => a << (n % width) },
   shr: {
     word: (a, n, _, { type }) => (type === 'i32' ? a >> n : a >>> n),
@@ -119,12 +119,12 @@ export const meanings: Readonly<Record<Exclude<PureOp, 'lookup'>, Meaning>> = {
   any: { any: (a) => a },
 };
 
-/** The meanings as objects of one shape, which engines read twice as fast. */
+/** The meanings as objects of one shape, which JavaScript engines read twice as fast. */
 const alike = new Map(
   Object.entries(meanings).map(([op, { any, float, word, big }]: [string, Meaning]) => [op, { any, float, word, big }]),
 );
 
-/** Evaluates nodes in order, operands before users, into `known`; `earlier` holds what was evaluated before. */
+/** Evaluates nodes in order, operands before users, into `known`; `earlier` holds values that are already known. */
 export function evaluateNodes(
   nodes: readonly Node[],
   leaf: (node: Node) => Value,

@@ -1,11 +1,11 @@
-/** Exact float arithmetic by bigint: what the interpreter needs and JavaScript does not have. */
+/** Exact float arithmetic with bigints, which the interpreter needs and JavaScript does not have. */
 
 interface Format {
   /** Bits of the significand. */
   readonly precision: number;
   /** Exponent of the smallest denormal's unit. */
   readonly least: number;
-  /** Values from here on round to infinity. */
+  /** Values from 2 to this power on round to infinity. */
   readonly overflow: number;
 }
 const formats: Readonly<Record<'f32' | 'f64', Format>> = {
@@ -13,11 +13,11 @@ const formats: Readonly<Record<'f32' | 'f64', Format>> = {
   f64: { precision: 53, least: -1074, overflow: 1024 },
 };
 
-/** a·b + c with a single rounding. */
+/** Returns a·b + c with a single rounding. */
 export function fused(type: 'f32' | 'f64', a: number, b: number, c: number): number {
   // With an infinity, a NaN or a zero factor no rounding is involved, and plain arithmetic gives the right signs.
   if (!Number.isFinite(a) || !Number.isFinite(b) || a === 0 || b === 0) return a * b + c;
-  if (!Number.isFinite(c)) return c; // the exact product is finite, even where a · b by itself would overflow
+  if (!Number.isFinite(c)) return c; // the exact product is finite, even if a · b rounded to a number overflows
   const x = split(a);
   const y = split(b);
   const product = { mantissa: x.mantissa * y.mantissa, exponent: x.exponent + y.exponent };
@@ -28,7 +28,7 @@ export function fused(type: 'f32' | 'f64', a: number, b: number, c: number): num
   return round(type, sum, exponent);
 }
 
-/** mantissa · 2^exponent, rounded to nearest, ties to even. */
+/** Returns mantissa · 2^exponent, rounded to nearest, ties to even. */
 export function round(type: 'f32' | 'f64', mantissa: bigint, exponent: number): number {
   if (mantissa === 0n) return 0;
   const { precision, least, overflow } = formats[type];
@@ -52,7 +52,10 @@ export function round(type: 'f32' | 'f64', mantissa: bigint, exponent: number): 
   return negative ? -magnitude : magnitude;
 }
 
-/** x · 2^exponent for an x of at most 53 bits and a result that is exact: in two steps, since 2^-1074 alone is the least. */
+/**
+ * Returns x · 2^exponent for an x of at most 53 bits and an exact result. Uses two steps, since 2^-1074 is the smallest
+ * factor.
+ */
 function scale(x: number, exponent: number): number {
   const first = Math.max(-1000, Math.min(1000, exponent));
   return x * 2 ** first * 2 ** (exponent - first);

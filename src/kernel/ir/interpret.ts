@@ -23,13 +23,13 @@ export interface Run {
   readonly count: number;
   readonly buffers?: Readonly<Record<string, Uint8Array>>;
   readonly ring?: Uint8Array;
-  /** Asked before each item. */
+  /** Called before each item. */
   readonly cancelled?: () => boolean;
 }
 
 /**
- * Runs a program item by item, statement by statement: slow and obviously right. It runs a fresh trace as well as what
- * the passes make of it (before gangs), so that each pass can be held against the trace.
+ * Runs a program item by item, statement by statement: slow and obviously right. It runs a fresh trace as well as the output
+ * of each pass (before gangs), so that each pass can be compared with the trace.
  */
 export function interpret(program: Program | Hoisted, run: Run): { complete: boolean } {
   const first = run.first ?? 0;
@@ -72,7 +72,7 @@ class Machine {
     if ('params' in program) this.#bindParams(program as Hoisted);
   }
 
-  /** After `hoist`, parameters are nodes of the host's lists; the body refers to them by word. */
+  /** After `hoist`, parameters are nodes in the host's list, and the body refers to them by word. */
   #bindParams(program: Hoisted): void {
     const known = new Map<Node, Value>();
     evaluateNodes(program.host, this.#leaves, known);
@@ -87,7 +87,7 @@ class Machine {
 
   item(item: number): void {
     this.#item = item;
-    // A tile finds its arrays as the last one left them: undefined, so something that is easily noticed.
+    // Near arrays hold what the last tile left, which is undefined: the fill pattern makes its use easy to notice.
     for (const decl of this.#program.near)
       this.#memory.set(decl, memoryOf(decl.type, new Uint8Array((decl.length ?? 0) * bytesOf[decl.type]).fill(0xa5)));
     this.#leaving = false;
@@ -201,7 +201,7 @@ class Machine {
     }
   }
 
-  /** In the order that the language fixes: partials by index, then halves. */
+  /** Adds in the order that the language defines: partials by index, then halves. */
   #sum(statement: Extract<Statement, { kind: 'sum' }>): void {
     const { type } = statement.result;
     const add = { op: 'add', type, args: [statement.result, statement.result], detail: {} } as unknown as Node;
@@ -220,7 +220,7 @@ class Machine {
     this.#values.set(statement.result, partials[0] as Value);
   }
 
-  /** After `wide` a job value of 64 bits stands twice in its table: for its low word, then for its high one. */
+  /** After `wide` a job value of 64 bits has two entries in its table: low word, then high word. */
   #entry(lookup: Node, index: number): Value {
     const entry = tableEntry(lookup, index);
     const value = this.#value(entry);
@@ -287,7 +287,7 @@ function memoryOf(type: Exclude<Scalar, 'bool'>, bytes: Uint8Array): Memory {
   return new Kind(bytes.buffer as ArrayBuffer, bytes.byteOffset, Math.floor(bytes.byteLength / Kind.BYTES_PER_ELEMENT));
 }
 
-/** The value that a look-up finds. */
+/** Returns the value that a look-up finds. */
 function tableEntry(lookup: Node, index: number): Node {
   const values = lookup.detail.table?.values ?? [];
   const entry = values[index];

@@ -2,24 +2,24 @@ import type { Float, Integer, Numeric, Scalar, Unsigned } from '../language/type
 
 /**
  * The table of operations: types, class, algebraic rules, C operator. The checker, the methods of `Expr`, the simplifier,
- * the statistics, the printers and the conformance suite read it. A new operation is a row here, its meaning in
- * `evaluate.ts`, and a form for each target that has neither its operator nor an instruction of its name.
+ * the statistics, the printers and the conformance suite read it. A new operation needs a row here, its meaning in
+ * `evaluate.ts`, and a form for each target that has neither the operator nor an instruction with its name.
  */
 export interface Operation {
-  /** Types of the operands. `T` is one type of `on`, the same for all operands that have it. */
+  /** Types of the operands. `T` is one of the types in `on`, the same for all operands marked `T`. */
   readonly args: readonly ('T' | Scalar)[];
-  /** `own`: the type of the node. */
+  /** The type of the result. `own` is the type of the node. */
   readonly result: 'T' | Scalar | 'own';
-  /** The types that it is for: those of T, or of the first operand. */
+  /** The types that the operation accepts: those of T, or of the first operand. */
   readonly on: keyof TypeSets;
   readonly class: OperationClass;
   /** True if `Expr` has a method of this name. */
   readonly method?: true;
-  /** The operand that counts bits, by its number. */
+  /** The position of the operand that is a bit count. */
   readonly count?: 1 | 2;
   /** True if two operands may be exchanged. */
   readonly commutes?: true;
-  /** An operator of C and WGSL that has this meaning on the types for which a target has no other form. */
+  /** An operator of C and WGSL with this meaning, used for types for which a target has no other form. */
   readonly symbol?: string;
   /** On integers and bools: x op identity = x. -1 has all bits set. */
   readonly identity?: 0 | 1 | -1;
@@ -35,7 +35,7 @@ export const operationClasses = [
   'additions',
   'rotations',
   'shifts',
-  'logic', // one instruction with three inputs where there is one
+  'logic', // one three-input instruction on targets that have it
   'multiplications',
   'divisions',
   'comparisons',
@@ -45,10 +45,10 @@ export const operationClasses = [
   'memory',
   'other',
 ] as const;
-/** Classes of operations as processors have them. */
+/** Classes of operations, as processors distinguish them. */
 export type OperationClass = (typeof operationClasses)[number];
 
-/** Sets of types that operations are for. */
+/** Sets of types that operations accept. */
 export interface TypeSets {
   readonly any: Scalar;
   readonly numeric: Numeric;
@@ -85,7 +85,7 @@ const rows = {
   mul: { ...binary, on: 'numeric', class: 'multiplications', symbol: '*', commutes: true, identity: 1, absorbing: 0 },
   /** Integers: towards zero; x / 0 is x. */
   div: { ...binary, on: 'numeric', class: 'divisions', symbol: '/', identity: 1 },
-  /** x % 0 is 0; the sign is the dividend's. */
+  /** x % 0 is 0; the result has the dividend's sign. */
   rem: { ...binary, on: 'integer', class: 'divisions', symbol: '%' },
   neg: { ...unary, on: 'numeric', class: 'additions', symbol: '-', isInvolution: true },
 
@@ -111,7 +111,7 @@ const rows = {
   sqrt: { ...unary, on: 'float', class: 'other' },
   byteSwap: { ...unary, on: 'unsigned', class: 'other', isInvolution: true },
   popcount: { args: ['T'], result: 'u32', on: 'integer', class: 'other', method: true },
-  /** Leading zeros; the width for 0. */
+  /** Leading zeros; the width if the operand is 0. */
   clz: { args: ['T'], result: 'u32', on: 'integer', class: 'other', method: true },
 
   /** The upper half of the product. */
@@ -124,24 +124,24 @@ const rows = {
   carry: { ...ternary, on: 'unsigned', class: 'additions' },
   /** The borrow, 0 or 1, out of a - b - (0 or 1). */
   borrow: { ...ternary, on: 'unsigned', class: 'additions' },
-  /** Bit by bit of (mask, ones, zeros). */
+  /** Operands: (mask, ones, zeros), bit by bit. */
   bitSelect: { ...ternary, on: 'unsigned', class: 'logic' },
-  /** Any three-input bit function, by `detail.truth`. */
+  /** Any three-input bit function, given by `detail.truth`. */
   logic3: { ...ternary, on: 'bitwise', class: 'logic' },
-  /** The low word of high:low >> count, of (high, low, count). */
+  /** The low word of high:low >> count. Operands: (high, low, count). */
   funnel: { args: ['u32', 'u32', 'u32'], result: 'u32', on: 'u32', class: 'rotations', count: 2 },
-  /** A u64 of (low, high). */
+  /** A u64 made of (low, high). */
   pack: { args: ['u32', 'u32'], result: 'u64', on: 'u32', class: 'other' },
   /** The upper half of a u64. */
   hi: { args: ['u64'], result: 'u32', on: 'u64', class: 'other' },
 
-  /** Of (condition, yes, no). */
+  /** Operands: (condition, yes, no). */
   select: { args: ['bool', 'T', 'T'], result: 'T', on: 'any', class: 'selects' },
-  /** Conversion by value to the node's type. */
+  /** Converts by value to the node's type. */
   cast: { args: ['T'], result: 'own', on: 'any', class: 'other' },
-  /** The same bits as another type. */
+  /** Reinterprets the bits as another type. */
   bits: { args: ['T'], result: 'own', on: 'numeric', class: 'other' },
-  /** Gangs: true if it is in some lane. Its result is the same for all lanes. */
+  /** Gangs: true if the operand is true in some lane. The result is the same for all lanes. */
   any: { args: ['bool'], result: 'bool', on: 'bool', class: 'other' },
   /** An entry of `detail.table`. */
   lookup: { args: ['u32'], result: 'own', on: 'u32', class: 'lookups' },
@@ -156,34 +156,34 @@ export type MethodRows = {
 };
 export const methods = (Object.keys(rows) as PureOp[]).filter((op) => ops[op].method) as (keyof MethodRows)[];
 
-/** The parts of a node that say which form of an operation it is. */
+/** The parts of a node that determine the form of its operation. */
 interface Applied {
   readonly op: string;
   readonly type: Scalar;
   readonly args: readonly { readonly type: Scalar }[];
 }
 
-/** The row of an operation; undefined for a leaf. */
+/** Returns the row of an operation; undefined for a leaf. */
 export const rowOf = (op: string): Operation | undefined => (ops as Readonly<Record<string, Operation>>)[op];
 
-/** The type that an operation is done on: T, or that of its first operand. */
+/** Returns the type that an operation works on: T, or the type of its first operand. */
 export function operandType({ op, type, args }: Applied): Scalar {
   return args[Math.max(0, rowOf(op)?.args.indexOf('T') ?? 0)]?.type ?? type;
 }
 
-/** The type of the result. Conversions and look-ups have the node's own. */
+/** Returns the type of the result. Conversions and look-ups have the node's own type. */
 export function resultType({ op, type, args }: Applied): Scalar {
   const result = rowOf(op)?.result ?? 'own';
   return result === 'own' ? type : result === 'T' ? operandType({ op, type, args }) : result;
 }
 
-/** What a target's tables call a form: `add_u32`, `cast_u64_f32`. */
+/** Returns the name of a form in a target's tables: `add_u32`, `cast_u64_f32`. */
 export function formName(node: Applied): string {
   const name = `${node.op}_${operandType(node)}`;
   return rowOf(node.op)?.result === 'own' ? `${name}_${node.type}` : name;
 }
 
-/** Operands and result of a form, by its name. */
+/** Returns the types of a form's operands and result, given its name. */
 export function signatureOf(name: string): { readonly args: readonly Scalar[]; readonly result: Scalar } {
   const [op = '', on, type = on] = name.split('_') as [string, Scalar, Scalar?];
   const args = rowOf(op)?.args.map((arg) => (arg === 'T' ? on : arg));

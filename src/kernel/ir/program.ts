@@ -3,26 +3,26 @@ import type { Scalar, Value } from '../language/types.js';
 import type { PureOp } from './ops.js';
 
 /**
- * The typed IR. A program is a tree of blocks; a block is a list of statements; a pure value is a `Node`, and the
- * statement `let` says where it is computed. A fresh trace holds a `let` for each node in the order the kernel made
- * them, so it can be run as it stands (`interpret.ts`); passes rewrite one such program into another.
+ * The typed IR. A program is a tree of blocks; a block is a list of statements; a pure value is a `Node`, and the statement
+ * `let` marks where the node is computed. A fresh trace holds a `let` for each node in the order of creation, so that it can
+ * be run directly (`interpret.ts`). Passes rewrite one program into another.
  */
 
-/** When a value becomes known. Order matters: the stage of an operation is the latest of its operands'. */
+/** The time when a value becomes known. Order matters: the stage of an operation is the latest stage of its operands. */
 export const Stage = { constant: 0, job: 1, chunk: 2, varying: 3 } as const;
 export type Stage = (typeof Stage)[keyof typeof Stage];
 
-/** Values that come from outside the expression. */
+/** A value that comes from outside the expression. */
 export type LeafOp =
   | 'const' // detail.value
   | 'job' // detail.field, detail.element: a value of the job
   | 'chunk' // likewise, of one launch
   | 'param' // after `hoist`: detail.word, the first parameter word
-  | 'item' // u32: which item of the launch, from 0
-  | 'active' // bool: is this lane an item at all (the tail of a gang)
+  | 'item' // u32: the item's number within the launch, from 0
+  | 'active' // bool: true if this lane has an item (false in the tail of a gang)
   | 'local'; // the result of a statement: a load, a cell's snapshot, an atomic, a loop index, a native body
 
-/** Leaves, and the rows of `ir/ops.ts`. */
+/** A leaf, or a row of `ir/ops.ts`. */
 export type Op = LeafOp | PureOp;
 
 export interface Detail {
@@ -30,7 +30,7 @@ export interface Detail {
   readonly field?: number;
   readonly element?: number;
   readonly word?: number;
-  /** Of a parameter: what the text calls it. */
+  /** Parameters: the name in the generated text. */
   readonly name?: string;
   readonly table?: Table;
   /** logic3: bit (a<<2 | b<<1 | c) of this byte is the result. */
@@ -44,7 +44,7 @@ export interface Node {
   readonly args: readonly Node[];
   readonly stage: Stage;
   readonly detail: Detail;
-  /** Where the kernel's author wrote it. */
+  /** Where the kernel's author wrote the value. */
   readonly origin: Origin;
 }
 
@@ -53,7 +53,7 @@ export interface Table {
   readonly id: number;
   readonly type: Scalar;
   readonly values: readonly Node[];
-  /** The latest stage of its values: constant tables are part of the text, job tables travel with the job. */
+  /** The latest stage of the values. Constant tables are part of the text, job tables are passed with the job. */
   readonly stage: Stage;
   /** After `hoist`, for job tables: the first parameter word. */
   readonly word?: number;
@@ -65,7 +65,7 @@ export interface BufferDecl {
   readonly name: string;
   readonly kind: BufferKind;
   readonly type: Exclude<Scalar, 'bool'>;
-  /** Position among the program's bindings; of a near array, among those. */
+  /** Position among the program's bindings; for a near array, among the near arrays. */
   readonly slot: number;
   /** Elements of a near array, which belongs to a tile. */
   readonly length?: number;
@@ -76,7 +76,7 @@ export interface Cell {
   readonly type: Scalar;
 }
 
-/** An element of a buffer. `base` is a slice's first quad (four elements); a quad access counts in quads. */
+/** The address of a buffer's element. `base` is a slice's first quad (four elements); a quad access counts in quads. */
 export interface Place {
   readonly buffer: BufferDecl;
   readonly base?: Node;
@@ -85,31 +85,34 @@ export interface Place {
 
 export type AtomicOp = 'add' | 'or' | 'min' | 'max' | 'exchange' | 'load' | 'store';
 
-/** Text for a target that replaces a std function's generic body. Names of arguments and results are given. */
+/** Lanes and names of arguments and results for the target text that replaces a std function's generic body. */
 export interface NativeShape {
   readonly lanes: number;
   readonly args: readonly string[];
   readonly results: readonly string[];
   /**
-   * Are names those of rows (`NativeBody.quads`)? Four words of a gang are then four rows: row j has, for each four lanes
-   * and in their order, the words of the j-th.
+   * True if names are those of rows (`NativeBody.quads`). Four words of a gang are then four rows: row j has, for each group
+   * of four lanes, the words of lane j in their order.
    */
   readonly rows?: boolean;
 }
 export interface NativeBody {
   readonly name: string;
-  /** Text that must stand once before the function, keyed so that it stands once. */
+  /** Text placed once before the function; it is also its own key. */
   readonly prelude?: string;
-  /** The size of gang it is best in; 4 unless told. */
+  /** The gang size that suits this body best; 4 by default. */
   readonly lanes?: number | 'widest';
-  /** It works on 16 bytes of one lane at a time: arguments and results, all u32, come by fours, and as rows if it can be. */
+  /**
+   * True if the body works on 16 bytes of one lane at a time. Arguments and results, all u32, come in fours, and as rows if
+   * possible.
+   */
   readonly quads?: boolean;
   text(shape: NativeShape): string;
 }
 
 interface StatementBase {
   readonly origin: Origin;
-  /** Gangs: the lanes this statement is for; absent where all are. */
+  /** Gangs: the lanes that execute this statement; absent if all do. */
   readonly mask?: Node;
 }
 export type Statement = StatementBase &
@@ -132,8 +135,8 @@ export type Statement = StatementBase &
     | { readonly kind: 'when'; readonly condition: Node; readonly body: Block; readonly otherwise: Block }
     | { readonly kind: 'loop'; readonly count: Node; readonly index: Node; readonly body: Block }
     /**
-     * `test` runs before each round; the round happens while `condition` holds. A long loop checks before each round if
-     * its launch was cancelled, and then leaves the item.
+     * `test` runs before each round; the round happens while `condition` holds. A long loop also checks before each round
+     * whether its launch was cancelled, and if so leaves the item.
      */
     | {
         readonly kind: 'while';
@@ -145,9 +148,9 @@ export type Statement = StatementBase &
     /** Leaves the nearest loop. */
     | { readonly kind: 'break'; readonly condition: Node }
     | { readonly kind: 'emit'; readonly values: readonly Node[] }
-    /** Tiles: `body` for all indices below `count`, in parallel. Everybody sees its stores afterwards. */
+    /** Tiles: runs `body` for all indices below `count` in parallel. All threads see its stores afterwards. */
     | { readonly kind: 'each'; readonly count: Node; readonly index: Node; readonly body: Block }
-    /** Tiles: the sum of `value` over all indices, in the order that `SUM_PARTIALS` says. */
+    /** Tiles: the sum of `value` over all indices, in the order given at `SUM_PARTIALS`. */
     | {
         readonly kind: 'sum';
         readonly count: Node;
@@ -156,9 +159,9 @@ export type Statement = StatementBase &
         readonly value: Node;
         readonly result: Node;
       }
-    /** Tiles: the first `length` words of a near array become the sums before them; `result` is the total. */
+    /** Tiles: replaces the first `length` words of a near array by their exclusive prefix sums; `result` is the total. */
     | { readonly kind: 'scan'; readonly near: BufferDecl; readonly length: number; readonly result: Node }
-    /** Tiles: `body` once, whoever does it. */
+    /** Tiles: runs `body` once, on any thread. */
     | { readonly kind: 'once'; readonly body: Block }
     | {
         readonly kind: 'native';
@@ -171,8 +174,8 @@ export type Statement = StatementBase &
 export type Block = readonly Statement[];
 
 /**
- * A sum over a tile has one order on every device: element i goes to partial i mod 256, each partial starts at zero and
- * adds its elements as i grows; then the upper half of the partials is added to the lower half until one is left.
+ * A sum over a tile has the same order on every device: element i goes to partial i mod 256. Each partial starts at zero and
+ * adds its elements in order of i. Then the upper half of the partials is added to the lower half until one is left.
  */
 export const SUM_PARTIALS = 256;
 
@@ -181,16 +184,18 @@ export interface Field {
   readonly name: string;
   readonly type: Scalar;
   readonly length: number;
-  /** Written as `[type, n]`: an array even where n is 1. */
+  /** Declared as `[type, n]`: an array even if n is 1. */
   readonly array: boolean;
 }
 
 export interface Program {
   readonly name: string;
-  /** `items`: each index by itself. `tiles`: each index is a workgroup's, and `item` is the tile's number. */
+  /**
+   * `items`: each index is processed by itself. `tiles`: a workgroup processes each index, and `item` is the tile's number.
+   */
   readonly kind: 'items' | 'tiles';
   readonly job: readonly Field[];
-  /** The implicit fields of every launch come first: see `harness.ts`. */
+  /** The implicit fields of every launch come first(see `harness.ts`). */
   readonly chunk: readonly Field[];
   readonly hit: readonly Field[];
   readonly buffers: readonly BufferDecl[];
@@ -200,24 +205,27 @@ export interface Program {
   readonly body: Block;
 }
 
-/** A value that the host computes and the body reads as parameter words from `word` on. */
+/** A value that the host computes and the body reads as parameter words starting at `word`. */
 export interface Param {
   readonly node: Node;
   readonly word: number;
-  /** For the generated text. */
+  /** The name in the generated text. */
   readonly name: string;
 }
 
-/** What `hoist` adds: how parameter words are made on the host. Words of the job come first, then its tables', then the chunk's. */
+/**
+ * A program after `hoist`, with the values that the host computes. Parameter words of the job come first, then those of its
+ * tables, then those of the chunk.
+ */
 export interface Hoisted extends Program {
-  /** Nodes that the host evaluates, operands before users; those of the job before those of the chunk. */
+  /** Nodes that the host evaluates, operands before users, job nodes before chunk nodes. */
   readonly host: readonly Node[];
   readonly params: readonly Param[];
   readonly jobWords: number;
   readonly chunkWords: number;
 }
 
-/** Blocks directly inside a statement. */
+/** Returns the blocks directly inside a statement. */
 export function innerBlocks(statement: Statement): readonly Block[] {
   switch (statement.kind) {
     case 'when':
@@ -234,7 +242,9 @@ export function innerBlocks(statement: Statement): readonly Block[] {
   }
 }
 
-/** Values that a statement itself reads (not its inner blocks; of a `let`, its node's operands). */
+/**
+ * Returns the values that a statement itself reads (for a `let`, its node's operands), without those of its inner blocks.
+ */
 export function reads(statement: Statement): readonly Node[] {
   const own = ownReads(statement);
   return statement.mask ? [...own, statement.mask] : own;
@@ -263,12 +273,12 @@ function ownReads(statement: Statement): readonly Node[] {
     case 'loop':
     case 'each':
     case 'sum':
-      return [statement.count]; // a sum's value is read at the end of its body
+      return [statement.count]; // the value of a sum is read at the end of its body
     case 'scan':
     case 'once':
       return [];
     case 'while':
-      return []; // its condition is read at the end of `test`
+      return []; // the condition is read at the end of `test`
     case 'emit':
       return statement.values;
     case 'native':
@@ -276,7 +286,7 @@ function ownReads(statement: Statement): readonly Node[] {
   }
 }
 
-/** Locals that a statement defines in its own block (a loop's index belongs to its body). */
+/** Returns the locals that a statement defines in its block (a loop's index belongs to the loop's body). */
 export function defines(statement: Statement): readonly Node[] {
   switch (statement.kind) {
     case 'let':
@@ -296,20 +306,20 @@ export function defines(statement: Statement): readonly Node[] {
   }
 }
 
-/** What is read at the end of an inner block: a loop's condition, a sum's value. */
+/** Returns the node that is read at the end of an inner block: a loop's condition or a sum's value. */
 export function readAtEnd(statement: Statement): { readonly block: Block; readonly node: Node } | undefined {
   if (statement.kind === 'while') return { block: statement.test, node: statement.condition };
   return statement.kind === 'sum' ? { block: statement.body, node: statement.value } : undefined;
 }
 
-/** A loop's or region's index, which belongs to its body. */
+/** Returns the index of a loop or region, which belongs to its body. */
 export function indexOf(statement: Statement): Node | undefined {
   return statement.kind === 'loop' || statement.kind === 'each' || statement.kind === 'sum'
     ? statement.index
     : undefined;
 }
 
-/** Does its body run more than once? */
+/** True if the statement's body runs more than once. */
 export function repeats(statement: Statement): boolean {
   return (
     statement.kind === 'loop' || statement.kind === 'while' || statement.kind === 'each' || statement.kind === 'sum'

@@ -13,10 +13,10 @@ export type Counts = Readonly<Record<OperationClass, number>>;
 
 export interface KernelStats {
   readonly name: string;
-  /** Done for every item, before the first test; and by those that pass it. Loops count once. */
+  /** Operations done for every item before the first test, and by those items that pass it. Loops count once. */
   readonly always: Counts;
   readonly underTests: Counts;
-  /** Parameter words read for every item, and in all. */
+  /** Parameter words read for every item, and in total. */
   readonly words: { readonly jobAlways: number; readonly job: number; readonly chunk: number };
   /** Nodes evaluated on the host, once per job and once per launch. */
   readonly host: { readonly job: number; readonly chunk: number };
@@ -29,13 +29,13 @@ export interface TargetStats {
   readonly lanes: number;
   readonly statements: number;
   readonly bytes: number;
-  /** A guess at the compiler's time, from what was measured. */
+  /** The estimated compile time, based on measurements. */
   readonly compileSeconds: number;
-  /** Why there is no text; the numbers are then 0. */
+  /** Why there is no text. The numbers are then 0. */
   readonly refused?: string;
 }
 
-/** What a kernel costs, counted on the program that all targets share. */
+/** Counts a kernel's operations in the program that all targets share. */
 export function kernelStats(kernel: Kernel, targets: readonly (LowerOptions | GpuOptions)[] = []): KernelStats {
   const program = place(ternary(floatingProgram(kernel.trace())));
   const always = emptyCounts();
@@ -79,8 +79,8 @@ function targetStats(kernel: Kernel, options: LowerOptions | GpuOptions): Target
 }
 
 /**
- * Milliseconds that compilers take: GCC about one a statement and more with lanes, wabt 90 for 3,000, NVRTC 600 for 900;
- * PoCL and SwiftShader, which stand for OpenCL and WGSL where there is no GPU, 4 to 5 s for 900.
+ * Milliseconds that compilers take: GCC about one per statement and more with lanes, wabt 90 for 3,000, NVRTC 600 for 900.
+ * PoCL and SwiftShader, which stand in for OpenCL and WGSL without a GPU, take 4 to 5 s for 900.
  */
 const compileMs: Readonly<
   Record<(LowerOptions | GpuOptions)['target'], (statements: number, lanes: number) => number>

@@ -3,7 +3,7 @@ import { Expr, type In, operand } from './expr.js';
 import { currentTrace } from './trace.js';
 import type { Numeric } from './types.js';
 
-/** How a signature declares a buffer. */
+/** A buffer's declaration in a signature. */
 export interface ReadSpec<T extends Numeric | 'u8' = Numeric | 'u8'> {
   readonly kind: 'read';
   readonly type: T;
@@ -20,7 +20,7 @@ export type BufferSpec = ReadSpec | RwSpec | AtomicSpec;
 
 export const read = <T extends Numeric | 'u8'>(type: T): ReadSpec<T> => ({ kind: 'read', type });
 export const rw = <T extends Numeric>(type: T): RwSpec<T> => ({ kind: 'rw', type });
-/** Words for atomic access only: u32, relaxed. */
+/** Declares words for atomic access only: u32, relaxed. */
 export const atomic = (): AtomicSpec => ({ kind: 'atomic', type: 'u32' });
 
 export type BufferOf<D> =
@@ -34,7 +34,7 @@ export type BufferOf<D> =
         ? AtomicBuffer
         : never;
 
-/** A view of a buffer from some quad (four elements) on; the whole buffer starts at none. */
+/** A view of a buffer from a given quad (four elements) on. A view of the whole buffer has no base. */
 export class View {
   readonly decl: BufferDecl;
   readonly base: Expr<'u64'> | undefined;
@@ -58,11 +58,11 @@ export class View {
       firstQuad instanceof Expr && firstQuad.type === 'u32'
         ? (firstQuad as Expr<'u32'>).to('u64')
         : operand('u64', firstQuad as In<'u64'>);
-    // A cell is read here and now: the view stays where it began when the cell is set afterwards.
+    // Takes a snapshot of a cell: the view does not move if the cell is set afterwards.
     return this.base ? this.base.add(quad) : new Expr('u64', quad.node);
   }
 
-  /** One atomic update; its result is the value before. */
+  /** Adds one atomic update; its result is the previous value. */
   protected update(op: AtomicOp, index: In<'u32'>, value: In<'u32'>): Expr<'u32'> {
     const trace = currentTrace();
     const node = operand('u32', value).node;
@@ -84,12 +84,12 @@ class TypedView<T extends Numeric> extends View {
     return this.load(index, 1)[0] as Expr<T>;
   }
 
-  /** The four elements of a quad. */
+  /** Reads the four elements of a quad. */
   at4(quad: In<'u32'>): [Expr<T>, Expr<T>, Expr<T>, Expr<T>] {
     return this.load(quad, 4) as [Expr<T>, Expr<T>, Expr<T>, Expr<T>];
   }
 
-  /** A hint that a quad will be read soon. */
+  /** Hints that a quad will be read soon. */
   prefetch4(quad: In<'u32'>): void {
     currentTrace().add({ kind: 'prefetch', place: this.place(quad) });
   }
@@ -104,7 +104,10 @@ class TypedView<T extends Numeric> extends View {
 }
 
 export class ReadBuffer<T extends Numeric> extends TypedView<T> {
-  /** The buffer from a quad on; 64-bit, so that buffers past 4 GiB are in reach while indices stay 32-bit. */
+  /**
+   * Returns the buffer from a quad on. The quad's number is 64-bit, so that buffers past 4 GiB are addressable with 32-bit
+   * indices.
+   */
   slice(firstQuad: In<'u32'> | In<'u64'>): ReadBuffer<T> {
     return new ReadBuffer(this.decl, this.from(firstQuad));
   }
@@ -135,7 +138,7 @@ export class RwBuffer<T extends Numeric> extends TypedView<T> {
   }
 }
 
-/** Bytes for reading, seen through words: byte i is bits 8·(i mod 4) of word i / 4. */
+/** A read-only view of bytes in words: byte i is bits 8·(i mod 4) of word i / 4. */
 export class ByteBuffer extends View {
   at(index: In<'u32'>): Expr<'u32'> {
     const i = operand('u32', index);
@@ -144,13 +147,13 @@ export class ByteBuffer extends View {
     return word.shr(at.and(3).shl(3)).and(0xff);
   }
 
-  /** From a quad of words, that is 16 bytes, on. */
+  /** Returns the buffer from a quad of words (16 bytes) on. */
   slice(firstQuad: In<'u32'> | In<'u64'>): ByteBuffer {
     return new ByteBuffer(this.decl, this.from(firstQuad));
   }
 }
 
-/** u32 words under relaxed atomics. `add`, `or`, `min`, `max` and `exchange` give the value before. */
+/** u32 words under relaxed atomics. `add`, `or`, `min`, `max` and `exchange` return the previous value. */
 export class AtomicBuffer extends View {
   slice(firstQuad: In<'u32'> | In<'u64'>): AtomicBuffer {
     return new AtomicBuffer(this.decl, this.from(firstQuad));

@@ -20,7 +20,7 @@ export class Cell<T extends Scalar> extends Expr<T> {
     return result;
   }
 
-  /** The value now, as a plain value. */
+  /** Returns the current value as a plain value. */
   get(): Expr<T> {
     return new Expr(this.type, this.node);
   }
@@ -49,7 +49,7 @@ export interface Otherwise {
   otherwise(body: () => void): void;
 }
 
-/** Runs `body` where the condition holds. What only the body uses is computed only there. */
+/** Runs `body` if the condition holds. Values that only the body uses are computed only there. */
 export function when(condition: Expr<'bool'>, body: () => void): Otherwise {
   const trace = currentTrace();
   const node = operand('bool', condition).node;
@@ -67,14 +67,14 @@ export function when(condition: Expr<'bool'>, body: () => void): Otherwise {
           'chain it directly: when(…).otherwise(…)',
         );
       }
-      // Taken back first: what the branch knows early is added to the outermost block, which may be this one.
+      // Removed first: values of the branch that are known early are added to the outermost block, which may be this one.
       trace.takeLast();
       trace.add({ ...statement, otherwise: trace.block('when', other) });
     },
   };
 }
 
-/** Runs the case that `which` names; the last one also for every larger number. Each case is traced once. */
+/** Runs case number `which`; the last case also handles every larger number. Each case is traced once. */
 export function choose(which: Expr<'u32'>, cases: readonly (() => void)[]): void {
   const chosen = new Expr('u32', operand('u32', which).node);
   const from = (first: number): void => {
@@ -86,7 +86,7 @@ export function choose(which: Expr<'u32'>, cases: readonly (() => void)[]): void
   from(0);
 }
 
-/** A loop at run time, `i` from 0 to count − 1. (A TypeScript `for` unrolls while tracing.) */
+/** Adds a loop at run time, `i` from 0 to count − 1. (A TypeScript `for` unrolls while tracing.) */
 export function loop(count: In<'u32'>, body: (i: Expr<'u32'>) => void): void {
   const trace = currentTrace();
   const node = operand('u32', count).node;
@@ -101,8 +101,9 @@ export function loop(count: In<'u32'>, body: (i: Expr<'u32'>) => void): void {
 
 /**
  * Repeats `body` while the condition, evaluated before each round, holds. A launch checks for cancellation when an item
- * begins. With `isLong` it also checks before each round, for items that take milliseconds, and then leaves the item:
- * nothing after the loop runs. Loops of a tile do so on CPUs only, since threads of a GPU must stay together.
+ * begins. With `isLong`, meant for items that take milliseconds, it also checks before each round. A cancelled launch then
+ * leaves the item: nothing after the loop runs. In a tile this happens on CPUs only, since the threads of a GPU must stay
+ * together.
  */
 export function whileTrue(
   condition: () => Expr<'bool'>,
@@ -119,7 +120,7 @@ export function whileTrue(
   trace.add({ kind: 'while', test, condition: holds, body: trace.block('loop', body), ...(isLong && { isLong }) });
 }
 
-/** Leaves the nearest loop where the condition holds. */
+/** Leaves the nearest loop if the condition holds. */
 export function breakWhen(condition: Expr<'bool'>): void {
   const trace = currentTrace();
   if (!trace.inLoop)
@@ -129,7 +130,7 @@ export function breakWhen(condition: Expr<'bool'>): void {
   trace.add({ kind: 'break', condition: node });
 }
 
-/** A read-only table of constants or job values for look-up by a varying index. The target decides where it lives. */
+/** A read-only table of constants or job values, looked up by a varying index. The target decides where it is stored. */
 export class Table<T extends Scalar> {
   readonly type: T;
   readonly length: number;

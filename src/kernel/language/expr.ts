@@ -4,10 +4,13 @@ import type { Detail, Node, Op } from '../ir/program.js';
 import { currentTrace } from './trace.js';
 import { literal, type Numeric, type Scalar } from './types.js';
 
-/** Anything that can stand where a value of type T is wanted: a traced value or a literal. */
+/** A value of type T as an operand: a traced value or a literal. */
 export type In<T extends Scalar> = Expr<T> | number | bigint | (T extends 'bool' ? boolean : never);
 
-/** The type of a method of `Expr`. After `this` it takes nothing, an operand of the same type, or a count, as its row says. */
+/**
+ * The type of a method of `Expr`. After `this` it takes no argument, an operand of the same type, or a count, as its row
+ * states.
+ */
 type Method<Row extends Operation> = Row['args'] extends readonly ['T']
   ? <T extends TypeSets[Row['on']]>(this: Expr<T>) => Expr<ResultOf<Row, T>>
   : Row['args'] extends readonly ['T', 'T']
@@ -27,8 +30,8 @@ for (const op of methods) {
 }
 
 /**
- * An immutable traced value. A method adds one operation to the kernel being traced and gives its result; which methods
- * a type has is said by their `this` parameter, so that TypeScript refuses the rest.
+ * An immutable traced value. A method adds one operation to the kernel being traced and returns its result. The `this`
+ * parameter of a method states which types have it, so that TypeScript rejects the others.
  */
 export class Expr<T extends Scalar> extends (WithMethods as new () => Methods) {
   readonly type: T;
@@ -53,12 +56,12 @@ export class Expr<T extends Scalar> extends (WithMethods as new () => Methods) {
     return apply('le', operand(this.type, other), this);
   }
 
-  /** Conversion by value: integers wrap, floats to integers saturate (NaN gives 0), bool gives 0 or 1, x to bool is x ≠ 0. */
+  /** Converts by value: integers wrap, floats to integers saturate (NaN gives 0), bool gives 0 or 1, x to bool is x ≠ 0. */
   to<U extends Scalar>(type: U): Expr<U> {
     if ((this.type as Scalar) === type) return this as unknown as Expr<U>;
     return make(type, 'cast', [this]);
   }
-  /** The same bits as another type of the same width. */
+  /** Reinterprets the bits as another type of the same width. */
   bits<U extends Numeric>(this: Expr<Numeric>, type: U): Expr<U> {
     if ((this.type as Scalar) === type) return this as unknown as Expr<U>;
     const wide = (t: Scalar) => t === 'u64' || t === 'f64';
@@ -81,7 +84,7 @@ export class Expr<T extends Scalar> extends (WithMethods as new () => Methods) {
   }
 }
 
-/** Adds one operation to the kernel being traced. Types of arguments have been checked by the caller. */
+/** Adds one operation to the kernel being traced. The caller has checked the types of the arguments. */
 export function make<T extends Scalar>(type: T, op: Op, args: readonly Expr<Scalar>[], detail: Detail = {}): Expr<T> {
   return new Expr(
     type,
@@ -98,7 +101,7 @@ export function lit<T extends Scalar>(type: T, value: number | bigint | boolean)
   return new Expr(type, currentTrace().constant(type, literal(type, value)));
 }
 
-/** `value` as a traced value of `type`; an error where it is of another. */
+/** Returns `value` as a traced value of `type`; throws if it has another type. */
 export function operand<T extends Scalar>(type: T, value: In<T>): Expr<T> {
   if (!(value instanceof Expr)) return lit(type, value as number | bigint | boolean);
   if ((value.type as Scalar) !== type) {
@@ -112,8 +115,8 @@ export function typeError(message: string, advice: string): MillraceError {
 }
 
 /**
- * Adds an operation as its row has it: T is the type of the first traced operand that may have any. The caller's types
- * have refused what the row does not take; the checks here are for casts.
+ * Adds an operation as its row declares it. T is the type of the first traced operand whose type is `T` in the row.
+ * TypeScript rejects operands that the row does not take; the checks here catch casts.
  */
 export function apply<Result extends Scalar>(op: PureOp, ...given: readonly In<Scalar>[]): Expr<Result> {
   const { args, result, on } = ops[op];

@@ -3,11 +3,11 @@ import { type Buffers, type Context, defineKernel, type Fields, type Kernel, typ
 
 export interface ItemContext<J extends Fields, C extends Fields, B extends Buffers, H extends Fields>
   extends Context<J, C, B, H> {
-  /** Which item of this launch, from 0. */
+  /** The item's number within this launch, from 0. */
   readonly item: Expr<'u32'>;
 }
 
-/** A kernel whose items are independent of each other: one index each. */
+/** Defines a kernel whose items, one per index, are independent of each other. */
 export function items<
   const J extends Fields = Record<never, never>,
   const C extends Fields = Record<never, never>,

@@ -6,7 +6,7 @@ import { items } from './items.js';
 import { fma, mulHi, select } from './operations.js';
 import { f32, f64, i32, u8, u32, u64 } from './types.js';
 
-// What TypeScript itself refuses. Nothing here runs.
+// Code that TypeScript itself must reject. Nothing here runs.
 declare const word: Expr<'u32'>;
 declare const wide: Expr<'u64'>;
 declare const real: Expr<'f32'>;

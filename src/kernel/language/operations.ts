@@ -1,14 +1,14 @@
 import { apply, type Expr, type In, lit, operand, typeError } from './expr.js';
 import type { Float, Numeric, Scalar, Unsigned } from './types.js';
 
-/** `yes` where the condition holds, else `no`. Both are computed. One of them may be a literal. */
+/** Returns `yes` if the condition holds, else `no`. Both are computed. One of the two may be a literal. */
 export function select<T extends Scalar>(condition: Expr<'bool'>, yes: Expr<T>, no: In<NoInfer<T>>): Expr<T>;
 export function select<T extends Scalar>(condition: Expr<'bool'>, yes: In<NoInfer<T>>, no: Expr<T>): Expr<T>;
 export function select<T extends Scalar>(condition: Expr<'bool'>, yes: In<T>, no: In<T>): Expr<T> {
   return apply('select', condition, yes, no);
 }
 
-/** The smaller; of floats `a` when neither is (so min(NaN, x) is NaN and min(x, NaN) is x). */
+/** Returns the smaller value; for floats, `a` if neither is smaller (so min(NaN, x) is NaN and min(x, NaN) is x). */
 export function min<T extends Numeric>(a: Expr<T>, b: In<NoInfer<T>>): Expr<T> {
   const other = operand(a.type, b);
   return select(other.lt(a), other, a);
@@ -19,27 +19,27 @@ export function max<T extends Numeric>(a: Expr<T>, b: In<NoInfer<T>>): Expr<T> {
   return select(a.lt(other), other, a);
 }
 
-/** Bit by bit: `ones` where the mask's bit is 1, `zeros` where it is 0. */
+/** Selects bit by bit: `ones` where the mask's bit is 1, `zeros` where it is 0. */
 export function bitSelect<T extends Unsigned>(mask: Expr<T>, ones: In<NoInfer<T>>, zeros: In<NoInfer<T>>): Expr<T> {
   return apply('bitSelect', mask, ones, zeros);
 }
 
-/** The low word of (high:low) >> count, count mod 32. */
+/** Returns the low word of (high:low) >> count, count mod 32. */
 export function funnel(high: In<'u32'>, low: In<'u32'>, count: In<'u32'>): Expr<'u32'> {
   return apply('funnel', high, low, count);
 }
 
-/** The upper half of the product. */
+/** Returns the upper half of the product. */
 export function mulHi<T extends Unsigned>(a: Expr<T>, b: In<NoInfer<T>>): Expr<T> {
   return apply('mulHi', a, b);
 }
 
-/** a·b + c with one rounding, on every target that has floats of that type. */
+/** Returns a·b + c with one rounding on every target that has floats of that type. */
 export function fma<T extends Float>(a: Expr<T>, b: In<NoInfer<T>>, c: In<NoInfer<T>>): Expr<T> {
   return apply('fma', a, b, c);
 }
 
-/** a·b + c + d in both halves; it cannot overflow. The portable step of limb arithmetic. */
+/** Returns both halves of a·b + c + d, which cannot overflow. This is the portable step of limb arithmetic. */
 export function wmad<T extends Unsigned>(
   a: Expr<T>,
   b: In<NoInfer<T>>,
@@ -49,7 +49,7 @@ export function wmad<T extends Unsigned>(
   return { lo: apply('add', apply('add', apply('mul', a, b), c), d), hi: apply('wmadHi', a, b, c, d) };
 }
 
-/** A u64 of its two words. */
+/** Makes a u64 of its two words. */
 export function u64Of(low: In<'u32'>, high: In<'u32'>): Expr<'u64'> {
   return apply('pack', low, high);
 }
@@ -61,12 +61,12 @@ export interface Chain<T extends Unsigned> {
   readonly out: Expr<T>;
 }
 
-/** a + b over limbs, least significant first. */
+/** Adds a + b over limbs, least significant first. */
 export function addChain<T extends Unsigned>(a: readonly Expr<T>[], b: readonly In<T>[]): Chain<T> {
   return chain('add', 'carry', a, b);
 }
 
-/** a - b over limbs, least significant first. */
+/** Subtracts a - b over limbs, least significant first. */
 export function subChain<T extends Unsigned>(a: readonly Expr<T>[], b: readonly In<T>[]): Chain<T> {
   return chain('sub', 'borrow', a, b);
 }

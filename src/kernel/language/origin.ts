@@ -1,6 +1,6 @@
 /**
- * Where in the user's source a value or statement was written. Capturing costs some microseconds because V8 formats a
- * stack only when it is read; so every node can afford one.
+ * The place in the user's source where a value or statement was written. Capturing takes some microseconds, since V8 formats
+ * a stack only when it is read. Every node can therefore have an origin.
  */
 export class Origin {
   readonly #holder: { stack?: string } = {};
@@ -23,15 +23,15 @@ export class Origin {
     return this.#parsed;
   }
 
-  /** `file:line:column` of the innermost frame that is the user's own. */
+  /** `file:line:column` of the innermost frame in the user's code. */
   get line(): string {
     const frames = this.frames;
     const own = frames.find((frame) => frame.part === 'user') ?? frames.find((frame) => frame.part === 'std');
-    // Where a bundler has put everything into one file, the outermost frame is still the kernel's body.
+    // If a bundler has put everything into one file, the outermost frame is still the kernel's body.
     return (own ?? frames.at(-1))?.where ?? 'an unknown line';
   }
 
-  /** The named helper functions between the kernel's body and this place, outermost first. */
+  /** The named helper functions between the kernel's body and this line, outermost first. */
   get helpers(): readonly string[] {
     return this.frames
       .filter((frame) => frame.part !== 'language' && frame.name !== '')
@@ -41,20 +41,20 @@ export class Origin {
 }
 
 export interface Frame {
-  /** The function's name, '' for an anonymous one. */
+  /** The function's name; '' if anonymous. */
   readonly name: string;
   readonly where: string;
-  /** Whose code it is: the user's, a std function's, or the language's own. */
+  /** The owner of the code: the user, a std function, or the language itself. */
   readonly part: 'user' | 'std' | 'language';
 }
 
-/** How far up a stack is recorded: some five frames are the language's own, the rest the kernel's helpers. */
+/** Stack frames recorded: about five are the language's own, the rest the kernel's helpers. */
 const FRAMES = 14;
 
-/** Tracing calls the kernel's body from a function of this name; frames beyond it are not the kernel's. */
+/** Tracing calls the kernel's body from a function with this name. Frames beyond it do not belong to the kernel. */
 export const BODY_MARK = 'callKernelBody';
 
-/** The language's folder, as stack frames write it; in a bundle, which has it in one file, that file. */
+/** The language's folder as it appears in stack frames; in a bundle, the bundle's one file. */
 const languageFolder = /\/kernel\/language\/origin\.[jt]s$/.test(import.meta.url)
   ? import.meta.url.slice(0, import.meta.url.lastIndexOf('/language/') + 1).replace(/^file:\/\//, '')
   : `${import.meta.url}:`;

@@ -8,8 +8,8 @@ import { literal, toWords, type Value } from './types.js';
 export type Values = Readonly<Record<string, Value | ArrayLike<number> | ArrayLike<bigint> | readonly Value[]>>;
 
 /**
- * The parameter words of one job. Everything that depends on the job alone is evaluated once, here; each launch adds
- * its own few words (some microseconds).
+ * The parameter words of one job. Values that depend on the job alone are evaluated once, in the constructor. Each launch
+ * adds only its own few words (some microseconds).
  */
 export class JobParameters {
   readonly #program: Hoisted;
@@ -38,9 +38,9 @@ export class JobParameters {
     }
   }
 
-  /** All parameter words of one launch, in a fresh array. */
+  /** Returns all parameter words of one launch, in a new array. */
   words(base: bigint, ringCapacity: number, chunk: Values = {}): Uint32Array {
-    // Spreading both would take 6 µs instead of 0.5, of each launch.
+    // Spreading both objects would take 6 µs instead of 0.5 µs per launch.
     const given = Object.assign({}, chunk, implicitValues(base, ringCapacity));
     const values = valuesOf(this.#program.name, 'chunk', this.#program.chunk, given);
     const known = new Map<Node, Value>();
@@ -56,7 +56,7 @@ export class JobParameters {
   }
 }
 
-/** Checks given values against their fields: one list of values per field. */
+/** Checks the given values against their fields and returns one list of values per field. */
 export function valuesOf(kernel: string, what: 'job' | 'chunk', fields: readonly Field[], given: Values): Value[][] {
   const refuse = (message: string, advice: string): MillraceError =>
     new MillraceError({
@@ -68,7 +68,7 @@ export function valuesOf(kernel: string, what: 'job' | 'chunk', fields: readonly
       advice,
     });
   const names = new Set(fields.map((field) => field.name));
-  const own = [...names].filter((name) => !name.startsWith('.')); // the others are the harness'
+  const own = [...names].filter((name) => !name.startsWith('.')); // names with a dot belong to the harness
   for (const name of Object.keys(given)) {
     if (!names.has(name))
       throw refuse(`there is no ${what} value called ${name}`, `its ${what} values are ${own.join(', ') || 'none'}`);

@@ -13,7 +13,7 @@ import type { Scalar } from './types.js';
 export type Fields = Readonly<Record<string, Scalar | readonly [Scalar, number]>>;
 export type Buffers = Readonly<Record<string, BufferSpec>>;
 
-/** A tuple of N where N is a small literal, else an array. */
+/** A tuple of N if N is a small literal, else an array. */
 type Times<T, N extends number, Had extends readonly T[] = []> = number extends N
   ? readonly T[]
   : Had['length'] extends N
@@ -30,7 +30,7 @@ export type Traced<F extends Fields> = {
       ? Expr<F[K]>
       : never;
 };
-/** What `emit` takes for declared fields. */
+/** The argument of `emit` for declared fields. */
 export type Emitted<F extends Fields> = {
   readonly [K in keyof F]: F[K] extends readonly [infer T extends Scalar, number]
     ? readonly In<T>[]
@@ -40,32 +40,32 @@ export type Emitted<F extends Fields> = {
 };
 
 export interface Signature<J extends Fields, C extends Fields, B extends Buffers, H extends Fields> {
-  /** Known when the job starts; what depends only on these is computed once, on the host. */
+  /** Values known when the job starts. Values that depend only on these are computed once, on the host. */
   readonly job?: J;
-  /** Known when a launch is made. */
+  /** Values known when a launch is made. */
   readonly chunk?: C;
   readonly buffers?: B;
-  /** What a hit carries. */
+  /** The fields of a hit. */
   readonly hit?: H;
   /**
-   * Items that a CPU core best works on at once, where that is known better than from the operations: 1 for a kernel that
-   * mostly moves quads, which a gang would only take apart and put together again.
+   * The number of items that a CPU core should process at once, if the operations alone do not show it. Use 1 for a kernel
+   * that mostly moves quads, which a gang would only take apart and put together again.
    */
   readonly lanes?: number;
 }
 
-/** What the body of every kernel is given. */
+/** The context that the body of every kernel receives. */
 export interface Context<J extends Fields, C extends Fields, B extends Buffers, H extends Fields> {
   readonly job: Traced<J>;
   readonly chunk: Traced<C>;
   readonly buffers: { readonly [K in keyof B]: BufferOf<B[K]> };
-  /** Which index of the whole space: the launch's base plus the item. Its high word is the same for a whole launch. */
+  /** The index in the whole space: the launch's base plus the item. Its high word is the same for a whole launch. */
   readonly index: Expr<'u64'>;
   /** Reports a hit. */
   emit(hit: Emitted<H>): void;
 }
 
-/** A kernel: a function that is called with symbolic values and leaves a program behind. Its type says what it declares. */
+/** A kernel: a function that is called with symbolic values and produces a program. Its type states what it declares. */
 export interface Kernel<
   J extends Fields = Fields,
   C extends Fields = Fields,
@@ -75,7 +75,7 @@ export interface Kernel<
   readonly name: string;
   readonly kind: Program['kind'];
   readonly signature: Signature<J, C, B, H>;
-  /** Runs the body; the same options give the same program. */
+  /** Runs the body; the same options produce the same program. */
   trace(options?: TraceOptions): Program;
 }
 
@@ -84,7 +84,7 @@ export interface TraceOptions {
   readonly natives?: ReadonlySet<string>;
 }
 
-/** Defines a kernel of either kind; `body` gets the context and which item or tile of the launch it is. */
+/** Defines a kernel of either kind. `body` gets the context and the number of the item or tile within the launch. */
 export function defineKernel<J extends Fields, C extends Fields, B extends Buffers, H extends Fields>(
   kind: Program['kind'],
   name: string,
@@ -127,7 +127,7 @@ export function defineKernel<J extends Fields, C extends Fields, B extends Buffe
   };
 }
 
-/** Marks in the stack where the kernel's own frames begin. */
+/** Marks in the stack where the kernel's frames begin. */
 const bodyCaller = { [BODY_MARK]: (body: () => void) => body() };
 
 function fieldsOf(fields: Fields): Field[] {
@@ -214,7 +214,7 @@ function emit(trace: Trace, fields: readonly Field[], values: Record<string, unk
   trace.add({ kind: 'emit', values: nodes });
 }
 
-/** Names appear in generated text. */
+/** Throws if a name cannot appear in generated text. */
 function checkName(what: string, name: string): void {
   if (!/^[a-zA-Z][a-zA-Z0-9-]*$/.test(name)) {
     throw new MillraceError({

@@ -6,11 +6,11 @@ import type { Scalar } from './types.js';
 
 /** A native body's key names the target's text and the instructions it needs: `c-shani`, `c-neon-sha`. */
 export interface NativeText {
-  /** Declarations that must stand once before the kernel's function. */
+  /** Declarations placed once before the kernel's function. */
   readonly prelude?: string;
-  /** The size of gang it is best in; 4 unless told. */
+  /** The gang size that suits this body best; 4 by default. */
   readonly lanes?: number | 'widest';
-  /** As of `NativeBody`. */
+  /** See `NativeBody.quads`. */
   readonly quads?: boolean;
   text(shape: NativeShape): string;
 }
@@ -19,14 +19,14 @@ export interface StdFunction {
   readonly name: string;
   /** Types of the results for given arguments. */
   results(args: readonly Expr<Scalar>[]): readonly Scalar[];
-  /** The definition. */
+  /** The definition, in terms of the language. */
   generic(...args: Expr<Scalar>[]): Expr<Scalar>[];
-  /** Text per target; in a gang it is given the names of all lanes' values and interleaves as it likes. */
+  /** Native text per target. In a gang, the text gets the names of all lanes' values and may interleave them. */
   readonly native?: Readonly<Record<string, NativeText>>;
 }
 
 /**
- * A std function stays one statement where the target has a native body for it; elsewhere, and where the arguments are
+ * Defines a std function. It stays one statement if the target has a native body for it. Otherwise, or if all arguments are
  * known before the launch, its generic body is traced in place.
  */
 export function std(definition: StdFunction): (...args: Expr<Scalar>[]) => Expr<Scalar>[] {

@@ -6,27 +6,26 @@ import { currentTrace, type Trace } from './trace.js';
 import type { Numeric } from './types.js';
 
 /**
- * What a tile can do. Between regions there is only code that is the same for the whole tile; threads exist inside
- * `each`, `sum` and `once`, and how many there are cannot be seen. Values leave a region through near arrays, buffers
- * or its result.
+ * The operations of a tile. Code between regions is the same for the whole tile. Threads exist only inside `each`, `sum` and
+ * `once`, and their number is not visible. Values leave a region through near arrays, buffers or the region's result.
  */
 export interface TileContext<J extends Fields, C extends Fields, B extends Buffers, H extends Fields>
   extends Context<J, C, B, H> {
-  /** Which tile of this launch, from 0. */
+  /** The tile's number within this launch, from 0. */
   readonly tile: Expr<'u32'>;
-  /** An array that belongs to the tile. Its contents are undefined at first. */
+  /** Declares an array that belongs to the tile. Its initial contents are undefined. */
   near<T extends Numeric>(type: T, length: number): Near<T>;
-  /** All i below `count` in parallel; afterwards everybody sees the stores. */
+  /** Runs `body` for all i below `count` in parallel; afterwards all threads see the stores. */
   each(count: In<'u32'>, body: (i: Expr<'u32'>) => void): void;
-  /** The sum over all i below `count`, in an order that no device changes. */
+  /** Sums over all i below `count`, in an order that is the same on every device. */
   sum<T extends Numeric>(type: T, count: In<'u32'>, value: (i: Expr<'u32'>) => In<T>): Expr<T>;
-  /** Turns the first `length` counts into the sums before them; gives the total. */
+  /** Turns the first `length` counts into exclusive prefix sums and returns the total. */
   scan(length: number, counts: Near<'u32'>): Expr<'u32'>;
-  /** Once per tile. */
+  /** Runs `body` once per tile. */
   once(body: () => void): void;
 }
 
-/** A kernel in which a workgroup shares the work on one index, and memory. */
+/** Defines a kernel in which a workgroup works on one index together and shares memory. */
 export function tiles<
   const J extends Fields = Record<never, never>,
   const C extends Fields = Record<never, never>,
@@ -42,7 +41,7 @@ export function tiles<
   );
 }
 
-/** A tile's array: like a buffer, and `or` and `add` where several threads may meet on a word. */
+/** A tile's array. It works like a buffer; `or` and `add` are for words that several threads may update. */
 export class Near<T extends Numeric> extends View {
   get type(): T {
     return this.decl.type as T;
@@ -129,7 +128,7 @@ function regions(trace: Trace) {
           'give a whole number of at least 1, at most the length of the array',
         );
       }
-      trace.region('once', () => undefined); // stands where a region can stand
+      trace.region('once', () => undefined); // checks that a region is allowed here
       const result = trace.local('u32');
       trace.add({ kind: 'scan', near: counts.decl, length, result });
       return new Expr('u32', result);

@@ -16,16 +16,16 @@ import { Origin } from './origin.js';
 import type { Scalar, Value } from './types.js';
 
 /**
- * One run of a kernel's body with symbolic values. The trace keeps the stack of open blocks; a value made in a block can
- * be used there and in blocks inside it, and nowhere else. Values known before the launch (constants, job, chunk) are
- * free of that rule: they are computed before the body starts.
+ * One run of a kernel's body with symbolic values. The trace keeps the stack of open blocks. A value made in a block can be
+ * used only there and in blocks inside it. Values known before the launch (constants, job, chunk) are exempt: they are
+ * computed before the body starts.
  */
 export class Trace {
   readonly kernel: string;
   readonly kind: Program['kind'];
   readonly tables: Table[] = [];
   readonly near: BufferDecl[] = [];
-  /** Native bodies that the target offers, by their key. */
+  /** Keys of the native bodies that the target has. */
   readonly natives: ReadonlySet<string>;
   readonly #constants = new Map<string, Node>();
   readonly #scopes: Scope[] = [];
@@ -50,7 +50,7 @@ export class Trace {
     return node;
   }
 
-  /** A value from outside: a field of the job or chunk, the item's number. */
+  /** Makes a value that comes from outside: a field of the job or chunk, or the item's number. */
   leaf(op: 'job' | 'chunk' | 'item', type: Scalar, detail: Detail): Node {
     const stage = op === 'job' ? Stage.job : op === 'chunk' ? Stage.chunk : Stage.varying;
     const node = this.#node(op, type, [], stage, detail);
@@ -59,7 +59,7 @@ export class Trace {
   }
 
   pure(op: Op, type: Scalar, args: readonly Node[], detail: Detail): Node {
-    // A look-up stays in its block, whatever its index: elsewhere that may be out of bounds.
+    // A look-up stays in its block, whatever its index: elsewhere the index may be out of bounds.
     let stage: Stage = op === 'lookup' ? Stage.varying : Stage.constant;
     for (const arg of args) {
       this.use(arg);
@@ -72,7 +72,7 @@ export class Trace {
     return node;
   }
 
-  /** The result of a statement that is about to be added. */
+  /** Makes the result of a statement that is about to be added. */
   local(type: Scalar): Node {
     const node = this.#node('local', type, [], Stage.varying, {});
     this.#homes.set(node, this.#scope());
@@ -103,7 +103,7 @@ export class Trace {
     }
   }
 
-  /** An array that belongs to a tile. */
+  /** Declares an array that belongs to a tile. */
   nearArray(type: BufferDecl['type'], length: number): BufferDecl {
     const decl: BufferDecl = { name: `near${this.near.length}`, kind: 'near', type, slot: this.near.length, length };
     this.near.push(decl);
@@ -122,7 +122,9 @@ export class Trace {
     return this.block(kind, body);
   }
 
-  /** An effect is about to be added: in a tile it belongs to a region, or every thread would do it. */
+  /**
+   * Checks that an effect may be added here. In a tile an effect belongs to a region; otherwise every thread would do it.
+   */
   effect(what: string): void {
     const region = this.#region();
     if (this.kind === 'tiles' && !region) {
@@ -155,7 +157,7 @@ export class Trace {
     return table;
   }
 
-  /** Traces `body` into a block of its own. */
+  /** Traces `body` into a new block. */
   block(kind: Scope['kind'], body: () => void): Block {
     const scope: Scope = { kind, statements: [], open: true };
     this.#scopes.push(scope);
@@ -168,26 +170,26 @@ export class Trace {
     return scope.statements;
   }
 
-  /** The latest statement of the open block. */
+  /** Returns the latest statement of the open block. */
   last(): Statement | undefined {
     const { statements } = this.#scope();
     return statements[statements.length - 1];
   }
 
-  /** Takes the latest statement back, to be added again in another form. */
+  /** Removes the latest statement, which is then added again in another form. */
   takeLast(): void {
     this.#scope().statements.pop();
   }
 
-  /** Is there a loop to leave, inside the region if there is one? */
+  /** True if there is a loop to leave, inside the current region if there is one. */
   get inLoop(): boolean {
     const region = this.#region();
     const within = this.#scopes.slice(region ? this.#scopes.indexOf(region) : 0);
-    // The condition of a loop is no part of its rounds: there is nothing yet to leave.
+    // The condition of a loop is not part of its rounds: there is no loop to leave yet.
     return within.findLast(({ kind }) => kind === 'loop' || kind === 'test')?.kind === 'loop';
   }
 
-  /** A value is about to be used here: it must belong to this trace and to an open block. */
+  /** Checks that a value may be used here: it must belong to this trace and to an open block. */
   use(node: Node): void {
     if (node.stage < Stage.varying) {
       if (node.op !== 'const' && !this.#homes.has(node) && !this.#known.has(node)) this.#foreign();
@@ -206,8 +208,8 @@ export class Trace {
   }
 
   /**
-   * Runs `body` with everything it makes attributed to the line that called it. For std functions: their thousands of
-   * nodes then share one origin, which is the user's line, and save some 6 µs each.
+   * Runs `body` and attributes all its nodes to the line that called it. The thousands of nodes of a std function then share
+   * one origin, the user's line, which saves about 6 µs per node.
    */
   attributed<R>(body: () => R): R {
     const outer = this.#origin;
@@ -220,7 +222,7 @@ export class Trace {
   }
   #origin: Origin | undefined;
 
-  /** An error that names the kernel, the helpers that led here and the user's line. */
+  /** Makes an error that names the kernel, the helper functions and the user's line. */
   fail(code: ErrorCode, message: string, advice: string): MillraceError {
     const origin = Origin.here();
     const chain = [this.kernel, ...origin.helpers].join(' > ');
@@ -281,7 +283,7 @@ type StatementWithoutOrigin = DistributiveOmit<Statement, 'origin'>;
 
 let active: Trace | undefined;
 
-/** The trace under way; an error where there is none. */
+/** Returns the active trace; throws if there is none. */
 export function currentTrace(): Trace {
   if (!active) {
     throw new MillraceError({
@@ -294,7 +296,7 @@ export function currentTrace(): Trace {
   return active;
 }
 
-/** Runs `body` with `trace` as the current one. Tracings do not nest. */
+/** Runs `body` with `trace` as the active one. Traces do not nest. */
 export function withTrace<R>(trace: Trace, body: () => R): R {
   if (active) throw active.fail('kernel-control', 'a kernel cannot be traced inside another', 'trace it before');
   active = trace;

@@ -13,10 +13,10 @@ export const u64 = 'u64';
 export const f32 = 'f32';
 export const f64 = 'f64';
 export const bool = 'bool';
-/** Not a scalar: `read(u8)` is a view of words for reading bytes. */
+/** A type for buffers only: `read(u8)` is a view of words for reading bytes. */
 export const u8 = 'u8';
 
-/** How a value of each type is held on the host: u32 and i32 as exact numbers in range, f32 already rounded. */
+/** A value on the host: u32 and i32 are exact numbers in range, f32 is already rounded. */
 export type Value = number | bigint | boolean;
 
 export const bytesOf: Readonly<Record<Scalar, number>> = { u32: 4, i32: 4, u64: 8, f32: 4, f64: 8, bool: 4 };
@@ -26,15 +26,15 @@ export const bitsOf = (type: Integer): number => bytesOf[type] * 8;
 export const isFloat = (type: Scalar): type is Float => type === 'f32' || type === 'f64';
 export const isInteger = (type: Scalar): type is Integer => type === 'u32' || type === 'i32' || type === 'u64';
 
-/** Wraps an integer into its type, as every integer operation does. */
+/** Wraps an integer to the range of its type, as every integer operation does. */
 export function wrap(type: Integer, value: bigint): number | bigint {
   if (type === 'u64') return BigInt.asUintN(64, value);
   return Number(type === 'u32' ? BigInt.asUintN(32, value) : BigInt.asIntN(32, value));
 }
 
 /**
- * A literal as a value of `type`. Integers may be written signed or unsigned (`-1` and `0xffffffff` are the same u32,
- * since TypeScript's own bit operators give signed numbers); what does not fit in that width is refused.
+ * Converts a literal to a value of `type`. Integers may be written signed or unsigned (`-1` and `0xffffffff` are the same
+ * u32, since TypeScript's own bit operators return signed numbers). Throws if the value does not fit that width.
  */
 export function literal(type: Scalar, written: Value): Value {
   const refuse = (why: string): never => {
@@ -58,7 +58,7 @@ export function literal(type: Scalar, written: Value): Value {
   return wrap(type, big);
 }
 
-/** The 32-bit words of a value, low word first: how parameters and hits travel. */
+/** Returns the 32-bit words of a value, low word first: the format of parameters and hits. */
 export function toWords(type: Scalar, value: Value): number[] {
   if (type === 'bool') return [value ? 1 : 0];
   if (type === 'u32' || type === 'i32') return [Number(value) >>> 0];
@@ -66,7 +66,7 @@ export function toWords(type: Scalar, value: Value): number[] {
     const big = BigInt(value as bigint);
     return [Number(big & 0xffffffffn), Number((big >> 32n) & 0xffffffffn)];
   }
-  // A NaN keeps the sign that the processor gave it (x86's is negative), or loses it, as the engine likes.
+  // A NaN has the processor's sign (negative on x86) or none, depending on the JavaScript engine: one bit pattern is used.
   if (Number.isNaN(value)) return type === 'f32' ? [0x7fc0_0000] : [0, 0x7ff8_0000];
   const bytes = new DataView(new ArrayBuffer(8));
   if (type === 'f32') {
@@ -77,7 +77,7 @@ export function toWords(type: Scalar, value: Value): number[] {
   return [bytes.getUint32(0, true), bytes.getUint32(4, true)];
 }
 
-/** The inverse of `toWords`; reads `wordsOf(type)` words from `at`. */
+/** Inverts `toWords`: reads `wordsOf(type)` words from `at`. */
 export function fromWords(type: Scalar, words: ArrayLike<number>, at = 0): Value {
   const low = (words[at] ?? 0) >>> 0;
   const high = () => (words[at + 1] ?? 0) >>> 0;

@@ -4,7 +4,10 @@ import type { Kernel } from '../language/signature.js';
 import { fold } from './arithmetic/fold.js';
 import { hoist } from './shape/hoist.js';
 
-/** The passes that no target changes: ring, fold, hoist. Pure values float: `place` gives them their places. */
+/**
+ * Runs the passes that are the same for all targets: ring, fold, hoist. Pure values float until `place` assigns them to
+ * blocks.
+ */
 export function floatingProgram(program: Program, compute = true): Hoisted {
   return hoist(fold(withRing(program)), compute);
 }
@@ -15,8 +18,8 @@ export interface Floating {
 }
 
 /**
- * A kernel's trace and what these passes make of it, once for all devices and harnesses that would get the same: most of
- * the way from a kernel to text, 0.3 s for SHA-256d when the process has just begun.
+ * Returns a kernel's trace and its floating program, cached for all devices and harnesses that need the same one. This is
+ * most of the work from a kernel to text: 0.3 s for SHA-256d in a process that has just started.
  */
 export function floatingOf(kernel: Kernel, natives: ReadonlySet<string> = new Set(), compute = true): Floating {
   const known = floating.get(kernel) ?? [];
@@ -31,18 +34,18 @@ export function floatingOf(kernel: Kernel, natives: ReadonlySet<string> = new Se
   return made;
 }
 
-/** Does it ahead, where no more is known of a device that is being opened than that it will be asked for this kernel. */
+/** Fills the cache while a device is being opened, when only the kernel is known. */
 export const prepareKernel = (kernel: Kernel): void => void floatingOf(kernel);
 
 interface Known extends Floating {
   readonly compute: boolean;
-  /** The native bodies that the trace asked for, and whether the target had them: all that it depends on. */
+  /** The native bodies that the trace asked for, and whether the target had them. The trace depends on nothing else. */
   readonly asked: ReadonlyMap<string, boolean>;
 }
 
 const floating = new WeakMap<Kernel, readonly Known[]>();
 
-/** A set that remembers what it was asked for. */
+/** A set that records the keys it was asked for. */
 class Watched extends Set<string> {
   readonly asked = new Map<string, boolean>();
 

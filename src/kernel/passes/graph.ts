@@ -3,20 +3,25 @@ import { type Block, type Detail, innerBlocks, type Node, type Op, readAtEnd, re
 import type { Origin } from '../language/origin.js';
 import type { Scalar, Value } from '../language/types.js';
 
-/** Operations that must stay where the kernel put them: elsewhere their index may be out of bounds. */
+/** True if an operation must stay in the kernel's block: elsewhere its index may be out of bounds. */
 export const isAnchored = (node: Node): boolean => node.op === 'lookup';
 
-/** How many nodes back an equal one is looked for: a value kept alive longer costs a register more than it saves. */
+/**
+ * The maximum distance, in nodes, to an equal node that is reused: keeping a value alive longer costs a register, which is
+ * more than it saves.
+ */
 const REACH = 4000;
 
 /**
- * Makes nodes and gives the same one for the same operation on the same operands (hash consing). `place` decides later
- * where each is computed, which is why sharing across branches is sound.
+ * Makes nodes and returns the same one for the same operation on the same operands (hash consing). Sharing across branches
+ * is sound because `place` decides later where each node is computed.
  */
 export class Graph {
   #next = 0;
   readonly #leaves = new Map<string, Node>();
-  /** By operation and type, then by the operands' ids; most operations have two, which make one number. */
+  /**
+   * Keyed by operation and type, then by the operands' ids. Most operations have two operands, whose ids make one number.
+   */
   readonly #operations = new Map<string, Map<number | string, Node>>();
 
   constant(type: Scalar, value: Value, origin: Origin): Node {
@@ -60,17 +65,17 @@ export class Graph {
   }
 }
 
-/** Two ids make one exact number below 2^53. */
+/** With ids below this limit, two of them make one exact number below 2^53. */
 const ID_LIMIT = 2 ** 26;
 
-/** Equal operands give equal keys; where order does not matter it makes no difference. */
+/** Returns a key that is equal for equal operands, in any order if `anyOrder` is set. */
 function keyOf(args: readonly Node[], anyOrder: boolean): number | string {
   const [a, b] = args;
   if (args.length !== 2 || !a || !b) return args.map((arg) => arg.id).join(' ');
   return anyOrder && a.id > b.id ? b.id * ID_LIMIT + a.id : a.id * ID_LIMIT + b.id;
 }
 
-/** Nodes that `roots` need, operands before users. Lists only: kernels are thousands of nodes deep. */
+/** Returns the nodes that `roots` need, operands before users. Uses no recursion: kernels are thousands of nodes deep. */
 export function inOrder(roots: Iterable<Node>, skip: (node: Node) => boolean = () => false): Node[] {
   const done = new Set<Node>();
   const list: Node[] = [];
@@ -102,7 +107,7 @@ export function inOrder(roots: Iterable<Node>, skip: (node: Node) => boolean = (
   return list;
 }
 
-/** Everything that the statements of a block, and of blocks inside it, read. */
+/** Returns everything that the statements of a block, and of blocks inside it, read. */
 export function rootsOf(block: Block): Node[] {
   return block.flatMap((statement) => {
     const last = readAtEnd(statement);
@@ -111,7 +116,7 @@ export function rootsOf(block: Block): Node[] {
   });
 }
 
-/** How often each node is an operand, or read by a statement. */
+/** Counts how often each node is an operand or is read by a statement. */
 export function usesOf(nodes: readonly Node[], roots: readonly Node[]): Map<Node, number> {
   const uses = new Map<Node, number>();
   const use = (node: Node) => uses.set(node, (uses.get(node) ?? 0) + 1);
@@ -120,7 +125,7 @@ export function usesOf(nodes: readonly Node[], roots: readonly Node[]): Map<Node
   return uses;
 }
 
-/** The parameters that a placed body reads, in word order. */
+/** Returns the parameters that a placed body reads, in word order. */
 export function paramsOf(body: Block): Node[] {
   const byWord = new Map<number, Node>();
   const walk = (block: Block): void => {

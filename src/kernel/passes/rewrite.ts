@@ -1,13 +1,15 @@
 import type { Block, Node, Place, Statement } from '../ir/program.js';
 
-/** How a pass changes a program: every node that a statement reads or defines, and every inner block. */
+/** A pass's changes to a program: to every node that a statement reads or defines, and to every inner block. */
 export interface Rewrite {
   read(node: Node): Node;
   define(node: Node): Node;
   block(block: Block): Block;
 }
 
-/** The statement with its nodes and inner blocks rewritten. A `let` is the passes' own business. */
+/**
+ * Returns the statement with its nodes and inner blocks rewritten. A pass handles `let` itself if it needs more than that.
+ */
 export function rewriteStatement(statement: Statement, { read, define, block }: Rewrite): Statement {
   const place = (old: Place): Place => ({
     buffer: old.buffer,

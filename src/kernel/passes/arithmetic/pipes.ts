@@ -4,28 +4,30 @@ import { inOrder, rootsOf, usesOf } from '../graph.js';
 import { rewriteStatement } from '../rewrite.js';
 import { turns } from './turns.js';
 
-/** What goes to the multiply-add pipe; `shares.ts` proposes it. */
+/** The work that goes to the multiply-add pipe; `shares.ts` proposes it. */
 export interface PipeShares {
-  /** The share, 0 to 1, of additions of two values that vary. What is known before is added there anyway (VIADD). */
+  /**
+   * The share, 0 to 1, of additions of two varying values. Values known before the launch are added there anyway (VIADD).
+   */
   readonly additions: number;
-  /** Rotations taken out of a xor that is added: see `turns`. */
+  /** True if rotations are taken out of a xor that is added: see `turns`. */
   readonly turns: boolean;
 }
 
 /**
- * How a compiler is led to keep the factor where it costs nothing: in a register of the whole warp, or in constant memory.
- * In an ordinary register it would be a third operand to read from two banks, and those banks the limit. NVIDIA's compiler
- * for CUDA C and OpenCL does so with a word that is computed from words that it loads (SHA-256d on an H200: 8.68 GH/s; 6.8
- * as it is loaded), the one for Vulkan with a word as it is loaded (8.12; 6.59 computed).
+ * How to make a compiler keep the factor where it costs nothing: in a uniform register of the warp, or in constant memory.
+ * In an ordinary register it would be a third operand to read from two banks, which would then be the limit. NVIDIA's
+ * compiler for CUDA C and OpenCL does so with a word computed from loaded words (SHA-256d on an H200: 8.68 GH/s; 6.8 with a
+ * loaded word), the one for Vulkan with a loaded word (8.12; 6.59 computed).
  */
 export type Factor = 'computed' | 'loaded';
 
 /**
  * Moves 32-bit work from the integer pipe of NVIDIA's processors, which rotations and logic fill, to their multiply-add
- * pipe: x + y becomes x·one + y, `one` being a parameter that is always 1. Only at run time is it known, so that no
- * compiler turns it back. Runs on floating programs. A number is the share of additions, with `turns`; 0 leaves programs
- * as they are. (Right shifts as upper halves of products were tried too: 8.52 GH/s of SHA-256d on an H200 with all of
- * them, 8.68 with none.)
+ * pipe: x + y becomes x·one + y, with `one` a parameter that is always 1. Its value is known only at run time, so that no
+ * compiler reverts the change. Runs on floating programs. A number is the share of additions, with `turns`; 0 leaves
+ * programs as they are. (Right shifts as upper halves of products were tried too: 8.52 GH/s of SHA-256d on an H200 with all
+ * of them, 8.68 with none.)
  */
 export function pipes(program: Hoisted, wanted: number | PipeShares, factor: Factor = 'computed'): Hoisted {
   const shares = typeof wanted === 'number' ? allOf(wanted) : wanted;
@@ -68,20 +70,20 @@ const isWord = (node: Node) => node.type === 'u32' && node.stage === Stage.varyi
 const isShift = (node: Node) =>
   (node.op === 'shr' || node.op === 'shl' || node.op === 'rotr') && isWord(node) && node.args[1]?.op === 'const';
 
-/** All nodes of a program in order, and those that could move. */
+/** Returns all nodes of a program in order, and the additions that could move. */
 export function movable(program: Hoisted): { nodes: Node[]; additions: Node[] } {
   const roots = rootsOf(program.body);
   const nodes = inOrder(roots);
   const uses = usesOf(nodes, roots);
   const sums = nodes.filter((node) => node.op === 'add' && isWord(node));
-  // A shift or rotation and the addition of its result are one instruction as they are.
+  // A shift or rotation and the addition of its result are already one instruction.
   const joins = (node: Node) => isShift(node) && uses.get(node) === 1;
   const joined = new Set(sums.flatMap((sum) => sum.args.filter(joins)));
   const additions = sums.filter((sum) => sum.args.every((arg) => isWord(arg) && !joined.has(arg)));
   return { nodes, additions };
 }
 
-/** That share of a list: every entry brings it nearer to the next whole one. */
+/** Returns the given share of a list, evenly spaced. */
 function spread(list: readonly Node[], share: number): Node[] {
   const upTo = (count: number) => Math.floor(count * Math.min(share, 1) + 1e-9);
   return list.filter((_, i) => upTo(i + 1) > upTo(i));

@@ -15,9 +15,9 @@ import { inOrder } from '../graph.js';
 import { rewriteStatement } from '../rewrite.js';
 
 /**
- * Integer sums, flattened through operands that only they use, with their terms ordered by when they are known:
- * (constants + job values + chunk values) is then one value that the host computes, and one addition is left of it; and
- * what an inner loop does not change is added up outside of it. Wrapping addition is associative: the bits stay the same.
+ * Flattens integer sums through operands that only they use, and orders their terms by when they are known. The host then
+ * computes (constants + job values + chunk values) as one value, which leaves one addition. Terms that an inner loop does
+ * not change are added outside the loop. Wrapping addition is associative: the bits stay the same.
  */
 export function regroupSums(program: Program): Program {
   const roots: Node[] = [];
@@ -90,7 +90,7 @@ export function regroupSums(program: Program): Program {
   return { ...program, body: block(program.body) };
 }
 
-/** The terms of a sum, left to right, seen through the sums that only it uses. */
+/** Returns the terms of a sum, left to right, including those of sums that only it uses. */
 function termsOf(root: Node, inner: ReadonlySet<Node>): Node[] {
   const terms: Node[] = [];
   const stack: Node[] = [root];
@@ -101,7 +101,10 @@ function termsOf(root: Node, inner: ReadonlySet<Node>): Node[] {
   return terms;
 }
 
-/** What varies keeps the order it is given in; everything known before the launch is summed by itself, earliest first, and added last. */
+/**
+ * Sums the terms. Varying terms keep their order. Terms known before the launch are summed separately, earliest first, and
+ * added last.
+ */
 function regroup(terms: readonly Node[], sum: (a: Node, b: Node) => Node): Node {
   const known = terms.filter((term) => term.stage < Stage.varying).sort((a, b) => a.stage - b.stage);
   const varying = terms.filter((term) => term.stage === Stage.varying);

@@ -3,9 +3,9 @@ import { inOrder, rootsOf, usesOf } from '../graph.js';
 import { rewriteStatement } from '../rewrite.js';
 
 /**
- * Takes a rotation out of a xor that is added to something: rotr(a, i) ^ rotr(b, j) = rotr(a ^ rotr(b, j − i), i). There
- * are as many rotations as before, but the outermost one and the addition are one instruction on NVIDIA's processors
- * (LEA.HI): 236 of the 1,047 additions of a SHA-256d hash cost nothing then. Runs on floating nodes.
+ * Takes a rotation out of a xor that is added to something: rotr(a, i) ^ rotr(b, j) = rotr(a ^ rotr(b, j − i), i). The
+ * number of rotations stays the same, but the outermost one and the addition are one instruction on NVIDIA's processors
+ * (LEA.HI): 236 of the 1,047 additions of a SHA-256d hash then cost nothing. Runs on floating nodes.
  */
 export function turns<P extends Program>(program: P): P {
   const roots = rootsOf(program.body);
@@ -48,7 +48,7 @@ interface Rotation {
   readonly count: number;
 }
 
-/** The rotations that a xor is made of, if it is made of nothing else and nobody else needs them. */
+/** Returns the rotations that a xor consists of; undefined if it has other operands or the rotations have other users. */
 function rotationsIn(root: Node, uses: ReadonlyMap<Node, number>): Rotation[] | undefined {
   if (root.op !== 'xor' || !isWord(root)) return undefined;
   const rotations: Rotation[] = [];

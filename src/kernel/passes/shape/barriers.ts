@@ -7,17 +7,17 @@ import {
   type Statement,
 } from '../../ir/program.js';
 
-/** Which memory a barrier makes visible. */
+/** The memory that a barrier makes visible. */
 export interface Fence {
   readonly near: boolean;
   readonly global: boolean;
 }
 
 /**
- * Before which statements of a tile its threads must wait for each other: where a region, or the code between regions,
- * reads what an earlier one wrote since the last barrier, or writes what it read or wrote. Regions themselves are free
- * of conflicts, and what one thread does (`once`) needs no barrier before what that thread does next. A workgroup goes
- * on to its next tile with the same near arrays, so the end of the body meets its beginning.
+ * Finds the statements of a tile before which its threads must wait for each other: where a region, or the code between
+ * regions, reads what an earlier one wrote since the last barrier, or writes what it read or wrote. A region has no
+ * conflicts within itself, and work of one thread (`once`) needs no barrier before that thread's next work. A workgroup
+ * processes its next tile with the same near arrays, so the end of the body is followed by its beginning.
  */
 export function barriers({ body, kind }: Program): ReadonlyMap<Statement, Fence> {
   const found = new Map<Statement, Fence>();
@@ -25,12 +25,12 @@ export function barriers({ body, kind }: Program): ReadonlyMap<Statement, Fence>
   const walker = new Walker(found);
   untilStable(found, () => {
     const end = walker.block(body, walker.carried, []);
-    walker.carried = end.only('near'); // another tile's stores to buffers are as far away as another workgroup's
+    walker.carried = end.only('near'); // another tile's stores to buffers are no more visible than another workgroup's
   });
   return found;
 }
 
-/** Who touched some memory: nobody, the one thread of `once`, or all. */
+/** The threads that accessed a memory: 0 is none, 1 the single thread of `once`, 2 all. */
 type Who = 0 | 1 | 2;
 const most = (a: Who, b: Who): Who => (a > b ? a : b);
 
@@ -38,11 +38,11 @@ interface Access {
   readonly memory: Memory;
   readonly mode: 'read' | 'write';
   readonly who: Who;
-  /** An atomic update whose result nobody looks at: any order of equal ones gives the same. */
+  /** Set for an atomic update whose result is not used: equal updates give the same result in any order. */
   readonly update?: AtomicOp | undefined;
 }
 
-/** A buffer, or what a target needs to add up the results of `sum` and `scan`. */
+/** A buffer, or the scratch memory that a target needs for `sum` and `scan`. */
 type Memory = BufferDecl | 'partials' | 'totals';
 const spaceOf = (memory: Memory): 'near' | 'global' =>
   typeof memory === 'string' || memory.kind === 'near' ? 'near' : 'global';
@@ -50,11 +50,11 @@ const spaceOf = (memory: Memory): 'near' | 'global' =>
 interface Touched {
   readonly read: Who;
   readonly written: Who;
-  /** The one update that all writes were. */
+  /** The update that all writes have in common. */
   readonly update: AtomicOp | undefined;
 }
 
-/** What was touched since the last barrier. */
+/** The memory accessed since the last barrier. */
 class Pending {
   readonly #touched: Map<Memory, Touched>;
 
@@ -102,14 +102,16 @@ class Pending {
 
 class Walker {
   readonly #found: Map<Statement, Fence>;
-  /** What the tile before may have left. */
+  /** Accesses that the previous tile may have left pending. */
   carried = new Pending();
 
   constructor(found: Map<Statement, Fence>) {
     this.#found = found;
   }
 
-  /** Walks a block between regions; gives what is pending at its end and, in `leaving`, where a loop is left. */
+  /**
+   * Walks a block between regions. Returns the accesses pending at its end; `leaving` collects those at each exit of a loop.
+   */
   block(block: Block, before: Pending, leaving: Pending[]): Pending {
     let pending = before.copy();
     for (const statement of block) pending = this.#statement(statement, pending, leaving);
@@ -149,13 +151,13 @@ class Walker {
         this.#meet(statement, pending, accesses(statement.body, 1));
         return pending;
       default:
-        // Atomics change while they are looked at: one thread loads for all.
+        // Atomics can change while threads read them: one thread loads for all.
         this.#meet(statement, pending, accesses([statement], statement.kind === 'atomic' ? 1 : 2));
         return pending;
     }
   }
 
-  /** Once around may leave something that the next round conflicts with. */
+  /** Repeats the loop, since one round may leave accesses that the next round conflicts with. */
   #loop(statement: Extract<Statement, { kind: 'loop' | 'while' }>, pending: Pending): Pending {
     const entry = pending.copy();
     let exit = pending;
@@ -185,7 +187,10 @@ class Walker {
 
 const write = (memory: Memory): Access => ({ memory, mode: 'write', who: 2 });
 
-/** What a block and the blocks inside it touch. Nothing ever reads the ring, and `read` buffers do not change. */
+/**
+ * Returns the accesses of a block and the blocks inside it. The ring is never read and `read` buffers never change: both are
+ * left out.
+ */
 function accesses(block: Block, who: Who): Access[] {
   return block.flatMap((statement): Access[] => {
     if (statement.kind !== 'load' && statement.kind !== 'store' && statement.kind !== 'atomic')
@@ -200,7 +205,10 @@ function accesses(block: Block, who: Who): Access[] {
   });
 }
 
-/** A second round meets what the first one left; each finds more fences or none, so this ends. */
+/**
+ * Repeats `round` until it adds no fence. A second round sees the accesses that the first one left. Each round adds fences
+ * or none, so this ends.
+ */
 function untilStable(found: ReadonlyMap<Statement, Fence>, round: () => void): void {
   const fences = () =>
     [...found.values()].reduce((sum, { near, global }) => sum + (near ? 1 : 0) + (global ? 1 : 0), 0);

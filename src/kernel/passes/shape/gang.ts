@@ -14,20 +14,20 @@ import { isAnchored } from '../graph.js';
 import { rewriteStatement } from '../rewrite.js';
 import { analyse, consecutiveIn, type Variance } from './variance.js';
 
-/** A program for L items at once. Values not in `varying` are the same for all lanes and stay scalars. */
+/** A program that processes `lanes` items at once. Values not in `varying` are the same for all lanes and stay scalars. */
 export interface Gang {
   readonly program: Hoisted;
   readonly lanes: number;
   readonly varying: ReadonlySet<Node>;
   readonly varyingCells: ReadonlySet<Cell>;
-  /** Values that grow by one from lane to lane: memory indexed by them is one piece. */
+  /** Values that grow by one from lane to lane: memory indexed by them is contiguous. */
   readonly consecutive: ReadonlySet<Node>;
 }
 
 /**
- * Turns control flow that differs between lanes into masks. Each effect says for which lanes it is (`mask`); a branch is
- * skipped when no lane takes it; a loop goes on while some lane does. Of a tile, the indices of a region are the lanes;
- * what stands between regions is done once. With one lane the program stays as it is.
+ * Turns control flow that differs between lanes into masks. Each effect has a `mask` of its lanes. A branch is skipped if no
+ * lane takes it. A loop continues while some lane does. In a tile, the indices of a region are the lanes, and code between
+ * regions runs once. With one lane the program stays as it is.
  */
 export function gang(program: Hoisted, lanes: number): Gang {
   if (lanes === 1) return { program, lanes, varying: new Set(), varyingCells: new Set(), consecutive: new Set() };
@@ -42,7 +42,7 @@ export function gang(program: Hoisted, lanes: number): Gang {
   };
 }
 
-/** Where the walk is: the lanes that are here (none between regions), and the varying loop that a break would leave. */
+/** The state of the walk: the active lanes (undefined between regions), and the varying loop that a break would leave. */
 interface Context {
   readonly mask: Node | undefined;
   readonly loop: { readonly alive: Cell } | 'uniform' | undefined;
@@ -51,7 +51,7 @@ interface Context {
 class Masker {
   readonly #variance: Variance;
   readonly #cellMasks = new Map<Cell, Node | undefined>();
-  #nextNode = 1 << 28; // beyond every id that tracing gives
+  #nextNode = 1 << 28; // greater than any id that tracing assigns
   #nextCell = 1 << 20;
 
   constructor(variance: Variance) {
@@ -62,15 +62,16 @@ class Masker {
     return kind === 'items' ? this.#parallel(body) : this.#block(body, { mask: undefined, loop: undefined });
   }
 
-  /** A block that all lanes enter but those past the end. */
+  /** Masks a block that all lanes enter except those past the end. */
   #parallel(block: Block): Statement[] {
     const active: Node = this.#node('active', [], block[0]?.origin as Origin);
     return this.#block(block, { mask: active, loop: undefined });
   }
 
   /**
-   * The block under a mask. Where lanes have left the loop, the rest is for those that are left and is skipped when none
-   * is: an index that all lanes share is read without a mask, and may be out of bounds once they have all left.
+   * Masks a block. After lanes have left the loop, the rest of the block is for the remaining lanes and is skipped if there
+   * are none. This matters because an index that all lanes share is read without a mask, and may be out of bounds once all
+   * have left.
    */
   #block(block: Block, context: Context): Statement[] {
     const out: Statement[] = [];
@@ -95,7 +96,7 @@ class Masker {
         out.push(statement);
         return mask;
       case 'set':
-        // A uniform cell set after lanes left the loop that made it: they will not look at it again.
+        // A uniform cell may be set after lanes left the loop that made it: those lanes do not read it again.
         out.push(
           !this.#variance.cells.has(statement.cell) || this.#cellMasks.get(statement.cell) === mask
             ? statement
@@ -157,7 +158,7 @@ class Masker {
     return this.#survivors(statement, context, out);
   }
 
-  /** After a branch in which lanes may have left the loop, only those still alive go on. */
+  /** Returns the mask after a branch in which lanes may have left the loop: only lanes that are still alive continue. */
   #survivors(statement: Statement, context: Context, out: Statement[]): Node | undefined {
     if (typeof context.loop !== 'object' || !innerBlocks(statement).some(hasBreak)) return context.mask;
     return this.#let(
@@ -187,7 +188,7 @@ class Masker {
     };
     const test: Statement[] = [];
     if (statement.kind === 'while') {
-      // The condition's own work is a part of the round, so that it is not done when every lane has left.
+      // The condition's own statements are part of the round, so that they do not run after every lane has left.
       const round: Statement[] = [];
       const mask = this.#get(alive, origin, round);
       round.push(...this.#block(statement.test, { mask, loop: undefined }));
@@ -198,7 +199,7 @@ class Masker {
       out.push({ ...statement, test, condition: some, body: round });
       return;
     }
-    // Lanes share the counter; each leaves when it has done its own count.
+    // Lanes share the counter; each leaves after its own count of rounds.
     const counter = this.#cell('u32', this.#constant(0, origin), origin, out, false);
     const count = this.#get(counter, origin, test);
     const mask = this.#get(alive, origin, test);
@@ -278,13 +279,13 @@ class Masker {
 
 const same = (node: Node): Node => node;
 
-/** Lanes only part ways where there are lanes. */
+/** Returns the mask, which exists wherever control flow can vary. */
 function maskOf({ mask }: Context): Node {
   if (!mask) throw new TypeError('control that varies stands between regions');
   return mask;
 }
 
-/** A break that leaves the loop around this block (not one inside it). */
+/** True if the block has a break that leaves the loop around it (not one inside it). */
 function hasBreak(block: Block): boolean {
   return block.some(
     (statement) => statement.kind === 'break' || (statement.kind === 'when' && innerBlocks(statement).some(hasBreak)),

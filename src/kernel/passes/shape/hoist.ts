@@ -4,8 +4,8 @@ import { inOrder, rootsOf } from '../graph.js';
 import { rewriteStatement } from '../rewrite.js';
 
 /**
- * Moves every value that is known before the launch to the host, which passes it as parameter words. With `compute`
- * off only the fields themselves are passed and the device computes the rest: slower, and there to be compared with.
+ * Moves every value that is known before the launch to the host, which passes it as parameter words. Without `compute` only
+ * the fields themselves are passed and the device computes the rest. That is slower and exists for comparison.
  */
 export function hoist(program: Program, compute = true): Hoisted {
   const early = (node: Node) =>
@@ -61,12 +61,12 @@ export function hoist(program: Program, compute = true): Hoisted {
   };
 }
 
-/** Names of parameters in the text, each once: a job value and a chunk value, say, may both be called `limit`. */
+/** Returns a function that gives each parameter a unique name: a job value and a chunk value may both be called `limit`. */
 function namer(program: Program): (node: Node, word: number) => string {
   const taken = new Set<string>();
   return (node, word) => {
     let name = fieldName(program, node) ?? `${node.stage === Stage.job ? 'job' : 'chunk'}_${word}`;
-    // Where there are no 64-bit integers a parameter becomes two.
+    // On targets without 64-bit integers a parameter becomes two.
     const parts = () => (wordsOf(node.type) === 2 ? [name, `${name}_lo`, `${name}_hi`] : [name]);
     while (parts().some((part) => taken.has(part))) name = `${name}_${word}`;
     for (const part of parts()) taken.add(part);

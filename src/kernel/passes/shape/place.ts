@@ -14,8 +14,9 @@ import { inOrder, isAnchored } from '../graph.js';
 import { rewriteStatement } from '../rewrite.js';
 
 /**
- * Gives every floating node a `let`: in the deepest block that covers all its uses, but out of loops it does not depend
- * on. This is what makes an early test early (what only its body uses sinks into the body), and sharing sound.
+ * Gives every floating node a `let` in the deepest block that covers all its uses, but outside loops that it does not depend
+ * on. Values that only the body of a test uses thus move into the body, so that an early test saves their work, and sharing
+ * is sound.
  */
 export function place<P extends Program>(program: P): P {
   const root: Region = { parent: undefined, depth: 0, loops: 0 };
@@ -95,14 +96,14 @@ export function place<P extends Program>(program: P): P {
 
 const same = (node: Node): Node => node;
 
-/** A block's place in the tree; `loops` counts the loops around it. */
+/** A block's position in the tree; `loops` counts the loops around it. */
 interface Region {
   readonly parent: Region | undefined;
   readonly depth: number;
   readonly loops: number;
 }
 
-/** Of two regions on one path from the root, the inner one. */
+/** Returns the inner one of two regions on one path from the root. */
 const deeper = (a: Region, b: Region): Region => (b.depth > a.depth ? b : a);
 
 function common(a: Region, b: Region): Region {
@@ -115,7 +116,10 @@ function common(a: Region, b: Region): Region {
   return x;
 }
 
-/** From `late` up to `early`: the region with the fewest loops around it, the deepest such. */
+/**
+ * Returns the region with the fewest loops around it on the path from `late` up to `early`; the deepest one if there are
+ * several.
+ */
 function outOfLoops(late: Region, early: Region): Region {
   let best = late;
   for (let region: Region | undefined = late; region && region.depth >= early.depth; region = region.parent) {

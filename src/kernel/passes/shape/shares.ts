@@ -5,8 +5,8 @@ import { movable, type PipeShares } from '../arithmetic/pipes.js';
 import { turns } from '../arithmetic/turns.js';
 
 /**
- * How much of a program goes to the multiply-add pipe of an NVIDIA processor: as much as leaves it the less busy of the
- * two. Two thirds of SHA-256d are rotations and logic: all that can move does. A Fermat test is made of
+ * Returns how much of a program to move to the multiply-add pipe of an NVIDIA processor: as much as leaves that pipe the
+ * less busy of the two. SHA-256d is two thirds rotations and logic: everything movable moves. A Fermat test consists of
  * products: nothing moves. Loops count once.
  */
 export function pipesFor(program: Hoisted): PipeShares {
@@ -14,14 +14,17 @@ export function pipesFor(program: Hoisted): PipeShares {
   const varying = nodes.filter((node) => node.stage === Stage.varying);
   const load = (of: (node: Node) => number) => varying.reduce((sum, node) => sum + of(node), 0);
   const ahead = load(integerWork) - load(productWork);
-  // An addition that moves takes a half from the one (three operands of a sum are one instruction) and gives 1 to the other.
+  // A moved addition takes 0.5 from the integer pipe (three operands of a sum are one instruction) and adds 1 to the other.
   const all = additions.length * 1.5;
   return { additions: all === 0 ? 0 : Math.max(0, Math.min(1, ahead / all)), turns: true };
 }
 
 const single: readonly OperationClass[] = ['rotations', 'shifts', 'comparisons', 'selects'];
 
-/** Instructions on the integer pipe: up to three operands of a sum or of bit logic are one. A negation is 0 - x. */
+/**
+ * Returns the instructions on the integer pipe. Up to three operands of a sum or of bit logic are one instruction. A
+ * negation is 0 - x.
+ */
 function integerWork({ op, type, args }: Node): number {
   const of = args[0]?.type ?? type;
   const kind = rowOf(op)?.class;
@@ -31,7 +34,10 @@ function integerWork({ op, type, args }: Node): number {
   return (op === 'neg' ? 0.5 : (args.length - 1) / 2) * wordsOf(of);
 }
 
-/** Clocks on the multiply-add pipe, which computes with f32 too. Of two words' product there are four, and twice the time. */
+/**
+ * Returns the clocks on the multiply-add pipe, which also computes with f32. A product of two-word values needs four
+ * products; the upper half of a product takes twice the time.
+ */
 function productWork({ op, type }: Node): number {
   if (type === 'f32') return 1;
   if (type !== 'u32' && type !== 'i32' && type !== 'u64') return 0;

@@ -7,8 +7,8 @@ import { rewriteStatement } from '../rewrite.js';
 const isLogic = (node: Node) => rowOf(node.op)?.class === 'logic' && node.type !== 'bool';
 
 /**
- * Merges bit logic into functions of three inputs, which AVX-512 and NVIDIA's processors do in one instruction. An
- * operand is taken in when only this node uses it and the inputs stay at three. Runs on floating nodes.
+ * Merges bit logic into functions of three inputs, which are one instruction on AVX-512 and NVIDIA processors. An operand is
+ * merged if only this node uses it and there are still at most three inputs. Runs on floating nodes.
  */
 export function ternary<P extends Program>(program: P): P {
   const roots = rootsOf(program.body);
@@ -40,8 +40,8 @@ export function ternary<P extends Program>(program: P): P {
 }
 
 /**
- * The inputs of the largest function around `root` that has at most three. Operands are opened one after the other;
- * on the way there may be one or two inputs too many (a majority passes through four).
+ * Returns the inputs of the largest function around `root` that has at most three. Operands are expanded one after the
+ * other. In between there may be one or two inputs too many (a majority passes through four).
  */
 function inputsOf(root: Node, uses: ReadonlyMap<Node, number>): Node[] {
   let best = [...new Set(root.args)];
@@ -62,7 +62,7 @@ function inputsOf(root: Node, uses: ReadonlyMap<Node, number>): Node[] {
   return best;
 }
 
-/** How often `wanted` is used between the root and the present inputs. */
+/** Counts how often `wanted` is used between the root and the present inputs. */
 function usesWithin(root: Node, wanted: Node, inputs: readonly Node[]): number {
   let count = 0;
   const seen = new Set<Node>();
@@ -86,11 +86,11 @@ function operationsIn(root: Node, inputs: readonly Node[]): number {
     seen.add(node);
     stack.push(...node.args);
   }
-  // bitSelect is three-input already: one instruction where this pass is used
+  // bitSelect has three inputs already: it is one instruction on the targets that use this pass
   return seen.size + (root.op === 'bitSelect' ? 1 : 0);
 }
 
-/** The function's eight results, by evaluating it on the three columns of a truth table. */
+/** Returns the function's eight results, evaluated on the three columns of a truth table. */
 function truthOf(root: Node, [a, b, c]: readonly [Node, Node, Node]): number {
   const known = new Map<Node, number>([
     [c, 0b10101010],

@@ -8,7 +8,7 @@ import {
   type Statement,
 } from '../../ir/program.js';
 
-/** What may differ between the lanes of a gang. */
+/** Values, cells and loops that may differ between the lanes of a gang. */
 export interface Variance {
   readonly nodes: Set<Node>;
   readonly cells: Set<Cell>;
@@ -16,7 +16,9 @@ export interface Variance {
   readonly loops: Set<Statement>;
 }
 
-/** Grows the sets until nothing changes: what may differ between lanes, starting from the item's or region's number. */
+/**
+ * Finds what may differ between lanes, starting from the item's or region's number. Grows the sets until nothing changes.
+ */
 export function analyse({ body, kind }: Hoisted): Variance {
   const nodes = new Set<Node>();
   const cells = new Set<Cell>();
@@ -26,7 +28,9 @@ export function analyse({ body, kind }: Hoisted): Variance {
     for (const node of list) nodes.add(node);
   };
 
-  /** `masks` counts the varying conditions around; `home` remembers it for each cell, `loop` is the nearest one. */
+  /**
+   * `masks` counts the enclosing varying conditions; `home` records that count for each cell; `loop` is the nearest loop.
+   */
   const home = new Map<Cell, number>();
   const walk = (block: Block, masks: number, loop: Leaving | undefined, parallel: boolean): void => {
     for (const statement of block) {
@@ -100,13 +104,13 @@ export function analyse({ body, kind }: Hoisted): Variance {
   return { nodes, cells, loops };
 }
 
-/** The loop that a break would leave, and how many masks were around it. */
+/** The loop that a break would leave, and the number of masks around it. */
 interface Leaving {
   readonly statement: Statement;
   readonly masks: number;
 }
 
-/** The item or a region's index, and what is a fixed distance from it. */
+/** Returns the item or a region's index, and values at a fixed distance from it. */
 export function consecutiveIn(program: Hoisted, varying: ReadonlySet<Node>): Set<Node> {
   const found = new Set<Node>();
   const walk = (block: Block): void => {
