@@ -3,14 +3,14 @@ import type { Lane } from '../feed/lane.js';
 import type { Canary } from '../job.js';
 import { awaitCanary, failCanary, isCanaryDue, loseCanary, passCanary, sendCanary, type Verdict } from './canary.js';
 
-/** A chunk whose result is right as far as it goes. */
+/** A chunk whose hits were checked and are right. It may still have missed hits. */
 export interface Held {
   readonly chunk: Chunk;
   readonly result: unknown;
   readonly release: () => void;
 }
 
-/** Results that count once a canary has vouched for their device. */
+/** Holds results until their device has found a canary. Then they count. */
 export class Audits {
   readonly #canaries: readonly Canary<unknown>[];
   readonly #held = new Map<number, Held>();
@@ -29,17 +29,17 @@ export class Audits {
     return this.#items;
   }
 
-  /** Hits of a device that wait for its next canary. */
+  /** Returns the number of a device's hits that wait for its next canary. */
   hitsOf(lane: Lane): number {
     return this.#hits.get(lane) ?? 0;
   }
 
-  /** Without canaries every device is trusted. */
+  /** True if the job has no canaries: every device is trusted. */
   get areNone(): boolean {
     return this.#canaries.length === 0;
   }
 
-  /** The canary that a device should be sent now. `isIdle`: the device has nothing else to do. */
+  /** Returns the canary to send to a device now, if one is due. `isIdle`: the device has no other work. */
   due(lane: Lane, isIdle: boolean): Canary<unknown> | undefined {
     const canary = this.#canaries[this.#sent % this.#canaries.length];
     if (canary === undefined || !isCanaryDue(lane.audit, canary.piece.count, isIdle, lane.perMs)) return undefined;
@@ -56,17 +56,17 @@ export class Audits {
     this.#hits.set(lane, this.hitsOf(lane) + this.#hitsIn(held.result));
   }
 
-  /** The canary was found: these count. */
+  /** Records that the canary was found. Returns the results that count now. */
   pass(lane: Lane): Held[] {
     return this.#settle(lane, passCanary(lane.audit));
   }
 
-  /** The device is not trusted: these never count. */
+  /** Records that the device is not trusted. Returns the results that never count. */
   fail(lane: Lane): Held[] {
     return this.#settle(lane, failCanary(lane.audit));
   }
 
-  /** The canary was stopped on its way: another will be sent. */
+  /** Records that the canary was cancelled or failed. Another will be sent. */
   lose(lane: Lane): void {
     lane.audit = loseCanary(lane.audit);
   }

@@ -1,40 +1,43 @@
 /**
- * How a device is kept honest. Every hit is recomputed, so a false hit shows; a hit that a device misses does not. So a
- * device regularly gets a canary, a chunk with planted answers, and its work counts only once it has found them. A
- * device that goes wrong is caught by its next canary, and none of its work since the last one has been counted.
+ * Detects devices that miss hits. Every hit is recomputed, so a false hit is detected; a missed hit is not. Therefore
+ * each device regularly gets a canary, a chunk with known hits, and its work counts only after it has found them. A
+ * faulty device is detected by its next canary, and none of its work since the last canary has been counted.
  */
 
-/** Canaries take at most this share of the work. */
+/** Maximum share of the work that canaries take. */
 export const CANARY_SHARE = 0.002;
-/** Where that would take too long: results wait for a canary for at least this long, and for at most 2 % of the work. */
+/**
+ * Limits for slow devices: after this much unproven work a canary is due, if it is the first or at most 2 % of that
+ * work.
+ */
 const HELD_MS = 500;
 const HELD_SHARE = 0.02;
 
-/** One device on one job. Work is counted in items. */
+/** The canary state of one device on one job. Work is counted in items. */
 export interface Audit {
   readonly worked: number;
-  /** Of `worked`, since the last canary was sent. */
+  /** The part of `worked` done since the last canary was sent. */
   readonly fresh: number;
-  /** Items of canaries, those in flight included. */
+  /** Items of canaries sent, including those in flight. */
   readonly spent: number;
-  /** Chunks that are complete and await the next canary, oldest first. */
+  /** Complete chunks that wait for the next canary, oldest first. */
   readonly held: readonly number[];
-  /** How many of them the canary in flight vouches for: those that were complete when it was sent. */
+  /** Number of held chunks that the canary in flight covers: those complete when it was sent. */
   readonly vouched: number | undefined;
 }
 
 export const NO_AUDIT: Audit = { worked: 0, fresh: 0, spent: 0, held: [], vouched: undefined };
 
-/** A chunk is complete, its hits are right. */
+/** Adds a complete chunk whose hits are right. */
 export function awaitCanary(audit: Audit, chunk: number, items: number): Audit {
   return { ...audit, worked: audit.worked + items, fresh: audit.fresh + items, held: [...audit.held, chunk] };
 }
 
 /**
- * True if a canary of `items` items should go to a device that does `perMs` items per millisecond. It should when it is
- * within its share; when the device has nothing else to do (`isIdle`); or when half a second of work waits for it. The
- * last rule counts for slow devices, whose canary is a large part of a chunk: results count, are stored and show as
- * progress from the first chunk on, not after hundreds of them.
+ * True if a canary of `items` items should go to a device that does `perMs` items per millisecond. A canary is due if
+ * it is within its share, if the device has no other work (`isIdle`), or if half a second of work waits for it. The
+ * last rule is for slow devices, whose canary is a large part of a chunk: results count, are stored and show as
+ * progress from the first chunk on, not after hundreds of chunks.
  */
 export function isCanaryDue(audit: Audit, items: number, isIdle: boolean, perMs?: number): boolean {
   if (audit.vouched !== undefined || audit.held.length === 0) return false;
@@ -49,11 +52,11 @@ export function sendCanary(audit: Audit, items: number): Audit {
 
 export interface Verdict {
   readonly audit: Audit;
-  /** Chunks that count now, or, when the canary was missed, chunks that never will. */
+  /** Chunks that count now, or never will if the canary was missed. */
   readonly chunks: readonly number[];
 }
 
-/** The canary found what was planted: `chunks` count. */
+/** The canary's hits were found: `chunks` count. */
 export function passCanary(audit: Audit): Verdict {
   const vouched = audit.vouched ?? 0;
   return {
@@ -62,12 +65,12 @@ export function passCanary(audit: Audit): Verdict {
   };
 }
 
-/** The canary came back without an answer (cancelled, failed): nothing is known, another will be sent. */
+/** The canary was cancelled or failed. Nothing is known; another will be sent. */
 export function loseCanary(audit: Audit): Audit {
   return { ...audit, vouched: undefined };
 }
 
-/** The canary missed what was planted, or the device is no longer trusted: nothing since the last one counts. */
+/** The canary's hits were missed, or the device is no longer trusted: no work since the last canary counts. */
 export function failCanary(audit: Audit): Verdict {
   return { audit: { ...audit, held: [], vouched: undefined }, chunks: audit.held };
 }

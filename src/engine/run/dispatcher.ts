@@ -9,12 +9,15 @@ import type { Account } from '../work/tracker.js';
 import { chooseVictim, type Load, tailSize, type Victim } from './balance.js';
 import { partsOf } from './partition.js';
 
-/** Which piece of a job a device gets next: sized by its speed, by what is left, and by how many hits fit its ring. */
+/**
+ * Chooses the next piece of a job for a device, sized by the device's speed, the work left, and the hits that fit its
+ * ring.
+ */
 export class Handout {
   readonly #job: Job<unknown>;
   readonly #account: Account;
   #hitsPerItem: Average = NO_AVERAGE;
-  /** Where the job is partitioned: who has which part. */
+  /** Each device's part, if the job is partitioned. */
   #parts: ReadonlyMap<Lane, Range> | undefined;
 
   constructor(job: Job<unknown>, account: Account) {
@@ -22,17 +25,19 @@ export class Handout {
     this.#account = account;
   }
 
-  /** So many hits were in so many items. What overflowed counts in full: the next chunk must not. */
+  /** Records hit density. An overflowing chunk counts with full weight, so that the next chunk is small enough. */
   found(hits: number, items: number, hasOverflowed = false): void {
     this.#hitsPerItem = observe(this.#hitsPerItem, hits / items, hasOverflowed ? 1 : undefined);
   }
 
-  /** Has the account ready for the next free slots of so many devices. */
+  /** Leases enough ranges from the source for the next free slots of `devices` devices. */
   lease(wanted: number, devices: number): void {
     this.#account.lease(this.#job.partition ? MOST_INDICES : BigInt(wanted) * BigInt(AHEAD * devices));
   }
 
-  /** `lanes` are the devices on the job; `isFlying` tells its chunks from other jobs'. */
+  /**
+   * Returns the next chunk for `lane`. `lanes` are the devices on the job. `isFlying` is true for this job's chunks.
+   */
   next(lane: Lane, lanes: ReadonlySet<Lane>, isFlying: (id: number) => boolean): Work | undefined {
     const job = this.#job;
     const room = job.hits ? sizeForRing(this.#hitsPerItem.value, job.hits.room) : Number.POSITIVE_INFINITY;
@@ -41,14 +46,14 @@ export class Handout {
     const backlog = job.backlog?.() ?? 'none';
     const isFull = backlog === 'held';
     if (backlog === 'unread' || (isFull && !this.#account.isFrontierWaiting)) return undefined;
-    // What everything waits for is done at once, whoever's part it is in.
+    // The lowest unfinished range goes first, regardless of whose part it is in.
     const own = isFull ? undefined : this.#fromParts(lane, lanes, wanted);
     const isOwnOnly = this.#parts !== undefined && !isFull && job.partition?.steal === false;
     const flight = own ?? (isOwnOnly ? undefined : this.#pull(lane, lanes, wanted, isFlying));
     return flight && { id: flight.id, piece: { start: flight.start, count: flight.count } };
   }
 
-  /** From the device's own part; else from one whose device is gone, silent or paused. */
+  /** Takes from the device's own part, then from parts whose device is lost, stalled or paused. */
   #fromParts(lane: Lane, lanes: ReadonlySet<Lane>, wanted: number): Flight | undefined {
     const { partition } = this.#job;
     if (partition === undefined) return undefined;
@@ -70,7 +75,7 @@ export class Handout {
     return taken ?? this.#double(lane, lanes, wanted, isFlying);
   }
 
-  /** When nothing is left to hand out: what a slower device has, once more. */
+  /** Duplicates a slower device's chunk once no work is left to hand out. */
   #double(lane: Lane, lanes: ReadonlySet<Lane>, wanted: number, isFlying: (id: number) => boolean): Flight | undefined {
     const { perMs } = lane;
     if (perMs === undefined || !this.#account.isHandedOut || lanes.size < 2) return undefined;
@@ -86,10 +91,10 @@ export class Handout {
   }
 }
 
-/** So many chunks per device are kept ready. */
+/** Chunks per device to lease ahead. */
 const AHEAD = 8;
 
-/** True while a device takes no chunks: the others do not count on it. */
+/** True while a device takes no chunks. The other devices then plan without it. */
 export const isAway = ({ pipeline }: Lane): boolean => pipeline.isStalled || pipeline.fed.isPaused;
 
 const loadOf = ({ device, perMs, items, least }: Lane): Load => ({ device, perMs, items, least });

@@ -6,7 +6,7 @@ export interface Unusable {
   readonly error: unknown;
 }
 
-/** The error of a job that nobody is left to do: the only device's own, or all of theirs in one. */
+/** Returns the error of a job without a usable device: the only device's error, or all devices' errors in one. */
 export function noDeviceLeft(job: string, unusable: readonly Unusable[]): unknown {
   const [only, ...others] = unusable;
   if (only && others.length === 0) return only.error;

@@ -4,17 +4,20 @@ import { between, MOST_INDICES, type Range } from '../work/space.js';
 import { equalShares, LEAST_SAMPLES, proportionalShares } from './balance.js';
 
 /**
- * How the indices of a job are shared between its devices. `pull`: each takes its next chunk when it has room, which needs
- * no plan and suits almost everything. `equal`: each has a contiguous part of its own from the beginning, all of them
- * equal. `measured`: each pulls until three chunks of every device were measured; then what is left is cut into contiguous
- * parts in proportion to speed.
+ * How the indices of a job are shared between its devices. `pull`: each device takes its next chunk when it has room;
+ * this needs no plan and suits almost every job. `equal`: each device has a contiguous part of equal size from the
+ * beginning. `measured`: each device pulls until three chunks of every device were measured; then the rest is cut into
+ * contiguous parts in proportion to speed.
  */
 export type Share = 'pull' | 'equal' | 'measured';
 
 /** A partition that a job asks for. */
 export interface Partition {
   readonly by: Exclude<Share, 'pull'>;
-  /** Whether a device that is done with its part helps the others. What a lost or stalled one had is done in any case. */
+  /**
+   * True if a device that is done with its part helps the others. The part of a lost or stalled device is always done
+   * by others.
+   */
   readonly steal: boolean;
 }
 
@@ -23,7 +26,7 @@ export interface Sharer {
   readonly throughput: { readonly perMs: Average };
 }
 
-/** Each device's part of what is to do; undefined while too little is known of their speeds. */
+/** Returns each device's part of `todo`. Undefined while too few speeds are known. */
 export function partsOf<T extends Sharer>(
   by: Partition['by'],
   sharers: readonly T[],
@@ -37,8 +40,8 @@ export function partsOf<T extends Sharer>(
 }
 
 /**
- * Cuts the whole line of indices so that each part has its share of what is to do. What is done already, or on a device
- * and may come back, lies in some part too.
+ * Cuts the whole index space so that each part has its share of `todo`. Indices that are done, or in flight and may be
+ * returned, also lie in some part.
  */
 export function cut(todo: Intervals, shares: readonly bigint[]): Range[] {
   const waiting = [...todo];

@@ -12,41 +12,41 @@ import { Audits, type Held } from './audit.js';
 import { Handout, isAway } from './dispatcher.js';
 import { noDeviceLeft, type Unusable } from './no-device-error.js';
 
-/** How a run ended: everything done, stopped before, or failed. */
+/** How a run ended: complete, stopped early, or failed. */
 export type Ending = { readonly kind: 'complete' | 'stopped' } | { readonly kind: 'failed'; readonly error: unknown };
 
 export interface Progress {
   /** Indices that count. */
   readonly done: bigint;
-  /** Indices that have been tried, and count once a canary has proved their device. */
+  /** Indices that have been tried and count once their device has found a canary. */
   readonly held: bigint;
-  /** Indices that no device has, as far as they are known. */
+  /** Known indices that are not assigned to any device. */
   readonly waiting: bigint;
-  /** All that matters below it counts; undefined when everything does. */
+  /** The smallest needed index that does not count yet. Undefined if all do. */
   readonly frontier: bigint | undefined;
 }
 
 /**
- * One job over all devices: who gets which indices, whose results count, when it is over. Devices pull (`next`), and tell
- * what became of each chunk; every index counts once, whatever was cancelled, done twice or lost.
+ * Runs one job on all devices: assigns indices, decides which results count, and ends the job. Devices pull (`next`)
+ * and report the outcome of each chunk. Every index counts once, even if chunks are cancelled, duplicated or lost.
  */
 export class Run implements ChunkOwner {
   readonly id: string;
   readonly job: Job<unknown>;
-  /** Nothing more will count. Never rejects. */
+  /** Resolves when nothing more will count. Never rejects. */
   readonly ended: Promise<Ending>;
-  /** And its devices are free of it. */
+  /** Resolves when, in addition, no device works on the job. */
   readonly over: Promise<void>;
-  /** Devices that could not be used, or not to the end, and why. */
+  /** Devices that could not be used, or failed during the run, and why. */
   readonly unusable: Unusable[] = [];
   readonly #account: Account;
   readonly #handout: Handout;
   readonly #audits: Audits;
   readonly #lanes = new Set<Lane>();
   readonly #chunks = new Map<number, Chunk>();
-  /** Lanes that compile, or allocate. */
+  /** Number of lanes that are compiling or allocating. */
   #opening = 0;
-  /** Results that are being checked. */
+  /** Number of results being checked. */
   #checking = 0;
   #ending: Ending | undefined;
   #timers: ReturnType<typeof setTimeout>[] = [];
@@ -75,17 +75,17 @@ export class Run implements ChunkOwner {
     return { done, held: this.#audits.items, waiting, frontier };
   }
 
-  /** The smallest index that matters and does not count yet; undefined when all do. */
+  /** The smallest needed index that does not count yet. Undefined if all do. */
   get frontier(): bigint | undefined {
     return this.#account.frontier;
   }
 
-  /** Whether what everything else waits for is on no device. */
+  /** True if the lowest unfinished range is not assigned to any device. */
   get isFrontierWaiting(): boolean {
     return this.#account.isFrontierWaiting;
   }
 
-  /** Opens the job on devices; each begins as soon as it is ready. */
+  /** Opens the job on devices. Each starts as soon as it is ready. */
   start(pipelines: readonly Pipeline[]): void {
     const { signal, source } = this.job;
     const abort = (): void => this.fail(signal?.reason);
@@ -100,7 +100,7 @@ export class Run implements ChunkOwner {
     this.#settle();
   }
 
-  /** Ends it: what is in flight is cancelled and does not count. */
+  /** Stops the run. Chunks in flight are cancelled and do not count. */
   stop(): void {
     this.#end({ kind: 'stopped' });
   }
@@ -109,13 +109,13 @@ export class Run implements ChunkOwner {
     this.#end({ kind: 'failed', error });
   }
 
-  /** Indices from `bound` on no longer matter. */
+  /** Drops the indices from `bound` on: they are no longer needed. */
   lower(bound: bigint): void {
     this.#account.lower(bound);
     this.#settle();
   }
 
-  /** There may be something to do: the consumer has caught up, time has passed. */
+  /** Makes all devices look for work again: the consumer has caught up, or time has passed. */
   wake(): void {
     if (this.#ending) return;
     for (const lane of this.#lanes) {
@@ -124,9 +124,8 @@ export class Run implements ChunkOwner {
     }
   }
 
-  // What pipelines ask and tell.
+  // Calls from pipelines (`ChunkOwner`).
 
-  /** The next chunk for a device. */
   next(lane: Lane): Work | undefined {
     if (this.#ending) return undefined;
     try {
@@ -137,7 +136,7 @@ export class Run implements ChunkOwner {
         this.#audits.hitsOf(lane) > MAX_UNPROVEN_HITS;
       const piece = () => (mustWait ? undefined : this.#handout.next(lane, this.#lanes, (id) => this.#chunks.has(id)));
       const work = this.#canary(lane, false) ?? piece();
-      // A device that has nothing else to do is asked for the proof without which its work does not count.
+      // A device without other work gets a canary, without which its results do not count.
       return work ?? (lane.items === 0 ? this.#canary(lane, true) : undefined);
     } catch (error) {
       this.fail(error);
@@ -154,20 +153,17 @@ export class Run implements ChunkOwner {
     this.#chunks.set(chunk.id, chunk);
   }
 
-  /** It is off its device. */
   landed({ id }: Chunk): void {
     this.#chunks.delete(id);
     if (this.#ending) this.#settle();
   }
 
-  /** It was cancelled, or its device failed: nothing of it counts. */
   returned({ id, lane, canary }: Chunk): void {
     if (canary) this.#audits.lose(lane);
     else this.#giveBack(id);
     this.#settle();
   }
 
-  /** Its result makes no sense. */
   refuted(chunk: Chunk, error: unknown): void {
     if (isOfDevice(error)) this.#refute(chunk, error instanceof Error ? error.message : String(error));
     else {
@@ -177,8 +173,8 @@ export class Run implements ChunkOwner {
   }
 
   /**
-   * It is late: other devices may do it as well. Without one it is only waited for. What waits for the device's canary
-   * stays with the device until that is lost: the verdict may still come.
+   * Lets other devices run an overdue chunk too. Without another device the run only waits. Results that wait for the
+   * device's canary are kept until the device is lost: the canary may still end.
    */
   overdue({ id, lane }: Chunk): void {
     const hasOther = [...this.#lanes].some((other) => other.pipeline !== lane.pipeline && !isAway(other));
@@ -188,7 +184,6 @@ export class Run implements ChunkOwner {
     this.wake();
   }
 
-  /** It is complete. The promise is settled when all is done with it; it never rejects. */
   async completed(chunk: Chunk, result: unknown, release: () => void): Promise<void> {
     this.#checking++;
     try {
@@ -206,7 +201,7 @@ export class Run implements ChunkOwner {
     }
   }
 
-  /** A device is not used any longer: what it had is for the others. */
+  /** Removes a device that is no longer used. Its work goes to the others. */
   lost(pipeline: Pipeline, error: unknown): void {
     for (const lane of this.#lanes) if (lane.pipeline === pipeline) this.#leave(lane, error);
   }
@@ -242,7 +237,7 @@ export class Run implements ChunkOwner {
     this.#settle();
   }
 
-  /** What a device has done since its last canary never counts. */
+  /** Discards a device's results since its last canary. */
   #distrust(lane: Lane): void {
     for (const held of this.#audits.fail(lane)) {
       this.#drop(held);
@@ -251,7 +246,7 @@ export class Run implements ChunkOwner {
     if (!this.#ending) this.job.held?.();
   }
 
-  /** Nobody looks at it any more. */
+  /** Releases a result that will not be used. */
   #drop({ chunk, release }: Held): void {
     release();
     chunk.lane.pipeline.note(chunk, 'dropped');
@@ -324,7 +319,7 @@ export class Run implements ChunkOwner {
     else {
       this.#audits.hold(held);
       job.held?.();
-      this.wake(); // the last of the device's chunks may have been this one: now a canary is due
+      this.wake(); // this may have been the device's last chunk, so a canary may be due
     }
   }
 
@@ -355,7 +350,7 @@ export class Run implements ChunkOwner {
     for (const part of parts) this.#store(chunk, result, part, releasePart, stored);
   }
 
-  /** A part of a chunk, most often all of it, is told as soon as it is stored. */
+  /** Stores a part of a chunk, usually all of it, and delivers it once it is stored. */
   #store(
     { piece, lane: { device } }: Chunk,
     result: unknown,
@@ -390,7 +385,7 @@ export class Run implements ChunkOwner {
         });
   }
 
-  /** Cancels what is not needed, and ends the run when everything is done or nobody is left to do it. */
+  /** Cancels chunks that are not needed. Ends the run if everything is done or no device is left. */
   #settle(): void {
     if (!this.#ending) {
       try {
@@ -430,11 +425,11 @@ export class Run implements ChunkOwner {
         }, ms),
       );
     };
-    // Compilers are not waited for long: what a lane opens later, it frees.
+    // The wait for compilers is short: a lane that opens later frees what it opened.
     after(OPENING_MS, () => {
       this.#isOpeningLate = true;
     });
-    // A device that does not even say that it has stopped is not waited for.
+    // A device that does not confirm the cancel is not waited for.
     after(LATE_MS, () => {
       this.#isLate = true;
     });
@@ -443,9 +438,11 @@ export class Run implements ChunkOwner {
 
 const LATE_MS = 2000;
 const OPENING_MS = 700;
-/** Results that wait to be checked: with more the devices wait, as when every index hits and checks are slow. */
+/** Maximum results being checked. Above it devices wait, as when every index hits and checks are slow. */
 const MOST_CHECKING = 64;
-/** Pieces that the source is storing. Above it devices wait: a disk may be slower than they are. */
+/** Maximum pieces being stored by the source. Above it devices wait: a disk may be slower than they are. */
 const MAX_STORING = 64;
-/** Hits of a device that wait for its canary. Above it the device is given no chunks, and the canary once it is idle. */
+/**
+ * Maximum hits of a device that wait for its canary. Above it the device gets no chunks, and a canary once it is idle.
+ */
 const MAX_UNPROVEN_HITS = 65_536;

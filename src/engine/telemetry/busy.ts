@@ -10,7 +10,7 @@ import {
   startBusy,
 } from '../feed/throughput.js';
 
-/** How well a device is fed: the time that it had work, and how long a chunk takes. A pause is nobody's fault. */
+/** Measures how much of the time a device had work, and how long a chunk takes. Pauses do not count. */
 export class Fed {
   #busy: Busy | undefined;
   #pausedNs: bigint | undefined;
@@ -20,12 +20,12 @@ export class Fed {
     return this.#pausedNs !== undefined;
   }
 
-  /** Milliseconds of a chunk on the device, on average. */
+  /** Average milliseconds of a chunk on the device. */
   get chunkMs(): number | undefined {
     return this.#chunkMs.value;
   }
 
-  /** The device is given a chunk. */
+  /** Starts the measurement with the device's first chunk. */
   begin(): void {
     this.#busy ??= startBusy(clockNs());
   }
@@ -44,7 +44,7 @@ export class Fed {
     this.#pausedNs = undefined;
   }
 
-  /** The share of the time since its first chunk, or of the last `windowNs`, that the device had work. */
+  /** Returns the share of the time the device had work, since its first chunk or over the last `windowNs`. */
   share(windowNs?: bigint): number | undefined {
     const nowNs = clockNs();
     const busy = this.#excused(nowNs);

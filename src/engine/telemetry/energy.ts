@@ -1,9 +1,11 @@
 import type { Sensors } from '../../device/device.js';
 
-/** What a device has used since it was first asked: by its own count of joules, else from what it drew when asked. */
+/**
+ * Energy a device has used since the first sample: from its own counter of joules, else integrated from power samples.
+ */
 export interface Energy {
   readonly joules: number;
-  /** When it was last asked, in milliseconds of any monotonic clock, and what it said. */
+  /** Time of the last sample, in milliseconds of any monotonic clock, and its readings. */
   readonly atMs: number | undefined;
   readonly powerW: number | undefined;
   readonly countedJ: number | undefined;
@@ -11,7 +13,7 @@ export interface Energy {
 
 export const NO_ENERGY: Energy = { joules: 0, atMs: undefined, powerW: undefined, countedJ: undefined };
 
-/** The device was asked. Undefined says nothing: what it used until the next answer is taken to be even. */
+/** Adds a sample. An undefined sample is skipped: consumption is assumed to be even until the next one. */
 export function use(before: Energy, sensors: Sensors | undefined, nowMs: number): Energy {
   const { powerW, energyJ: countedJ } = sensors ?? {};
   if (powerW === undefined && countedJ === undefined) return before;
@@ -20,12 +22,12 @@ export function use(before: Energy, sensors: Sensors | undefined, nowMs: number)
   return { joules: before.joules + (counted(before, countedJ) ?? drawn(before, powerW, nowMs)), ...now };
 }
 
-/** What a device does for a joule, just now: 24e6 is 24 MH/J, where a unit of work is a hash. */
+/** Returns the present work per joule: 24e6 is 24 MH/J if the unit of work is a hash. */
 export const perJoule = (perSecond: number | undefined, powerW: number | undefined): number | undefined =>
   perSecond === undefined || powerW === undefined || !(powerW > 0) ? undefined : perSecond / powerW;
 
 function counted({ countedJ: before }: Energy, now: number | undefined): number | undefined {
-  // A driver that was loaded again counts from 0.
+  // The counter restarts at 0 when the driver is reloaded.
   return before === undefined || now === undefined || now < before ? undefined : now - before;
 }
 

@@ -1,21 +1,24 @@
 import type { ChunkRecord } from './record.js';
 
-/** A stretch of time, in nanoseconds. */
+/** An interval of time, in nanoseconds. */
 export interface Span {
   readonly startedNs: bigint;
   readonly endedNs: bigint;
 }
 
-/** How much of copying and computing went on at the same time. Times are of the union: what overlaps counts once. */
+/**
+ * How much of copying and computing happened at the same time. Each time is that of a union: overlapping intervals
+ * count once.
+ */
 export interface Overlap {
   readonly copyNs: number;
   readonly computeNs: number;
   readonly overlappedNs: number;
-  /** From the first beginning to the last end. */
+  /** From the first start to the last end. */
   readonly spanNs: number;
-  /** What is hidden of the shorter of the two, 0 to 1: 1 where it costs nothing. */
+  /** Share of the shorter of the two that is hidden by the other, 0 to 1. At 1 it costs nothing. */
   readonly hidden: number;
-  /** Of the span, 0 to 1. */
+  /** Share of the span, 0 to 1. */
   readonly copyBusy: number;
   readonly computeBusy: number;
 }
@@ -29,7 +32,7 @@ export function overlapOf(copies: readonly Span[], computes: readonly Span[]): O
   const spanNs = first && last ? Number(last.endedNs - first.startedNs) : 0;
   const copyNs = lengthOf(copied);
   const computeNs = lengthOf(computed);
-  // What is in both is what their union lacks.
+  // The intersection is the sum less the union.
   const overlappedNs = copyNs + computeNs - lengthOf(all);
   const shorter = Math.min(copyNs, computeNs);
   return {
@@ -44,15 +47,16 @@ export function overlapOf(copies: readonly Span[], computes: readonly Span[]): O
 }
 
 /**
- * The figure that others call overlap: how alike a chunk's own copies and launches are in length. It says nothing of what
- * went on at the same time (two steps of equal length, one after the other, have 1), and is here to compare with.
+ * Returns the figure that other tools call overlap: the ratio of the lengths of a chunk's copies and launches. It does
+ * not measure what happened at the same time (two steps of equal length, one after the other, give 1). It is here for
+ * comparison.
  */
 export function lengthRatio(copy: number, compute: number): number {
   const longer = Math.max(copy, compute);
   return longer === 0 ? 0 : Math.min(copy, compute) / longer;
 }
 
-/** The copies and the launches of a chunk; undefined where the device does not tell them apart. */
+/** Returns the copies and the launches of a chunk. Undefined if the device does not report them separately. */
 export function phasesOf(
   record: ChunkRecord,
 ): { readonly copies: readonly Span[]; readonly compute: Span } | undefined {
@@ -66,7 +70,7 @@ export function phasesOf(
   };
 }
 
-/** Stretches in order that do not touch. */
+/** Merges intervals into sorted ones that do not touch. */
 export function union(spans: readonly Span[]): Span[] {
   const sorted = spans
     .filter(({ startedNs, endedNs }) => endedNs > startedNs)

@@ -1,17 +1,17 @@
-/** How well a pool of slots sufficed: from how many were free each time one was taken, and from the waits for one. */
+/** Whether a pool of slots was large enough, from the free slots at each acquire and the waits for a slot. */
 export interface PoolMetrics {
-  /** Slots that were free before one was taken: the fewest and the most. Undefined where none was ever taken. */
+  /** Minimum and maximum of the free slots before an acquire. Undefined if there was none. */
   readonly min: number | undefined;
   readonly max: number | undefined;
   readonly acquires: number;
   readonly waits: number;
-  /** Waits by acquires, 0 where there were none. */
+  /** Waits divided by acquires. 0 if there were none. */
   readonly starvation: number;
-  /** In whole nanoseconds, 0 where there were none. */
+  /** Whole nanoseconds. 0 if there were no waits. */
   readonly averageWaitNs: number;
 }
 
-/** Above this a larger pool is worth its memory. */
+/** Starvation above which a larger pool is worth its memory. */
 export const STARVED = 0.05;
 
 export function poolMetrics(free: Iterable<number>, waitsNs: Iterable<number>): PoolMetrics {

@@ -1,4 +1,4 @@
-/** Values by key, made when they are first asked for. The least recently used go when there are more than `most`. */
+/** A cache of values by key, made on first use. The least recently used is dropped when there are more than `most`. */
 export class Recent<Value> {
   readonly #most: number;
   /** The most recently used last. */

@@ -4,18 +4,18 @@ import type { Piece } from '../work/space.js';
 /** How a chunk ended. */
 export type Outcome =
   | 'counted'
-  | 'duplicate' // somebody else had done it by then
+  | 'duplicate' // another chunk had already done its indices
   | 'overflow' // more hits than its ring holds: run again in smaller pieces
   | 'cancelled' // stopped before its end: not counted
-  | 'dropped' // its job, or its device, was over before it was looked at
-  | 'wrong' // a result that the check refused, or a canary that was missed
-  | 'failed' // the device said so
-  | 'audit'; // a canary, found
+  | 'dropped' // its job or its device ended before the result was read
+  | 'wrong' // a result that the check refused, or a missed canary
+  | 'failed' // the device reported an error
+  | 'audit'; // a canary that was found
 
 /**
- * One chunk, from the moment it was taken: what every view of the pipeline is made from. Times are of `clockNs`, in the
- * order in which they stand here; 0 is one that never came. A class, so that all have one shape: made by spreading, an
- * object of so many fields takes 50 µs instead of 1.
+ * The record of one chunk, the source of all telemetry. Times are of `clockNs`, in the order of the fields; 0 if the
+ * step was not reached. A class, so that all records have one shape: an object with this many fields takes 50 µs to
+ * make by spreading, instead of 1.
  */
 export class ChunkRecord implements Piece {
   readonly sequence: number;
@@ -25,46 +25,46 @@ export class ChunkRecord implements Piece {
   readonly device: string;
   readonly stream: number;
   readonly slot: number;
-  /** Why it has its size. */
+  /** The rule that set the size. */
   readonly policy: ChunkPolicy;
-  /** The size that was meant: an end, or another device's part, may leave less. */
+  /** The intended size. The end of a range, or another device's part, may leave less. */
   readonly meant: number;
-  /** Turns of other jobs that its job had waited. */
+  /** Turns of other jobs that its job had waited for. */
   readonly waitRounds: number;
-  /** Jobs that had work for the device, and chunks in flight on it, this one included. */
+  /** Jobs that had work for the device, and chunks in flight on it, including this one. */
   readonly active: number;
   readonly busy: number;
-  /** Streams of the device with work, this one included. */
+  /** Streams of the device with work, including this one. */
   readonly streams: number;
-  /** Slots of its job that were free when it took one; 0 where it had to wait for one, */
+  /** Slots of its job that were free when it took one. 0 if it had to wait. */
   readonly free: number;
-  /** for so long, while the device had room. */
+  /** How long it waited for a slot while the device had room. */
   readonly starvedNs: bigint;
-  /** The share of the device's threads that it can keep there, 0 to 1, where that is known. */
+  /** Share of the device's threads that it can keep resident, 0 to 1. Undefined if unknown. */
   readonly occupancy: number | undefined;
   /** Taken from the source. */
   readonly enqueuedNs: bigint;
   /** All of its commands queued. */
   submittedNs = 0n;
-  /** Its first command given to the driver, where the device tells it; else no later than its start. */
+  /** Its first command passed to the driver, if the device reports it; otherwise a time not after its start. */
   launchedNs = 0n;
   /** On the device. */
   startedNs = 0n;
-  /** Its launches there, where the device tells them apart from copies. */
+  /** Its launches, if the device reports them separately from copies. */
   computeStartedNs = 0n;
   computeEndedNs = 0n;
   endedNs = 0n;
-  /** Seen by the device's thread, where there is one; else by the pipeline. */
+  /** Completion seen by the device's thread if there is one, else by the pipeline. */
   noticedNs = 0n;
   /** Its results read by the host. */
   reapedNs = 0n;
   /** Its results checked. */
   verifiedNs = 0n;
-  /** Its results written down and told. */
+  /** Its results stored and delivered. */
   committedNs = 0n;
   bytesToDevice = 0;
   bytesToHost = 0;
-  /** Waits in the driver that were noticed with it. */
+  /** Waits in the driver, counted since the chunk before. */
   blockingWaits = 0;
   blockedNs = 0;
   /** Indices of it that count. */
@@ -92,7 +92,7 @@ export class ChunkRecord implements Piece {
   }
 }
 
-/** What is known of a chunk when it is taken. */
+/** The fields known when a chunk is taken. */
 export type NewRecord = Omit<ChunkRecord, 'sequence' | Later>;
 type Later =
   | 'submittedNs'
@@ -112,7 +112,7 @@ type Later =
   | 'counted'
   | 'outcome';
 
-/** The last so many chunks. With a capacity of 0 nothing is kept and nothing is made. */
+/** Keeps the last `capacity` chunk records. With a capacity of 0 no records are made. */
 export class Recorder {
   readonly capacity: number;
   readonly #records: ChunkRecord[] = [];
@@ -128,17 +128,20 @@ export class Recorder {
     return this.capacity > 0;
   }
 
-  /** How many there have been, those that are gone included. */
+  /** Number of records made, including those no longer kept. */
   get made(): number {
     return this.#made;
   }
 
-  /** Of these, how many have ended. */
+  /** Number of records that are final. */
   get settled(): number {
     return this.#settled;
   }
 
-  /** Tells of each chunk once, when nothing more will come of it: also of those that the ring has no room for by then. */
+  /**
+   * Registers a listener. It is called once per chunk, when its record is final, even if the ring no longer keeps the
+   * record.
+   */
   listen(listener: (record: Readonly<ChunkRecord>) => void): void {
     this.#listeners.push(listener);
   }
@@ -151,7 +154,7 @@ export class Recorder {
     return made;
   }
 
-  /** Its outcome is known. With `counted`, what it was is still to be written down: then `settle` follows. */
+  /** Sets the outcome. If `counted` is not 0, the results are still to be stored, and `settle` follows. */
   note(record: ChunkRecord, outcome: Outcome, counted = 0): void {
     if (record.outcome !== undefined) return;
     record.outcome = outcome;
@@ -159,7 +162,7 @@ export class Recorder {
     if (counted === 0) this.settle(record);
   }
 
-  /** Nothing more will come of it. */
+  /** Marks the record as final and notifies the listeners. */
   settle(record: ChunkRecord): void {
     this.#settled++;
     for (const listener of this.#listeners) listener(record);

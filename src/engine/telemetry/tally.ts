@@ -1,24 +1,24 @@
 import { phasesOf } from './overlap.js';
 import type { ChunkRecord, Outcome } from './record.js';
 
-/** What the chunks of a device come to. Sums are kept as chunks end, so that no ring is too small for them. */
+/** Totals of a device's chunks. They are updated as chunks end, so that they do not depend on the ring's capacity. */
 export class DeviceTally {
   readonly device: string;
   readonly outcomes = new Map<Outcome, number>();
   /** Indices that count. */
   items = 0n;
-  /** Chunks that were smaller than meant: the last of a range, a part for another device. */
+  /** Chunks smaller than intended: the last of a range, or cut for another device. */
   partial = 0;
-  /** Nanoseconds, summed over chunks: what overlaps counts several times. */
+  /** Nanoseconds, summed over chunks: overlapping times count several times. */
   readonly ns = {
-    /** From when it was taken to when its first command was the driver's. */
+    /** From when the chunk was taken to when the driver got its first command. */
     queued: 0,
     /** From there to its start on the device. */
     waited: 0,
     device: 0,
     compute: 0,
     copy: 0,
-    /** From its end to when that was noticed, and to when its results were read. */
+    /** From its end to when that was noticed, and from there to when its results were read. */
     unseen: 0,
     reap: 0,
     verify: 0,
@@ -30,9 +30,9 @@ export class DeviceTally {
   blockingWaits = 0;
   bytesToDevice = 0;
   bytesToHost = 0;
-  /** Chunks by how many were on the device when they were given to it, themselves included. */
+  /** Chunks by the number of chunks on the device at submission, including themselves. */
   readonly depths: number[] = [];
-  /** Chunks by the seconds that they took on the device. */
+  /** Chunks by their seconds on the device. */
   readonly seconds = new Histogram(CHUNK_SECONDS);
 
   constructor(device: string) {
@@ -95,10 +95,10 @@ export class Tally {
   }
 }
 
-/** Bounds of chunk times: from a tenth of a millisecond to the longest that is allowed, and a step beyond. */
+/** Bounds of chunk times: from 0.1 ms to the longest allowed, and one step beyond. */
 const CHUNK_SECONDS = [0.0001, 0.0005, 0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 5];
 
-/** Counts by upper bounds, as Prometheus has them: each bound counts all that is not above it. */
+/** Counts by upper bound, as in Prometheus: each bound counts all values not above it. */
 class Histogram {
   readonly bounds: readonly number[];
   readonly #counts: number[];
@@ -117,7 +117,7 @@ class Histogram {
     if (at >= 0) this.#counts[at] = (this.#counts[at] ?? 0) + 1;
   }
 
-  /** For each bound. */
+  /** Cumulative count for each bound. */
   get cumulative(): number[] {
     let sum = 0;
     return this.#counts.map((count) => {
@@ -127,7 +127,7 @@ class Histogram {
   }
 }
 
-/** 0 where either moment never came, or where clocks disagree. */
+/** Returns the nanoseconds between two moments. 0 if either never came, or if the clocks disagree. */
 function between(from: bigint, to: bigint): number {
   return from === 0n || to <= from ? 0 : Number(to - from);
 }

@@ -3,7 +3,7 @@ import type { Placed, SensorSample, TraceEvent } from './trace.js';
 
 type Counter = (name: string, ns: bigint, value: number) => TraceEvent;
 
-/** Queue depth at each change; fed % and rate over stretches of 10 ms to 1 s, of which a trace has about 200. */
+/** Yields queue depth at each change, and fed % and rate over intervals of 10 ms to 1 s, about 200 per trace. */
 export function* deviceCounters(chunks: readonly Placed[], counter: Counter): Generator<TraceEvent> {
   yield* depths(chunks, counter);
   const ran = chunks.flatMap(({ record, times }) => (times.device ? [{ record, span: times.device }] : []));
@@ -24,7 +24,7 @@ export function* deviceCounters(chunks: readonly Placed[], counter: Counter): Ge
   const rates = spread(spans, perNs, fromNs, stepNs, steps);
   for (let step = 0; step < steps; step++) {
     const ns = fromNs + BigInt(step) * stepNs;
-    // The last stretch may be shorter than the others.
+    // The last interval may be shorter than the others.
     const lengthNs = Number(least(stepNs, last.endedNs - ns));
     yield counter('fed %', ns, (100 * (fed[step] ?? 0)) / lengthNs);
     yield counter('rate (items/s)', ns, (1e9 * (rates[step] ?? 0)) / lengthNs);
@@ -40,7 +40,7 @@ export function* sensorCounters(samples: readonly SensorSample[], counter: Count
   }
 }
 
-/** Chunks that were taken and whose end was not yet noticed. */
+/** Counts chunks that were taken and whose end was not yet noticed. */
 function* depths(chunks: readonly Placed[], counter: Counter): Generator<TraceEvent> {
   const changes = chunks.flatMap(({ record, times }) => {
     const { submit, device } = times;
@@ -52,14 +52,14 @@ function* depths(chunks: readonly Placed[], counter: Counter): Generator<TraceEv
     ];
   });
   let depth = 0;
-  // One that ends and one that begins at the same moment are not both there.
+  // Ends sort before starts at the same time: the two chunks were not both in the queue.
   for (const { ns, by } of changes.sort((a, b) => (a.ns < b.ns ? -1 : a.ns > b.ns ? 1 : a.by - b.by))) {
     depth += by;
     yield counter('queue depth', ns, depth);
   }
 }
 
-/** How much of spans, by their weight per nanosecond, lies in each of the steps. */
+/** Returns the weight of the spans in each step. Weights are per nanosecond. */
 function spread(
   spans: readonly Span[],
   weight: (at: number) => number,

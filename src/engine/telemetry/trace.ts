@@ -3,17 +3,17 @@ import type { ChunkRecord } from './record.js';
 import { deviceCounters, sensorCounters } from './trace-counters.js';
 import { type Track, Tracks } from './tracks.js';
 
-/** What a trace is made from. */
+/** The input of a trace. */
 export interface Traced {
   readonly records: Iterable<Readonly<ChunkRecord>>;
-  /** In the order in which they are drawn. */
+  /** In display order. */
   readonly devices: readonly { readonly id: string; readonly name: string }[];
   readonly samples: readonly SensorSample[];
-  /** What is at 0; nothing is earlier. */
+  /** Time 0 of the trace. Earlier times are shown as 0. */
   readonly originNs: bigint;
 }
 
-/** What a device said about itself at a moment. */
+/** A device's sensor readings at a moment. */
 export interface SensorSample {
   readonly device: string;
   readonly atNs: bigint;
@@ -35,16 +35,16 @@ export interface TraceEvent {
   readonly args?: Readonly<Record<string, unknown>>;
 }
 
-/** The process that stands for the host; devices follow. */
+/** Process id of the host. Devices follow. */
 const HOST = 1;
-/** Thread ids of a stream begin at multiples of it: first the stream's own tracks, then those of its slots. */
+/** Thread ids of a stream begin at multiples of this: first the stream's own tracks, then those of its slots. */
 const STREAM_TIDS = 10_000;
 const SLOT_TIDS = 100;
 
 /**
- * Chunks as a picture: on the host's tracks what the engine did with each (submit, reap, verify, commit), on a device's a
- * track per stream with what ran there and one per slot with a chunk's whole way; arrows lead from step to step. What a
- * device did never lies before it was given to the driver, whatever the two clocks say.
+ * Yields the trace of chunks. The host's tracks show what the engine did with each chunk (submit, reap, verify,
+ * commit). A device has a track per stream with what ran there, and one per slot with the whole life of each chunk.
+ * Arrows connect the steps. Work on a device never starts before the driver got it, even if the two clocks disagree.
  */
 export function* traceEvents({ records, devices, samples, originNs }: Traced): Generator<TraceEvent> {
   const chunks = [...records].filter(({ submittedNs }) => submittedNs > 0n);
@@ -63,7 +63,7 @@ export function* traceEvents({ records, devices, samples, originNs }: Traced): G
   }
   const streams = new Map<string, Tracks>();
   const placed = chunks.map((record) => ({ record, times: timesOf(record), tracks: new Map<Step, Track>() }));
-  // Tracks are given away in the order of beginnings, which is another for each step.
+  // Tracks are assigned in the order of starts, which differs per step.
   for (const step of ['slot', 'submit', 'device', 'reap', 'verify', 'commit'] as const) {
     const from = ({ times }: Placed): bigint => times[step]?.startedNs ?? 0n;
     for (const chunk of [...placed].sort((a, b) => compare(from(a), from(b)))) {
@@ -85,7 +85,7 @@ export function* traceEvents({ records, devices, samples, originNs }: Traced): G
     yield* sensorCounters(said, (name, ns, value) => clock.counter(pid, name, ns, value));
   }
 
-  /** Of a stream, or of one of its slots. */
+  /** Returns the tracks of a stream or of one of its slots. */
   function tracksOf({ device, stream, slot }: ChunkRecord, step: 'slot' | 'device'): Tracks {
     const name = step === 'slot' ? `stream ${stream} slot ${slot}` : `stream ${stream}`;
     const tid = 1 + stream * STREAM_TIDS + (step === 'slot' ? SLOT_TIDS * (slot + 1) : 0);
@@ -96,17 +96,17 @@ export function* traceEvents({ records, devices, samples, originNs }: Traced): G
   }
 }
 
-/** `slot` is the whole of its way on the device's side, until its results are read. */
+/** `slot` is the whole time in the slot, until the results are read. */
 type Step = 'slot' | 'submit' | 'device' | 'reap' | 'verify' | 'commit';
 
-/** A chunk with its steps, each as far as it came, in the order of time. */
+/** A chunk with the steps it reached, in order of time. */
 export interface Placed {
   readonly record: Readonly<ChunkRecord>;
   readonly times: Readonly<Partial<Record<Step, Span>>>;
   readonly tracks: ReadonlyMap<Step, Track>;
 }
 
-/** Steps of a chunk: each begins where the one before has ended, at the earliest. */
+/** Returns the steps of a chunk. Each starts no earlier than the end of the one before. */
 function timesOf(record: Readonly<ChunkRecord>): Placed['times'] {
   const { enqueuedNs, submittedNs, launchedNs, startedNs, endedNs, noticedNs, reapedNs, verifiedNs, committedNs } =
     record;
@@ -123,7 +123,7 @@ function timesOf(record: Readonly<ChunkRecord>): Placed['times'] {
   return times;
 }
 
-/** At least a nanosecond long: arrows end in slices, and one without length has no inside. */
+/** At least 1 ns long: arrows attach inside slices, and an empty slice has no inside. */
 const span = (startedNs: bigint, endedNs: bigint): Span => ({ startedNs, endedNs: latest(startedNs + 1n, endedNs) });
 
 function* chunkEvents(chunk: Placed, clock: Clock): Generator<TraceEvent> {
@@ -158,7 +158,7 @@ function* chunkEvents(chunk: Placed, clock: Clock): Generator<TraceEvent> {
 
 const NOWHERE: Track = { pid: 0, tid: 0 };
 
-/** A chunk's way through its slot: where its time went. */
+/** Yields the phases of a chunk in its slot. */
 function* slotEvents({ record, times, tracks }: Placed, name: string, clock: Clock): Generator<TraceEvent> {
   const { slot, device } = times;
   const track = tracks.get('slot');
@@ -194,7 +194,7 @@ function* phaseEvents(record: ChunkRecord, track: Track, within: Span, clock: Cl
   }
 }
 
-/** Times of the trace: microseconds since its origin, to the nanosecond. */
+/** Converts times to microseconds since the trace's origin, with nanosecond precision. */
 class Clock {
   readonly #originNs: bigint;
 

@@ -1,6 +1,6 @@
 /**
- * Tracks of a trace. On one track slices may lie inside each other but never cross: so what may overlap (checks of
- * several chunks, ranges of a resident grid) is spread over as many tracks as it needs.
+ * Tracks of a trace. Slices of one track may nest but not cross, so slices that may overlap (checks of several chunks,
+ * ranges of a resident grid) are spread over as many tracks as needed.
  */
 export class Tracks {
   readonly #pid: number;
@@ -15,7 +15,7 @@ export class Tracks {
     this.#name = name;
   }
 
-  /** A track that is free from `startedNs` on; slices must come in the order of their beginnings. */
+  /** Returns a track that is free from `startedNs` on. Slices must come in the order of their starts. */
   take(startedNs: bigint, endedNs: bigint): Track {
     const free = this.#ends.findIndex((end) => end <= startedNs);
     const at = free < 0 ? this.#ends.length : free;
@@ -23,7 +23,7 @@ export class Tracks {
     return { pid: this.#pid, tid: this.#firstTid + at };
   }
 
-  /** Each that was used, by its name. */
+  /** Yields each used track with its name. */
   *names(): Generator<Track & { readonly name: string }> {
     for (const at of this.#ends.keys()) {
       const name = at === 0 ? this.#name : `${this.#name} (${at + 1})`;

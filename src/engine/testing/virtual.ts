@@ -13,27 +13,27 @@ import type {
 import { MillraceError } from '../../kernel/error.js';
 
 /**
- * Several devices made of one, each with a speed and faults of its own, so that what happens between devices can be
- * seen where there is only one. Work is really done, by the device behind; times and faults are played.
+ * Makes several virtual devices from one, each with its own speed and faults, so that the interaction of devices can be
+ * tested on a machine with one device. The device behind them does the work; times and faults are simulated.
  */
 export function virtualDevices(behind: Device, natures: readonly Nature[]): VirtualDevice[] {
   return natures.map((nature, at) => new VirtualDevice(behind, `virtual:${at}`, nature));
 }
 
-/** What a virtual device is like. Moments are counted in launches, so that they do not depend on the clock. */
+/** Speed and faults of a virtual device. Faults start at a launch number, so that they do not depend on the clock. */
 export interface Nature {
   readonly name?: string;
-  /** Items per second at most; default as fast as the device behind. A function gets the number of launches so far. */
+  /** Maximum items per second. Default: as fast as the device behind. A function gets the number of launches so far. */
   readonly speed?: number | ((launches: number) => number);
-  /** From this launch on, completions fail and everything else is refused, as when a card falls off its bus. */
+  /** From this launch on, completions fail and all other calls are refused, as when a card falls off its bus. */
   readonly disappearsAt?: number;
   /** From this launch on, nothing completes. */
   readonly hangsAt?: number;
-  /** From this launch on, each ring has a hit in it that is none. */
+  /** From this launch on, each ring has a false hit. */
   readonly liesAt?: number;
   /** From this launch on, hits are lost. */
   readonly missesAt?: number;
-  /** From this launch on, a byte of what is read is wrong (rings excepted). */
+  /** From this launch on, a byte of each read is wrong (except in rings). */
   readonly garblesAt?: number;
   /** Compiling fails. */
   readonly broken?: boolean;
@@ -43,7 +43,7 @@ export class VirtualDevice implements Device {
   readonly info: DeviceInfo;
   readonly nature: Nature;
   launches = 0;
-  /** Buffers and streams that are in use: none once everything has been closed. */
+  /** Buffers, streams and host memory in use. All 0 once everything has been closed. */
   readonly open = { buffers: 0, streams: 0, host: 0 };
   readonly #behind: Device;
   /** When the simulated hardware is free again, in milliseconds. */
@@ -70,7 +70,7 @@ export class VirtualDevice implements Device {
     this.open.buffers++;
     const free = buffer.free.bind(buffer);
     let held = true;
-    // The buffer itself, not a stand-in: the device behind knows its own by their identity.
+    // The buffer itself, not a wrapper: the device behind identifies its buffers by reference.
     buffer.free = () => {
       if (held) this.open.buffers--;
       held = false;
@@ -101,23 +101,23 @@ export class VirtualDevice implements Device {
     return new VirtualStream(this, stream);
   }
 
-  /** The device behind stays open: it belongs to whoever opened it. */
+  /** Closes the virtual device. The device behind stays open: it belongs to the caller that opened it. */
   async close(): Promise<void> {
     this.#closed = true;
   }
 
-  /** Throws what a device that is no longer there would. */
+  /** Throws the error of a device that is gone, if this one is. */
   check(): void {
     if (this.#closed) throw gone(this.info.id, 'device-closed', 'has been closed');
     if (this.has('disappearsAt')) throw gone(this.info.id, 'device-failed', 'has disappeared');
   }
 
-  /** Whether a fault has set in. */
+  /** True if a fault has started. */
   has(fault: 'disappearsAt' | 'hangsAt' | 'liesAt' | 'missesAt' | 'garblesAt'): boolean {
     return this.launches > (this.nature[fault] ?? Number.POSITIVE_INFINITY);
   }
 
-  /** Takes the simulated hardware for so many items: from when to when, in milliseconds. */
+  /** Reserves the simulated hardware for `items` items. Returns start and end, in milliseconds. */
   occupy(items: number): { readonly from: number; readonly to: number } | undefined {
     const { speed } = this.nature;
     if (speed === undefined) return undefined;
@@ -128,13 +128,13 @@ export class VirtualDevice implements Device {
     return { from, to };
   }
 
-  /** What was taken and not used is free again. */
+  /** Frees the reserved time that was not used. */
   vacate(): void {
     this.#busyUntil = 0;
   }
 }
 
-/** A read of this mark, to be spoilt. */
+/** A read before the next mark, which a fault may corrupt. */
 interface Seen {
   readonly words: Uint32Array;
   readonly ring: DeviceProgram | undefined;
@@ -250,7 +250,7 @@ class VirtualStream implements Stream {
     }
   }
 
-  /** Sleeps until a moment, or until the stream is cancelled. */
+  /** Sleeps until a moment or until the stream is cancelled. */
   #until(moment: number): Promise<void> {
     return new Promise((resolve) => {
       const end = (): void => {
@@ -271,11 +271,11 @@ class VirtualCompletion implements Completion {
   constructor(behind: Completion, done: Promise<Report>) {
     this.behind = behind;
     this.done = done;
-    this.done.catch(() => undefined); // nobody has to look at a completion
+    this.done.catch(() => undefined); // callers may ignore a completion
   }
 }
 
-/** One more hit, at the last item, with words that mean nothing. */
+/** Adds a false hit at the last item, with meaningless words. */
 function lie(words: Uint32Array, { ring }: DeviceProgram, items: number): void {
   const count = words[0] ?? 0;
   const at = ring.headerWords + count * ring.recordWords;
@@ -285,7 +285,7 @@ function lie(words: Uint32Array, { ring }: DeviceProgram, items: number): void {
   for (let word = 1; word < ring.recordWords; word++) words[at + word] = 0x5eed + word;
 }
 
-/** Milliseconds on the clock of all devices, from when this module was loaded. */
+/** Milliseconds on the clock of all devices, since this module was loaded. */
 const nowMs = (): number => Number(clockNs() - ZERO_NS) / 1e6;
 const nanoseconds = (ms: number): bigint => ZERO_NS + BigInt(Math.ceil(ms * 1e6));
 const ZERO_NS = clockNs();

@@ -2,10 +2,11 @@ import { median } from '../../device/median.js';
 import { firstLine, MillraceError } from '../../kernel/error.js';
 
 /**
- * Which of several ways to do the same work is fastest, with as few runs as the noise allows. All that are left run once a
- * round, in turns, so that a machine that heats up or gets company treats them alike; the first, the way it is done now,
- * runs in every round, and the others are judged by their ratio to it. Who cannot win any more is left out: the sampling
- * ends when one is better beyond doubt, when none can be, or after so many rounds. A tie keeps the first.
+ * Finds the fastest of several ways to do the same work, with as few runs as the noise allows. All remaining entrants
+ * run once per round, in turns, so that heat or other load on the machine affects them alike. The first entrant is the
+ * present way; it runs in every round, and the others are judged by their ratio to it. Entrants that cannot win are
+ * discarded. Sampling ends when one is significantly better, when none can be, or after the maximum of rounds. A tie
+ * keeps the first.
  */
 export async function contest(entrants: readonly Entrant[], options: ContestOptions = {}): Promise<Contest> {
   const { rounds: most = MOST_ROUNDS, least = LEAST_ROUNDS, isOver = () => false, onRound } = options;
@@ -19,13 +20,13 @@ export async function contest(entrants: readonly Entrant[], options: ContestOpti
     const now = [first, ...others.filter(({ isLeft }) => isLeft)];
     const digest = await first.run(round);
     const before = first.rates.at(-1) ?? Number.NaN;
-    // The other way round every second time: whoever is always last would always have the warmest machine.
+    // Reversed in every second round: the last entrant would always have the warmest machine.
     const rest = now.slice(1);
     for (const runner of round % 2 === 0 ? rest : rest.reverse()) {
       const own = await runner.tryRun(round);
       if (own !== undefined && own !== digest) throw disagreement(first.name, runner.name, digest, own);
     }
-    // The first once more: two runs of the same are a first idea of how much runs scatter.
+    // Runs the first again: two runs of the same entrant give a first estimate of the scatter.
     if (round === 0 && others.some(({ isLeft }) => isLeft)) {
       prior = Math.max(PRIOR, Math.abs(Math.log((await first.again(round)) / before)));
     }
@@ -47,64 +48,64 @@ export async function contest(entrants: readonly Entrant[], options: ContestOpti
 
 /** One way to do the work. */
 export interface Entrant {
-  /** For people: `lanes 512`. */
+  /** Display name: `lanes 512`. */
   readonly name: string;
-  /** Rounds are numbered from 0; in one round all do the same work. */
+  /** Rounds are numbered from 0. All entrants do the same work in one round. */
   run(round: number): Promise<Sample>;
 }
 
 export interface Sample {
   readonly work: number;
   readonly seconds: number;
-  /** Stands for all results: the same for all in a round. */
+  /** Digest of all results. Equal for all entrants in a round. */
   readonly digest: string;
 }
 
 export interface ContestOptions {
   /** Default 8. */
   readonly rounds?: number;
-  /** Rounds before which nobody has won; default 3. */
+  /** Minimum rounds before an entrant can win. Default 3. */
   readonly least?: number;
-  /** Asked between rounds: ends it with what is known. */
+  /** Called between rounds. If true, the contest ends with what is known. */
   readonly isOver?: () => boolean;
   readonly onRound?: (round: number, runs: number) => void;
 }
 
 export interface Contest {
   readonly rounds: number;
-  /** Which one; 0 where nobody was better than the first. */
+  /** Index of the winner. 0 if no entrant was better than the first. */
   readonly winner: number;
   readonly standings: readonly Standing[];
 }
 
 export interface Standing {
   readonly name: string;
-  /** Work and seconds of each run: one a round, of the first two in the first. */
+  /** Work and seconds of each run: one per round, but two of the first entrant in the first round. */
   readonly samples: readonly (readonly [work: number, seconds: number])[];
-  /** Its rate over the first one's; undefined without a run. */
+  /** Its rate divided by the first entrant's. Undefined without a run. */
   readonly gain: number | undefined;
-  /** After which round it was left out. */
+  /** The round after which it was discarded. */
   readonly discarded?: number;
-  /** Why it could not run here. */
+  /** Why the device cannot run it. */
   readonly unfit?: string;
 }
 
 const MOST_ROUNDS = 8;
 const LEAST_ROUNDS = 3;
-/** What is gained by less is not worth another setting: 1 %. */
+/** A gain below 1 % is not worth another setting. */
 const LEAST_GAIN = Math.log(1.01);
-/** Beside two standard errors, a difference is beyond doubt. */
+/** A difference beyond this many standard errors is significant. */
 const ERRORS = 2;
-/** What runs are taken to scatter by, at least, before that is known, and the least that is believed. */
+/** Assumed minimum scatter of runs before it is measured, and the minimum accepted once it is. */
 const PRIOR = 0.2;
 const LEAST_SCATTER = 0.002;
-/** From so many rounds on they speak for themselves. */
+/** Number of rounds after which the measured scatter is used alone. */
 const ENOUGH_ROUNDS = 4;
 
-/** Errors that say that a device cannot do it so: no memory, too many threads, more than its compiler takes. */
+/** Errors of a setting that the device does not support: no memory, too many threads, more than its compiler takes. */
 const UNFIT: ReadonlySet<string> = new Set(['device-memory', 'device-capability', 'device-compile', 'kernel-budget']);
 
-/** Why a device cannot do it so; undefined where the error is none of that sort. */
+/** Returns why a device does not support a setting. Undefined for any other error. */
 export function unfitness(error: unknown): string | undefined {
   if (!(error instanceof MillraceError) || !UNFIT.has(error.code)) return undefined;
   return firstLine(error);
@@ -134,7 +135,7 @@ class Runner {
     return digest;
   }
 
-  /** The round's run once more: its rate, of which both are then the mean. */
+  /** Repeats the round's run and returns its rate. The round's rate becomes the geometric mean of both. */
   async again(round: number): Promise<number> {
     const { work, seconds } = await this.#entrant.run(round);
     this.#samples.push([work, seconds]);
@@ -142,7 +143,7 @@ class Runner {
     return work / seconds;
   }
 
-  /** Undefined where the device cannot do it. */
+  /** Runs a round. Returns undefined if the device does not support the setting. */
   async tryRun(round: number): Promise<string | undefined> {
     try {
       return await this.run(round);
@@ -157,12 +158,12 @@ class Runner {
     this.#discarded = round;
   }
 
-  /** The logarithm of its rate over another's, run by run. */
+  /** Returns the logarithm of its rate divided by another's, run by run. */
   ratios(rates: readonly number[]): number[] {
     return this.rates.map((rate, at) => Math.log(rate / (rates[at] ?? Number.NaN)));
   }
 
-  /** The median: one disturbed run does not move it. */
+  /** Returns the median ratio, which one disturbed run does not move. */
   gainOver(rates: readonly number[]): number {
     return median(this.ratios(rates));
   }
@@ -179,8 +180,8 @@ class Runner {
 }
 
 /**
- * How far a ratio may be off. Runs of all scatter alike, so that all of them together tell by how much; before there are
- * enough, one more is imagined that scatters as widely as it seemed at first.
+ * Returns the uncertainty of a ratio. The runs of all entrants scatter alike, so the estimate uses all of them
+ * together. Before there are enough rounds, one more sample with the prior scatter is added.
  */
 function doubtAfter(runners: readonly Runner[], first: readonly number[], prior: number): number {
   const rounds = first.length;
@@ -196,7 +197,7 @@ function doubtAfter(runners: readonly Runner[], first: readonly number[], prior:
   return (ERRORS * scatter) / Math.sqrt(Math.max(1, rounds));
 }
 
-/** Leaves out who can neither reach the best nor gain enough over the first. */
+/** Discards entrants that can neither reach the best nor gain enough over the first. */
 function discard(runners: readonly Runner[], first: readonly number[], doubt: number, round: number): void {
   const left = runners.filter(({ isLeft }) => isLeft);
   const best = Math.max(LEAST_GAIN, ...left.map((runner) => runner.gainOver(first)));

@@ -5,11 +5,11 @@ import type { Flow } from '../flow/flow.js';
 import type { Setting, Tunable, TuningRecord } from './tune.js';
 
 /**
- * What was measured before, and whoever keeps it. A job asks when it comes to a device: what is known is used, else the
- * device's own choices are. Nothing here decides an answer, only how soon it comes.
+ * Stored tunings. A job looks them up when it opens on a device and uses the stored setting, else the device's
+ * defaults. A tuning never changes an answer, only its time.
  */
 
-/** What a tuning is about. Any other kernel, device, driver or set of candidates is another one. */
+/** The key of a tuning. Another kernel, device, driver or set of candidates is another key. */
 export interface TuningAbout {
   readonly workload: string;
   readonly kernels: readonly Kernel[];
@@ -18,16 +18,16 @@ export interface TuningAbout {
   readonly candidates: string;
 }
 
-/** Where tunings are kept. */
+/** Stores tunings. */
 export interface TuningShelf {
   find(about: TuningAbout): Promise<TuningRecord | undefined>;
-  /** Undefined: what is known is forgotten. */
+  /** Stores a record. Undefined deletes the stored one. */
   keep(about: TuningAbout, record: TuningRecord | undefined): Promise<void>;
 }
 
 let theShelf: TuningShelf | undefined;
 
-/** Says where tunings are kept; undefined: nowhere. The package's entry for Node and the command do. */
+/** Sets the store of tunings. Undefined: none. The package's entry point for Node and the command call it. */
 export function keepTuningsOn(shelf: TuningShelf | undefined): void {
   theShelf = shelf;
   known = new WeakMap();
@@ -47,12 +47,12 @@ export function tuningAbout({ name, kernels, axes }: Tunable, info: DeviceInfo):
   };
 }
 
-/** What is set for a workload on a device: read once, then remembered while the device is open. */
+/** Returns the setting of a workload on a device. It is read once and cached while the device is open. */
 export async function settingFor<S extends Setting>(device: Device, tunable: Tunable<S>): Promise<S> {
   return ((await tuningFor(device, tunable))?.setting ?? {}) as S;
 }
 
-/** A flow that is made on each device with the setting that is kept for it. */
+/** Makes a flow that uses the stored setting of each device. */
 export function tunedFlow<S extends Setting, Result>(
   tunable: Tunable<S>,
   make: (setting: S) => Flow<Result>,
@@ -63,7 +63,7 @@ export function tunedFlow<S extends Setting, Result>(
   };
 }
 
-/** Streams and slots that suit devices, for the engine that is to feed them. */
+/** Returns the tuned streams and slots of devices, for the engine's `feeding` option. */
 export async function tunedFeeding<S extends Setting & Feeding>(
   devices: readonly Device[],
   tunable: Tunable<S>,
@@ -79,7 +79,7 @@ export async function tunedFeeding<S extends Setting & Feeding>(
 
 type Feeding = Pick<EngineOptions, 'streams' | 'slots'>;
 
-/** Undefined where nothing is known. A shelf that cannot be read is as good as an empty one. */
+/** Returns the stored tuning. Undefined if there is none or the store cannot be read. */
 export function tuningFor<S extends Setting>(
   device: Device,
   tunable: Tunable<S>,
@@ -94,7 +94,7 @@ export function tuningFor<S extends Setting>(
   return asked as Promise<TuningRecord<S> | undefined>;
 }
 
-/** A tuning is there, or gone: kept, and used by jobs that come to the device from now on. */
+/** Stores or deletes a tuning. Jobs that open on the device from now on use it. */
 export async function keepTuning<S extends Setting>(
   device: Device,
   tunable: Tunable<S>,

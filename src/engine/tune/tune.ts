@@ -3,77 +3,80 @@ import { median } from '../../device/median.js';
 import type { Kernel } from '../../kernel/index.js';
 import { contest, disagreement, type Entrant, type Sample, type Standing, unfitness } from './contest.js';
 
-/** What is set for a workload on a device, as plain data; nothing of it is the device's own choice. */
+/** Settings of a workload on a device, as plain data. A setting that is absent is the device's choice. */
 export type Setting = Readonly<Record<string, unknown>>;
 
-/** A workload that can be tuned: what there is to choose from, and how a choice is tried on real work. */
+/** A workload that can be tuned: its candidate settings, and how to measure one on real work. */
 export interface Tunable<S extends Setting = Setting> {
   readonly name: string;
-  /** What is counted: `H`. */
+  /** Unit of work: `H`. */
   readonly unit: string;
-  /** Kernels that stand for all that is tried: when their text changes, what was measured no longer counts. */
+  /** Kernels that represent all candidates. If their text changes, stored measurements are invalid. */
   kernels(info: DeviceInfo): readonly Kernel[];
-  /** What can be chosen on a device, the most important first. One after the other, each with the best so far. */
+  /**
+   * Returns the axes of a device, the most important first. They are tuned in order, each with the best setting so far.
+   */
   axes(info: DeviceInfo): readonly Axis<S>[];
   /**
-   * Does work whose results are known and holds them against the reference; gives what stands for all of them, which is
-   * the same for all candidates. Throws `device-memory`, `device-compile` and the like where the device cannot work so.
+   * Does work with known results and compares them with the reference. Returns a digest of all results, which is equal
+   * for all candidates. Throws `device-memory`, `device-compile` or a similar error if the device does not support the
+   * setting.
    */
   audit(device: Device, setting: S): Promise<string>;
-  /** Gets ready to work so; throws as `audit` does. */
+  /** Prepares a trial of a setting. Throws as `audit` does. */
   open(device: Device, setting: S, measured: Measured): Promise<Trial>;
-  /** A trial takes all of a device's memory: only one is open at a time. */
+  /** True if a trial takes all of a device's memory: only one is open at a time. */
   readonly isAlone?: boolean;
 }
 
-/** One thing to choose. */
+/** One dimension of the settings. */
 export interface Axis<S extends Setting = Setting> {
-  /** `workgroup`. */
+  /** For example `workgroup`. */
   readonly name: string;
-  /** What each candidate sets, beside what is set already. */
+  /** The setting that each candidate adds to the best so far. */
   readonly changes: readonly S[];
-  /** It is about how the device is fed: then the engine feeds it, and its clock counts. Default: launches alone. */
+  /** `job` for an axis about streams and slots: the engine runs it and the host's clock counts. Default `launches`. */
   readonly measured?: Measured;
 }
 
-/** What a run is: launches, by the device's clock; or a job that the engine feeds, by the host's. */
+/** What a run measures: launches, by the device's clock; or a job run by the engine, by the host's clock. */
 export type Measured = 'launches' | 'job';
 
 export interface Trial {
-  /** What really runs: two trials with the same identity are one. */
+  /** Identifies what actually runs: two trials with the same identity are the same. */
   readonly identity?: string;
   run(round: number): Promise<Sample>;
   close(): Promise<void> | void;
 }
 
 export interface TuneOptions {
-  /** Seconds that it should take at most; what is not decided by then stays as it is. Default without end. */
+  /** Time limit in seconds. Axes not decided by then keep their setting. Default: none. */
   readonly seconds?: number;
   readonly rounds?: number;
-  /** Seconds since some moment. */
+  /** Seconds from an arbitrary origin. */
   readonly clock?: () => number;
   readonly signal?: AbortSignal;
   readonly onStep?: (step: TuneStep) => void;
 }
 
-/** What happens, for whoever watches. */
+/** Progress of a tuning, for display. */
 export interface TuneStep {
   readonly axis: string;
-  /** Rounds done, and how many candidates took part in the last one. */
+  /** Rounds done, and the number of candidates in the last one. */
   readonly round: number;
   readonly candidates: number;
 }
 
-/** What is kept of a tuning: the choice, and every timing that led to it. */
+/** The stored result of a tuning: the setting, and every timing that led to it. */
 export interface TuningRecord<S extends Setting = Setting> {
   readonly unit: string;
-  /** Empty: the device's own choices were the best. */
+  /** Empty if the device's defaults were the fastest. */
   readonly setting: S;
-  /** The rate with it over the rate without, as jobs have it; 1 where nothing is set. */
+  /** Rate with the setting divided by the rate without, measured on jobs. 1 if nothing is set. */
   readonly gain: number;
-  /** Units a second with the setting, the median. */
+  /** Median units per second with the setting. */
   readonly rate: number;
-  /** False where the time was over before everything had been tried. */
+  /** False if the time limit was reached before everything was tried. */
   readonly isWhole: boolean;
   readonly axes: readonly AxisRecord<S>[];
 }
@@ -83,17 +86,17 @@ export interface AxisRecord<S extends Setting = Setting> {
   readonly measured: Measured;
   readonly rounds: number;
   readonly winner: number;
-  /** The first is what was set before. */
+  /** The first candidate is the setting before this axis. */
   readonly candidates: readonly (Standing & { readonly setting: S })[];
 }
 
-/** The axis at the end: what was chosen against nothing. */
+/** The last axis: the chosen setting against the defaults. */
 export const PROOF = 'tuned against untuned';
 
 /**
- * Finds what suits a workload on a device. Each axis is a contest between what is set and its candidates; at the end all
- * that was chosen has to be better than nothing, as jobs run, or nothing is set. Throws `device-failed` with the name of a
- * candidate that does not agree with the others.
+ * Finds the fastest setting of a workload on a device. Each axis is a contest between the present setting and its
+ * candidates. At the end the whole setting must be faster than the defaults, measured on jobs, or nothing is set.
+ * Throws `device-failed` with the name of a candidate whose results differ from the others'.
  */
 export async function tune<S extends Setting>(
   device: Device,
@@ -102,7 +105,7 @@ export async function tune<S extends Setting>(
 ): Promise<TuningRecord<S>> {
   const { seconds = Number.POSITIVE_INFINITY, clock = () => performance.now() / 1000, signal } = options;
   const end = clock() + seconds;
-  // The proof at the end needs its part of the time.
+  // Part of the time is reserved for the proof at the end.
   const isOver = (share: number) => clock() > end - seconds * share;
   const none = {} as S;
   let setting = none;
@@ -133,7 +136,7 @@ export async function tune<S extends Setting>(
 
 const PROOF_SHARE = 0.2;
 
-/** As people read it: `lanes 512, turns`. Nothing set is the default. */
+/** Returns a setting as text: `lanes 512, turns`. An empty setting is `default`. */
 export function nameOf(setting: Setting): string {
   const parts = Object.entries(setting).map(([name, value]) => {
     if (value === true) return name;
@@ -154,7 +157,7 @@ async function among<S extends Setting>(
 ): Promise<AxisRecord<S>> {
   const trials = new Trials(device, tunable, measured, audited);
   try {
-    // Compiled one after the other: the compilers take processors from nobody's run.
+    // Compiled one after the other, before any run: compilers must not take processors from a run.
     for (const setting of settings) {
       options.signal?.throwIfAborted();
       await trials.add(setting);
@@ -169,7 +172,7 @@ async function among<S extends Setting>(
       })),
       {
         isOver,
-        // What comes last is what jobs will do from now on: it takes all the rounds there are, unless it loses.
+        // The proof decides how jobs will run, so it uses all rounds, unless the setting loses.
         ...(name === PROOF && { least: Number.POSITIVE_INFINITY }),
         ...(options.rounds !== undefined && { rounds: options.rounds }),
         onRound: (round, candidates) => options.onStep?.({ axis: name, round, candidates }),
@@ -187,7 +190,7 @@ async function among<S extends Setting>(
   }
 }
 
-/** Who has given the right results for known work. */
+/** Candidates that gave the right results for known work. */
 interface Audited {
   readonly names: Set<string>;
   first?: { readonly name: string; readonly digest: string };
@@ -212,7 +215,10 @@ class Trials<S extends Setting> {
     this.#audited = audited;
   }
 
-  /** What the device refuses is written down; but the first is how it works now, and must. */
+  /**
+   * Adds a candidate. A setting that the device does not support is recorded; but the first, which is in use now, must
+   * work.
+   */
   async add(setting: S): Promise<void> {
     const name = nameOf(setting);
     try {
@@ -239,7 +245,7 @@ class Trials<S extends Setting> {
     for (const trial of this.#open) await this.#close(trial);
   }
 
-  /** A fast wrong answer is no candidate. Each is asked once. */
+  /** Checks the candidate's results, once per candidate: a fast wrong answer must not win. */
   async #audit(name: string, setting: S): Promise<void> {
     const { names, first } = this.#audited;
     if (names.has(name)) return;
@@ -275,7 +281,7 @@ class Trials<S extends Setting> {
   }
 }
 
-/** Of the last contest, which everything that was chosen has been through. */
+/** Returns gain and rate from the last contest, in which the whole setting took part. */
 function gainOf(axes: readonly AxisRecord[]): { readonly gain: number; readonly rate: number } {
   const last = axes.at(-1);
   const winner = last?.candidates[last.winner];

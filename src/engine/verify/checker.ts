@@ -1,7 +1,7 @@
 import { inThread } from '../../device/pool/threads/threads.js';
 import type { Answer, CheckerStart, Question } from './verify.js';
 
-/** The thread that checks results by a module of the workload's. */
+/** The thread that checks results with a function of a module. */
 inThread<CheckerStart>(async ({ module, name, data }, ready, port) => {
   const exports = (await import(module)) as Record<string, unknown>;
   const check = exports[name];
@@ -16,5 +16,5 @@ inThread<CheckerStart>(async ({ module, name, data }, ready, port) => {
   };
   port.listen((question) => void answer(question as Question).then((told) => port.post(told)));
   ready();
-  await new Promise<never>(() => undefined); // until it is ended from outside
+  await new Promise<never>(() => undefined); // runs until the thread is terminated
 });

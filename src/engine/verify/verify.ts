@@ -2,29 +2,29 @@ import { startThread, type Thread, workerBeside } from '../../device/pool/thread
 import { MillraceError } from '../../kernel/error.js';
 
 /**
- * What a right result is, by code that shares nothing with the kernel: a function, called where the engine runs; or a
- * function of a module, called in a thread of its own, so that checking many hits does not hold the engine up.
+ * Checks results with code that shares nothing with the kernel: a function, called in the engine's thread; or a
+ * function of a module, called in a separate thread, so that checking many hits does not block the engine.
  */
 export type Verify<Given> = Check<Given> | CheckModule;
 
-/** True when it is right; false, or for people why not, when it is wrong. */
+/** True if the result is right. False, or a text that says why, if it is wrong. */
 export type Opinion = boolean | string;
 
 export type Check<Given> = (given: Given) => Opinion | Promise<Opinion>;
 
 export interface CheckModule {
-  /** An absolute address: `new URL('./reference.js', import.meta.url)`. */
+  /** An absolute URL: `new URL('./reference.js', import.meta.url)`. */
   readonly module: URL | string;
-  /** The exported function: it gets what is to be checked, and `data`. */
+  /** Name of the exported function. It is called with the value to check and `data`. */
   readonly name: string;
-  /** What the function needs beside: the job's values, plain data. */
+  /** Plain data that the function needs, for example the job's values. */
   readonly data?: unknown;
 }
 
 export interface Verifier<Given> {
-  /** There is no check: everything is taken for right. */
+  /** True if there is no check: every result is accepted. */
   readonly isNone: boolean;
-  /** Rejects when the check itself failed: then nobody knows, and no device is to blame. */
+  /** Checks a value. Rejects if the check itself failed: then the result is unknown, and no device is at fault. */
   check(given: Given): Opinion | Promise<Opinion>;
   close(): void;
 }
@@ -41,8 +41,8 @@ export interface Refused<Given> {
 }
 
 /**
- * The first of them that the check refuses: at once where the check is done at once and soon. Where it is not, the event
- * loop has its turns in between.
+ * Returns the first value that the check refuses. Returns without a promise if all checks are synchronous and take less
+ * than `TURN_MS`; otherwise the event loop runs in between.
  */
 export function checkAll<Given>(
   verifier: Verifier<Given>,
@@ -67,7 +67,7 @@ async function checkRest<Given>(
   return refusedOf(all, await Promise.all(opinions));
 }
 
-/** Asks for opinions until one turn of the event loop has taken `TURN_MS`. */
+/** Calls the check until it has taken `TURN_MS` in this turn of the event loop. */
 function askInTurn<Given>(
   verifier: Verifier<Given>,
   all: readonly Given[],
@@ -76,7 +76,7 @@ function askInTurn<Given>(
   const begun = performance.now();
   while (opinions.length < all.length) {
     const opinion = verifier.check(all[opinions.length] as Given);
-    // All opinions are awaited together, later. One that rejects before then must not end the process.
+    // All results are awaited together, later. One that rejects before then must not end the process.
     if (typeof opinion === 'object') opinion.catch(() => undefined);
     opinions.push(opinion);
     if (performance.now() - begun >= TURN_MS) return;
@@ -92,7 +92,7 @@ function refusedOf<Given>(all: readonly Given[], opinions: readonly Opinion[]): 
 
 const TURN_MS = 5;
 
-/** What the thread is started with. */
+/** Start data of the thread. */
 export interface CheckerStart {
   readonly module: string;
   readonly name: string;
@@ -113,7 +113,7 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
-/** Starts its thread with the first question: most searches have none for a long time. */
+/** Runs checks in a thread. The thread starts with the first check: most searches have none for a long time. */
 class ThreadVerifier<Given> implements Verifier<Given> {
   readonly isNone = false;
   readonly #verify: CheckModule;

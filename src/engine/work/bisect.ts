@@ -1,4 +1,7 @@
-/** Binary search: the first index from 0 to `length` where `isBefore` is false. It must be false from there on. */
+/**
+ * Returns the first index from 0 to `length` where `isBefore` is false, by binary search. It must be false from there
+ * on.
+ */
 export function partitionPoint(length: number, isBefore: (index: number) => boolean): number {
   let low = 0;
   let high = length;

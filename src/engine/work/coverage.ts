@@ -2,25 +2,25 @@ import { Intervals } from './intervals.js';
 import { between, endOf, firstPiece, least, MOST_INDICES, type Piece, type Range, rangeOf } from './space.js';
 
 /**
- * Which indices of a job are done, which are on a device, which wait. Every index that the job has to try is in exactly
- * one of four places: `todo`, `retry`, covered by a chunk in flight, `done`; so when nothing is left in the first three,
- * all are done, whatever was cancelled, failed, given to two devices or lost with one. The lowest indices are handed out
- * first, so that answers in order wait for as little as possible.
+ * The state of a job's indices: done, in flight, or waiting. Every index that the job has to try is in exactly one of
+ * four places: `todo`, `retry`, covered by a chunk in flight, `done`. So when the first three are empty, all indices
+ * are done, even if chunks were cancelled, failed, duplicated or lost with a device. The lowest indices are handed out
+ * first, so that ordered results wait as little as possible.
  */
 export interface Coverage {
   readonly todo: Intervals;
-  /** To be tried in smaller chunks than usual: their hits overflowed a ring. Ascending. */
+  /** To be run in smaller chunks, because their hits overflowed a ring. Ascending. */
   readonly retry: readonly Retry[];
   readonly flight: ReadonlyMap<number, Flight>;
   readonly done: Intervals;
-  /** Indices from here on no longer matter: a hit below them was found. */
+  /** Indices from here on are no longer needed: a hit below them was found. */
   readonly end: bigint;
-  /** Indices from here on are yet to come (`extend`); undefined when all that the job has to try is known. */
+  /** Indices from here on are still to come (`extend`). Undefined if all indices of the job are known. */
   readonly horizon: bigint | undefined;
 }
 
 export interface Retry extends Piece {
-  /** Items of a chunk at most. */
+  /** Maximum items of a chunk. */
   readonly most: number;
 }
 
@@ -28,31 +28,31 @@ export interface Retry extends Piece {
 export interface Flight extends Piece {
   readonly id: number;
   readonly device: string;
-  /** Another chunk that is on these indices, on another device: the first to end counts. */
+  /** A chunk with the same indices on another device. The first to end counts. */
   readonly twin: number | undefined;
-  /** It is given up for lost, and its indices were handed out again; should it end after all, it counts. */
+  /** True if the chunk was given up and its indices were handed out again. If it still ends, it counts. */
   readonly abandoned: boolean;
 }
 
-/** All of the ranges, less what is done already. `horizon`: more will come, from that index on. */
+/** Returns the coverage of the ranges, less what is done. `horizon`: more indices will come, from there on. */
 export function cover(ranges: Iterable<Range>, done: Intervals = Intervals.none, horizon?: bigint): Coverage {
   let todo = Intervals.of(ranges);
   for (const range of done) todo = todo.remove(range);
   return { todo, retry: [], flight: new Map(), done, end: MOST_INDICES, horizon };
 }
 
-/** More to do, above all before it; the rest is to come from `horizon` on, undefined when this was the last. */
+/** Adds a range above all earlier ones. The rest will come from `horizon` on. Undefined if this was the last. */
 export function extend(coverage: Coverage, range: Range, horizon: bigint | undefined): Coverage {
   const { todo, retry, flight, done, end } = missingFrom(coverage, range).reduce(putBack, coverage);
   return { todo, retry, flight, done, end, horizon };
 }
 
 export interface Ask {
-  /** The new chunk's number: no two chunks have the same. */
+  /** The new chunk's number. Unique. */
   readonly id: number;
   readonly device: string;
   readonly most: number;
-  /** Only from here: a device's part where the space was partitioned beforehand. */
+  /** Limits the indices to a device's part if the space is partitioned. */
   readonly within?: Range | undefined;
 }
 
@@ -61,7 +61,7 @@ export interface Taken {
   readonly flight: Flight;
 }
 
-/** Hands out the lowest indices that nobody has; undefined when all are done or in flight. */
+/** Hands out the lowest waiting indices. Undefined if all are done or in flight. */
 export function take(coverage: Coverage, ask: Ask): Taken | undefined {
   const { within } = ask;
   const retry = coverage.retry.find((piece) => within === undefined || contains(within, piece));
@@ -76,13 +76,13 @@ export function take(coverage: Coverage, ask: Ask): Taken | undefined {
   return launch(withTodo(coverage, coverage.todo.remove(rangeOf(piece))), ask, piece, undefined);
 }
 
-/** Hands out indices of a chunk in flight once more, those that no second device has yet; undefined when there are none. */
+/** Hands out indices of a chunk in flight to a second device. Undefined if a second device already has all of them. */
 export function duplicate(coverage: Coverage, ask: Ask, twin: number): Taken | undefined {
   const [range] = soleIndices(coverage, twin);
   return range && launch(coverage, ask, firstPiece(range, ask.most), twin);
 }
 
-/** The indices of a chunk in flight that are neither done nor on another device, nor handed out again already. */
+/** Returns the indices of a chunk in flight that are not done, not on another device and not handed out again. */
 export function soleIndices(coverage: Coverage, id: number): Range[] {
   const flight = coverage.flight.get(id);
   return flight && !flight.abandoned ? uncovered(coverage, flight) : [];
@@ -90,13 +90,13 @@ export function soleIndices(coverage: Coverage, id: number): Range[] {
 
 export interface Finished {
   readonly coverage: Coverage;
-  /** What had not been counted before: only hits in here are new. */
+  /** Ranges not counted before: only hits in them are new. */
   readonly fresh: readonly Range[];
-  /** Chunks in flight that nobody needs any longer: to be cancelled. */
+  /** Chunks in flight that are no longer needed: to be cancelled. */
   readonly obsolete: readonly number[];
 }
 
-/** A chunk is complete and its results are right. */
+/** Records a complete chunk whose results are right. */
 export function finish(coverage: Coverage, id: number): Finished {
   const chunk = coverage.flight.get(id);
   if (chunk === undefined) return { coverage, fresh: [], obsolete: [] };
@@ -114,7 +114,10 @@ export function finish(coverage: Coverage, id: number): Finished {
   return { coverage: after, fresh, obsolete: obsoleteIn(after) };
 }
 
-/** A chunk failed, was cancelled, or gave wrong results: nothing of it counts, and what nobody else has waits again. */
+/**
+ * Returns a chunk that failed, was cancelled or gave wrong results. Its indices wait again, unless another chunk has
+ * them.
+ */
 export function giveBack(coverage: Coverage, id: number): Coverage {
   const chunk = coverage.flight.get(id);
   if (chunk === undefined) return coverage;
@@ -122,7 +125,7 @@ export function giveBack(coverage: Coverage, id: number): Coverage {
   return chunk.abandoned ? after : uncovered(after, chunk).reduce(putBack, after);
 }
 
-/** A chunk's hits overflowed its ring: it is tried again in chunks of at most `most` items. */
+/** Returns a chunk whose hits overflowed its ring. It is run again in chunks of at most `most` items. */
 export function tryAgain(coverage: Coverage, id: number, most: number): Coverage {
   const chunk = coverage.flight.get(id);
   if (chunk === undefined) return coverage;
@@ -132,7 +135,7 @@ export function tryAgain(coverage: Coverage, id: number, most: number): Coverage
   return { ...after, retry: [...after.retry, ...again].sort((a, b) => (a.start < b.start ? -1 : 1)) };
 }
 
-/** A chunk is overdue: others may have its indices, though it still counts should it end first. */
+/** Hands out an overdue chunk's indices again. The chunk still counts if it ends first. */
 export function abandon(coverage: Coverage, id: number): Coverage {
   const chunk = coverage.flight.get(id);
   if (chunk === undefined || chunk.abandoned) return coverage;
@@ -140,7 +143,7 @@ export function abandon(coverage: Coverage, id: number): Coverage {
   return uncovered(after, chunk).reduce(putBack, after);
 }
 
-/** Indices from `end` on no longer matter. */
+/** Drops the indices from `end` on: they are no longer needed. */
 export function limit(coverage: Coverage, end: bigint): Pick<Finished, 'coverage' | 'obsolete'> {
   if (end >= coverage.end) return { coverage, obsolete: [] };
   const beyond = between(end, MOST_INDICES);
@@ -153,13 +156,13 @@ export function limit(coverage: Coverage, end: bigint): Pick<Finished, 'coverage
   return { coverage: after, obsolete: obsoleteIn(after) };
 }
 
-/** Nothing is left to hand out; chunks may still be in flight. */
+/** True if no index waits. Chunks may still be in flight. */
 export const isHandedOut = ({ todo, retry }: Coverage): boolean => todo.isEmpty && retry.length === 0;
 
-/** Everything that matters is done. */
+/** True if all needed indices are done. */
 export const isComplete = (coverage: Coverage): boolean => frontierOf(coverage) === undefined;
 
-/** The smallest index that matters and is not done: all below it are. Undefined when everything is done. */
+/** Returns the smallest needed index that is not done. Undefined if all are done. */
 export function frontierOf(coverage: Coverage): bigint | undefined {
   const { todo, retry, flight, done, horizon, end } = coverage;
   let lowest: bigint | undefined;
@@ -173,7 +176,7 @@ export function frontierOf(coverage: Coverage): bigint | undefined {
   return lowest;
 }
 
-/** Indices that wait to be handed out. */
+/** Returns the number of indices that wait to be handed out. */
 export function waitingIn(coverage: Coverage): bigint {
   return coverage.retry.reduce((sum, { count }) => sum + BigInt(count), coverage.todo.total);
 }
@@ -192,7 +195,7 @@ function obsoleteIn(coverage: Coverage): number[] {
 const isObsolete = (coverage: Coverage, chunk: Piece): boolean =>
   coverage.done.has(between(chunk.start, least(endOf(rangeOf(chunk)), coverage.end)));
 
-/** The part of a chunk that matters and is neither done nor with another chunk in flight. */
+/** Returns the needed part of a chunk that is not done and not in another chunk in flight. */
 function uncovered(coverage: Coverage, chunk: Flight): Range[] {
   let needed = Intervals.of(coverage.done.missing(between(chunk.start, least(endOf(rangeOf(chunk)), coverage.end))));
   for (const other of coverage.flight.values()) {
@@ -201,7 +204,7 @@ function uncovered(coverage: Coverage, chunk: Flight): Range[] {
   return [...needed];
 }
 
-/** The part of a range that is in none of the four places. */
+/** Returns the part of a range that is in none of the four places. */
 function missingFrom(coverage: Coverage, { start, length }: Range): Range[] {
   let needed = Intervals.of(coverage.done.missing(between(start, least(start + length, coverage.end))));
   for (const range of coverage.todo.within({ start, length })) needed = needed.remove(range);
@@ -212,7 +215,7 @@ function missingFrom(coverage: Coverage, { start, length }: Range): Range[] {
 
 const putBack = (coverage: Coverage, range: Range): Coverage => withTodo(coverage, coverage.todo.add(range));
 
-/** Field by field, here and wherever each chunk comes by: an object made by spreading takes ten times as long. */
+/** Built field by field, as everywhere on the path of each chunk: spreading takes ten times as long. */
 const withTodo = ({ retry, flight, done, end, horizon }: Coverage, todo: Intervals): Coverage => ({
   todo,
   retry,

@@ -1,12 +1,11 @@
 import { between, endOf, greatest, least, type Range } from './space.js';
 
 /**
- * A set of indices kept as disjoint ranges: what is done, what is left. Each index is in it once or not at all, so
- * `total` counts nothing twice. Sets do not change: `add` and `remove` give new ones that share all but O(log n) nodes, so
- * keeping an old one is free.
+ * An immutable set of indices, kept as disjoint ranges. No index is in it twice, so `total` is exact. `add` and
+ * `remove` return new sets that share all but O(log n) nodes, so keeping an old set is free.
  *
- * Inside is a treap (a search tree by start that is also a heap by a hash of it). Done chunks mostly merge into a handful
- * of ranges, but leases of a fleet or a resumed job can leave a million.
+ * The set is a treap (a search tree by start that is also a heap by a hash of the start). Done chunks mostly merge into
+ * a few ranges, but leases of a fleet or a resumed job can leave a million.
  */
 export class Intervals {
   static readonly none = new Intervals(undefined);
@@ -22,12 +21,12 @@ export class Intervals {
     return set;
   }
 
-  /** How many indices. */
+  /** Number of indices. */
   get total(): bigint {
     return this.#root?.total ?? 0n;
   }
 
-  /** How many ranges, when all that touch are merged. */
+  /** Number of ranges, after merging those that touch. */
   get count(): number {
     return this.#root?.count ?? 0;
   }
@@ -63,7 +62,7 @@ export class Intervals {
     const [below] = split(this.#root, start);
     const [upTo, above] = split(this.#root, end);
     const before = lastOf(below);
-    const last = lastOf(upTo); // the only one that can reach past the end
+    const last = lastOf(upTo); // the only range that can extend past the end
     let left = below;
     if (before !== undefined && before.end > start) {
       left = join(split(below, before.start)[0], leaf(before.start, start));
@@ -72,7 +71,7 @@ export class Intervals {
     return new Intervals(join(left, right));
   }
 
-  /** The part that lies in the range. */
+  /** Returns the part of the set that lies in the range. */
   within(range: Range): Intervals {
     const { start, length } = range;
     if (length <= 0n || this.#root === undefined) return Intervals.none;
@@ -81,19 +80,19 @@ export class Intervals {
     return this.remove(between(lowest, start)).remove(between(endOf(range), highest));
   }
 
-  /** Whether every index of the range is in the set. */
+  /** True if every index of the range is in the set. */
   has(range: Range): boolean {
     if (range.length <= 0n) return true;
     const node = at(this.#root, range.start);
     return node !== undefined && node.end >= endOf(range);
   }
 
-  /** The ranges in ascending order. */
+  /** Yields the ranges in ascending order. */
   *[Symbol.iterator](): Generator<Range> {
     for (const node of nodesFrom(this.#root, undefined)) yield between(node.start, node.end);
   }
 
-  /** What of the range is not in the set, in ascending order. */
+  /** Yields the parts of the range that are not in the set, in ascending order. */
   *missing(range: Range): Generator<Range> {
     const end = endOf(range);
     let { start } = range;
@@ -105,7 +104,7 @@ export class Intervals {
     if (start < end) yield between(start, end);
   }
 
-  /** The smallest index from `from` on that is not in the set. */
+  /** Returns the smallest index from `from` on that is not in the set. */
   firstMissing(from: bigint): bigint {
     const node = at(this.#root, from);
     return node !== undefined && node.end > from ? node.end : from;
@@ -133,7 +132,7 @@ const leaf = (start: bigint, end: bigint): Node => node(start, end, priorityOf(s
 
 const withChildren = (old: Node, left: Tree, right: Tree): Node => node(old.start, old.end, old.priority, left, right);
 
-/** Ranges that start below `start`, and those that start there or above. */
+/** Splits into ranges that start below `start`, and those that start there or above. */
 function split(tree: Tree, start: bigint): readonly [Tree, Tree] {
   if (tree === undefined) return [undefined, undefined];
   if (tree.start < start) {
@@ -144,7 +143,7 @@ function split(tree: Tree, start: bigint): readonly [Tree, Tree] {
   return [low, withChildren(tree, high, tree.right)];
 }
 
-/** All of `low` lies below all of `high`. */
+/** Joins two trees. All of `low` must be below all of `high`. */
 function join(low: Tree, high: Tree): Tree {
   if (low === undefined) return high;
   if (high === undefined) return low;
@@ -165,7 +164,7 @@ function lastOf(tree: Tree): Tree {
   return found;
 }
 
-/** The last range that starts at `index` or below. */
+/** Returns the last range that starts at `index` or below. */
 function at(tree: Tree, index: bigint): Tree {
   let found: Tree;
   for (let here = tree; here !== undefined; ) {
@@ -175,7 +174,7 @@ function at(tree: Tree, index: bigint): Tree {
   return found;
 }
 
-/** In ascending order, without those that end at `from` or below. */
+/** Yields nodes in ascending order, without those that end at `from` or below. */
 function* nodesFrom(tree: Tree, from: bigint | undefined): Generator<Node> {
   const path: Node[] = [];
   for (let here = tree; here !== undefined; ) {
@@ -189,7 +188,7 @@ function* nodesFrom(tree: Tree, from: bigint | undefined): Generator<Node> {
   }
 }
 
-/** A hash of the start, so that the tree's shape depends on the set and on nothing else: about 2 log2 n deep. */
+/** Hashes the start, so that the tree's shape depends only on the set. Depth is about 2 log2 n. */
 function priorityOf(start: bigint): number {
   let mixed = 0;
   for (let rest = start; ; rest >>= 32n) {

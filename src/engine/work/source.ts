@@ -2,34 +2,39 @@ import { Intervals } from './intervals.js';
 import { type Piece, type Range, spaceOf } from './space.js';
 
 /**
- * Where a job's work comes from, and where it is written down when it is done. The engine asks for ranges, not for
- * chunks: it cuts them itself, to each device's measure, and what a device gives back goes to another without a word to
- * the source. So a ledger that survives a crash, or a fleet that leases ranges, stands behind the same few calls.
+ * Supplies a job's work and stores what is done. The engine asks for ranges, not chunks: it cuts them to each device's
+ * speed, and work that a device returns goes to another device without a call to the source. So a ledger that survives
+ * a crash, or a fleet that leases ranges, can implement the same few calls.
  */
 export interface ChunkSource<Result = unknown> {
-  /** Done before this run: never handed out, and in order with what is done now. */
+  /** Indices done before this run. They are never handed out. */
   readonly completed: Intervals;
-  /** What came out of `completed`, and what was kept: told again, in order with what is found now. */
+  /** Results of `completed`, and those stored by `keep`. Delivered again, in order with new results. */
   readonly found?: Result;
-  /** No more will come, whatever is given back. */
+  /** True if no more ranges will come, even after `giveBack`. */
   readonly isExhausted: boolean;
-  /** Indices that nobody else has: any number of them, `wanted` would do. Undefined: nothing now. */
+  /**
+   * Returns a range that no other process has, of any length; `wanted` would suffice. Undefined if there is none now.
+   */
   take(wanted: bigint): Range | undefined;
-  /** The piece counts. Its results are shown once this has resolved. Each index is in one such call. */
+  /** Stores a piece that counts. Its results are delivered once this has resolved. Each index is in one call. */
   done(piece: Piece, result: Result): void | Promise<void>;
-  /** Results that are told before their piece counts, or without it: the answer to `first` or `any`. Shown once stored. */
+  /**
+   * Stores results that are delivered before their piece counts, or without it: the answer to `first` or `any`. They
+   * are delivered once this has resolved.
+   */
   keep?(result: Result): void | Promise<void>;
-  /** Taken, and not done when the run ended. */
+  /** Returns a range that was taken and not done when the run ended. */
   giveBack(range: Range): void;
-  /** Indices from `bound` on are no longer wanted. */
+  /** Drops the indices from `bound` on: they are no longer needed. */
   lower(bound: bigint): void;
-  /** Told what wakes the engine, where work comes later than it is asked for. */
+  /** Registers a function that wakes the engine, for sources whose work arrives later than it is asked for. */
   watch?(wake: () => void): void;
-  /** The job is over, however it ended. Called once, after `giveBack`; the iteration ends when it has resolved. */
+  /** Called once when the job has ended in any way, after `giveBack`. The iteration ends when this has resolved. */
   close?(): void | Promise<void>;
 }
 
-/** All there is to do, known beforehand and forgotten afterwards. */
+/** A source in memory: all work is known at the start, and nothing is stored. */
 export class MemorySource<Result = unknown> implements ChunkSource<Result> {
   readonly completed: Intervals;
   readonly #ranges: Range[];
@@ -56,6 +61,6 @@ export class MemorySource<Result = unknown> implements ChunkSource<Result> {
   }
 }
 
-/** A space as people give it: how many indices from 0, or which. */
+/** Returns the range of a space given as a number of indices from 0, or as a range. */
 export const rangeGiven = (space: bigint | number | Range): Range =>
   typeof space === 'object' ? { ...space, length: spaceOf(space.length).length } : spaceOf(BigInt(space));

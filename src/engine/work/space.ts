@@ -1,8 +1,8 @@
 import { MillraceError } from '../../kernel/error.js';
 
 /**
- * Where a job's work lies: indices [0, N), N up to 2^128. Indices are bigints everywhere; a number counts only what one
- * launch does, at most 2^32, so that neither 2^32 nor 2^53 is a trap.
+ * A job's space: indices [0, N), N up to 2^128. Indices are always bigints. A number counts only the items of one
+ * launch, at most 2^32, so no index overflows 2^32 or 2^53.
  */
 
 /** Consecutive indices, `start` to `start + length`. */
@@ -11,7 +11,7 @@ export interface Range {
   readonly length: bigint;
 }
 
-/** What one launch does: at most 2^32 indices, never across a multiple of 2^32. */
+/** The indices of one launch: at most 2^32, never across a multiple of 2^32. */
 export interface Piece {
   readonly start: bigint;
   readonly count: number;
@@ -20,7 +20,7 @@ export interface Piece {
 export const MOST_INDICES = 1n << 128n;
 export const MOST_ITEMS = 2 ** 32;
 
-/** The whole space of `size` indices. Throws `usage` when that is no space. */
+/** Returns the space of `size` indices. Throws `usage` if the size is out of range. */
 export function spaceOf(size: bigint): Range {
   if (size >= 1n && size <= MOST_INDICES) return { start: 0n, length: size };
   throw new MillraceError({
@@ -31,28 +31,28 @@ export function spaceOf(size: bigint): Range {
   });
 }
 
-/** The indices from `start` up to `end`, which is not one of them. */
+/** Returns the indices from `start` to `end`, exclusive. */
 export const between = (start: bigint, end: bigint): Range => ({ start, length: end - start });
 
 export const endOf = ({ start, length }: Range): bigint => start + length;
 
 export const rangeOf = ({ start, count }: Piece): Range => ({ start, length: BigInt(count) });
 
-/** The first piece of a range that is not empty: at most `most` items, and no further than the next multiple of 2^32. */
+/** Returns the first piece of a nonempty range: at most `most` items, and not past the next multiple of 2^32. */
 export function firstPiece({ start, length }: Range, most = MOST_ITEMS): Piece {
   const room = (1n << 32n) - (start & 0xffff_ffffn);
   return { start, count: Math.min(most, Number(least(room, length))) };
 }
 
 /**
- * What a launch is told of a piece. `base` is all there is below 2^64; a space beyond it brings `high` to its kernel as a
- * chunk value of its own. Both are the same for all items of the piece.
+ * Returns the start of a piece for a launch. Below 2^64 `base` is the whole index; a larger space passes `high` to its
+ * kernel as a chunk value. Both are the same for all items of the piece.
  */
 export function launchBase({ start }: Piece): { readonly base: bigint; readonly high: bigint } {
   return { base: BigInt.asUintN(64, start), high: start >> 64n };
 }
 
-/** part ÷ whole as a number from 0 to 1, exact to 2^-53 however large both are; 1 for nothing of nothing. */
+/** Returns part ÷ whole as a number from 0 to 1, exact to 2^-53 for any size. 0 ÷ 0 is 1. */
 export function shareOf(part: bigint, whole: bigint): number {
   return whole === 0n ? 1 : Number((part << 53n) / whole) / 2 ** 53;
 }

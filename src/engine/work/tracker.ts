@@ -22,8 +22,8 @@ import type { ChunkSource } from './source.js';
 import { endOf, least, type Piece, type Range } from './space.js';
 
 /**
- * A job's indices: which are waiting, with a device, done, stored. It takes ranges from the source as they are needed,
- * and gives back what is not done in the end.
+ * Tracks a job's indices: waiting, in flight, done, stored. Takes ranges from the source as needed, and returns what is
+ * not done at the end.
  */
 export class Account {
   readonly #source: ChunkSource<unknown>;
@@ -44,12 +44,12 @@ export class Account {
     return this.#counted;
   }
 
-  /** Indices that nobody has, as far as they are known. */
+  /** Known indices that are not assigned to any device. */
   get waiting(): bigint {
     return waitingIn(this.#coverage);
   }
 
-  /** What waits to be handed out for the first time, or again. */
+  /** Indices that wait to be handed out, for the first time or again. */
   get todo(): Intervals {
     return this.#coverage.todo;
   }
@@ -71,7 +71,7 @@ export class Account {
     return this.#storing.size;
   }
 
-  /** The smallest index that matters and is not done and stored; undefined when all are. */
+  /** The smallest needed index that is not both done and stored. Undefined if all are. */
   get frontier(): bigint | undefined {
     const starts = [...this.#storing].map(({ start }) => start);
     const frontier = frontierOf(this.#coverage);
@@ -80,7 +80,7 @@ export class Account {
       : starts.reduce((lowest, start) => least(lowest, start), frontier ?? this.#coverage.end);
   }
 
-  /** Whether what everything else waits for is with nobody. */
+  /** True if the lowest unfinished range is not assigned to any device. */
   get isFrontierWaiting(): boolean {
     const { todo, retry } = this.#coverage;
     const frontier = frontierOf(this.#coverage);
@@ -101,22 +101,24 @@ export class Account {
     }
   }
 
-  /** The lowest indices that nobody has, of all or of a part. */
+  /** Takes the lowest waiting indices, of all or of a part. */
   take(device: string, most: number, within?: Range): Flight | undefined {
     return this.#taken(take(this.#coverage, { id: chunkId(), device, most, within }));
   }
 
-  /** Indices that a chunk in flight has, for another device. */
+  /** Takes indices of a chunk in flight for a second device. */
   double(device: string, most: number, id: number): Flight | undefined {
     return this.#taken(duplicate(this.#coverage, { id: chunkId(), device, most, within: undefined }, id));
   }
 
-  /** How many indices of a chunk in flight no other device has. */
+  /** Returns the number of indices of a chunk in flight that no other device has. */
   soleCount(id: number): number {
     return soleIndices(this.#coverage, id).reduce((sum, { length }) => sum + Number(length), 0);
   }
 
-  /** The chunk is done: what of it had not counted before, and counts now. Each part is to be `stored`. */
+  /**
+   * Records that a chunk is done. Returns its parts that had not counted before and count now. Call `stored` for each.
+   */
   finish(id: number): Piece[] {
     const { coverage, fresh, obsolete } = finish(this.#coverage, id);
     this.#coverage = coverage;
@@ -133,22 +135,22 @@ export class Account {
     this.#storing.delete(part);
   }
 
-  /** Nothing of the chunk counts. */
+  /** Returns a chunk's indices: none of them count. */
   giveBack(id: number): void {
     this.#coverage = giveBack(this.#coverage, id);
   }
 
-  /** The chunk is overdue: others may do it too. */
+  /** Lets other devices run an overdue chunk too. */
   abandon(id: number): void {
     this.#coverage = abandon(this.#coverage, id);
   }
 
-  /** The chunk is done again in chunks of at most `most` indices. */
+  /** Queues the chunk to run again in chunks of at most `most` indices. */
   tryAgain(id: number, most: number): void {
     this.#coverage = tryAgain(this.#coverage, id, most);
   }
 
-  /** Indices from `bound` on no longer matter. */
+  /** Drops the indices from `bound` on: they are no longer needed. */
   lower(bound: bigint): void {
     const { coverage, obsolete } = limit(this.#coverage, bound);
     this.#coverage = coverage;
@@ -156,12 +158,12 @@ export class Account {
     this.#source.lower(bound);
   }
 
-  /** Whether nobody needs a chunk in flight any longer. */
+  /** True if a chunk in flight is no longer needed. */
   isObsolete(id: number): boolean {
     return this.#obsolete.has(id);
   }
 
-  /** The job is over. */
+  /** Returns all leased indices that are not done to the source. */
   close(): void {
     for (const range of this.#leased) {
       for (const missing of this.#coverage.done.missing(range)) this.#source.giveBack(missing);
@@ -178,5 +180,5 @@ export class Account {
 const NOTHING = { start: 0n, length: 0n } as const;
 
 let ids = 0;
-/** A number for a chunk: a device has chunks of several jobs, so that no two in the process have the same. */
+/** Returns a chunk number. It is unique in the process, because a device has chunks of several jobs. */
 export const chunkId = (): number => ids++;
