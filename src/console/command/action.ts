@@ -10,8 +10,8 @@ import { watchSignals } from './signals.js';
 import { buildOf } from './version.js';
 
 /**
- * Makes the handler of a command: settles its options (file, environment, flags), opens its output, hands it a signal
- * for Ctrl-C, and sets the exit status.
+ * Returns the handler of a command: it resolves the options (file, environment, flags), opens the output, provides an
+ * abort signal for Ctrl-C, and sets the exit status.
  */
 export function action<Options extends object>(
   run: (call: Call<Options>) => Promise<Ending>,
@@ -28,19 +28,19 @@ export interface Call<Options extends object> {
   readonly args: readonly string[];
   /** Aborted by Ctrl-C, and by `stop`. */
   readonly signal: AbortSignal;
-  /** Ends the command at its next checkpoint, as Ctrl-C does, with another status: `Exit.limit`. */
+  /** Stops the command at its next checkpoint, as Ctrl-C does, with another status: `Exit.limit`. */
   stop(exit: ExitCode): void;
-  /** The status with which it was told to stop; `Exit.stopped` after Ctrl-C. */
+  /** The status with which the command was asked to stop; `Exit.stopped` after Ctrl-C. */
   readonly stopped: ExitCode | undefined;
 }
 
-/** What sort of command it is. */
+/** Traits of a command. */
 export interface Manner<Options extends object = object> {
-  /** Its stdout carries data that is not lines for people: events of `--json` go to stderr. */
+  /** Stdout carries data that is not lines for people: events of `--json` go to stderr. */
   readonly isData?: boolean;
-  /** It stops where it can go on later, which may take a while; it may depend on what is asked of it. */
+  /** The command stops at a checkpoint, which may take a while; may depend on its options. */
   readonly hasCheckpoints?: boolean | ((options: Options) => boolean);
-  /** How long it may take to end by itself after Ctrl-C, in milliseconds. Default: by whether it has checkpoints. */
+  /** How long the command may take to end after Ctrl-C, in milliseconds. Default: depends on `hasCheckpoints`. */
   readonly graceMs?: number;
 }
 
@@ -89,7 +89,7 @@ async function perform<Options extends object>(
   }
 }
 
-/** How long a command may take to end by itself after Ctrl-C, in milliseconds: without and with checkpoints. */
+/** How long a command may take to end after Ctrl-C, in milliseconds: without and with checkpoints. */
 const GRACE_MS = 1000;
 const CHECKPOINT_MS = 10_000;
 
@@ -104,7 +104,10 @@ function nameOf(command: Command): string {
   return parent === null ? '' : `${nameOf(parent)} ${command.name()}`.trim();
 }
 
-/** A config file that cannot be used is told as any other error, in the form that flags and environment ask for. */
+/**
+ * Resolves the options. An invalid config file is reported like any other error, in the form that flags and environment
+ * request.
+ */
 async function settled(
   command: Command,
 ): Promise<{ readonly options: Given; readonly fault: MillraceError | undefined }> {
@@ -127,7 +130,10 @@ function opened(options: OutputOptions): { readonly output: Output; readonly ref
   }
 }
 
-/** What nobody foresaw must not end a command without its last event, nor with Node's own status, which is an answer. */
+/**
+ * Handles uncaught errors: without this, a command would end without its last event and with Node's status 1, which means
+ * "no".
+ */
 function watchFailures(output: Output): { end(): void } {
   const onFailure = (error: unknown): void => {
     const exit = exitOf(error);

@@ -4,12 +4,12 @@ import { MillraceError } from '../../kernel/error.js';
 import { configFile } from './paths.js';
 
 /**
- * A command's options with those of the config file where neither a flag nor a variable gives one. The file is a JSON
- * object: options by their names, for every command that has them, and objects by commands' names for one command:
+ * Returns a command's options, with those of the config file that neither a flag nor a variable sets. The file is a JSON
+ * object with options by name, for every command that has them, and objects by command name, for one command:
  *
  *   { "device": "cuda:0", "max-temp": 80, "block": { "solve": { "any": true } } }
  *
- * A name that means nothing is an error: a limit that was misspelt must not be a limit that is not there.
+ * An unknown name is an error: otherwise a misspelt limit would silently not apply.
  */
 export async function configured(command: Command): Promise<Readonly<Record<string, unknown>>> {
   const { config: given } = command.opts<{ config?: string }>();
@@ -32,7 +32,7 @@ function readConfig(path: string, isAsked: boolean): Section | undefined {
     text = readFileSync(path, 'utf8');
   } catch (cause) {
     const { code, message } = cause as NodeJS.ErrnoException;
-    // Nobody has to have one; but what was asked for has to be there.
+    // The default file is optional; a file named by `--config` must exist.
     if (!isAsked && (code === 'ENOENT' || code === 'ENOTDIR')) return undefined;
     throw refuse('io', path, `cannot read it: ${message}`, 'name a file that you may read, or none', cause);
   }
@@ -56,7 +56,7 @@ const pathOf = (command: Command): Command[] => (command.parent === null ? [] : 
 
 let wholeProgram: (loaded: Command) => Promise<Command> = async (loaded) => loaded;
 
-/** Says how all commands are loaded, where only the one that runs was: a file may have settings for the others. */
+/** Sets the function that loads all commands if only one was loaded: a file may have settings for the others. */
 export function loadProgramWith(load: () => Promise<Command>): void {
   wholeProgram = load;
 }
@@ -67,7 +67,7 @@ interface Unknown {
   readonly at: readonly string[];
 }
 
-/** Every key is an option of the command or of one below it, or names a command below it. */
+/** Returns the first key that is neither an option of the command or its subcommands nor the name of a subcommand. */
 function findUnknown(section: Section, command: Command, at: readonly string[] = []): Unknown | undefined {
   for (const [key, value] of Object.entries(section)) {
     const child = command.commands.find((one) => one.name() === key);
@@ -79,13 +79,13 @@ function findUnknown(section: Section, command: Command, at: readonly string[] =
   return undefined;
 }
 
-/** Options of the command and of all below it; what is about the config file itself is not in it. */
+/** Returns the options of the command and its subcommands, without those that cannot be in a config file. */
 function optionsBelow(command: Command): Option[] {
   const own = command.options.filter((option) => option.long !== '--config' && option.long !== '--version');
   return [...own, ...command.commands.flatMap(optionsBelow)];
 }
 
-/** The nearer a setting is to the command, the more it counts. */
+/** Returns the file's settings for a command. A section closer to the command takes precedence. */
 function settingsFor(file: Section, commands: readonly Command[], command: Command): Map<Option, unknown> {
   const sections: Section[] = [file];
   for (const one of commands) {

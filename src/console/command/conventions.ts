@@ -1,11 +1,11 @@
 import type { Command, Option } from 'commander';
 import { options } from '../options/options.js';
 
-/** Gives every command what all of them have: the options of their output, help, and where its rules are told. */
+/** Adds to every command what all have in common: output options and help. */
 export function conform(root: Command): void {
   everyCommand(root, (command) => {
     command.helpOption('-h, --help', 'this help').helpCommand(false);
-    // That every option is a variable is told once, not with each.
+    // The help says once that every option is also a variable, not with each option.
     command.configureHelp({ ...command.configureHelp(), optionDescription: describe });
     if (command.commands.length > 0) return;
     for (const make of common) add(command, make());
@@ -29,7 +29,7 @@ function describe({ description, argChoices, defaultValue, defaultValueDescripti
   return more.length === 0 ? description : `${description} (${more.join('; ')})`;
 }
 
-/** Unless the command has said something of its own about it. */
+/** Adds an option unless the command defines its own. */
 function add(command: Command, option: Option): void {
   const own = command.options.find(({ long }) => long === option.long);
   if (own === undefined) command.addOption(option);
@@ -41,7 +41,10 @@ export function everyCommand(command: Command, visit: (command: Command) => void
   for (const child of command.commands) everyCommand(child, visit);
 }
 
-/** Examples at the end of a command's help, each with what it does: `['millrace devices --watch', 'again and again']`. */
+/**
+ * Adds examples at the end of a command's help, each with a description: `['millrace devices --watch', 'again and
+ * again']`.
+ */
 export function withExamples(
   command: Command,
   ...lines: readonly (readonly [command: string, does?: string])[]

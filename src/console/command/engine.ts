@@ -9,13 +9,15 @@ import type { TelemetryOptions } from '../telemetry/options.js';
 import { type About, type Telemetry, withTelemetry } from '../telemetry/start.js';
 import type { Call } from './action.js';
 
-/** Options of a command that works on an engine. With `tuning`, its devices are set as `millrace tune` found best. */
+/**
+ * Options of a command that uses an engine. With `tuning`, its devices use the settings that `millrace tune` found best.
+ */
 export type EngineCommandOptions = OpeningOptions &
   FeedingOptions &
   TelemetryOptions &
   Partial<TuningOptions> & { readonly device?: string };
 
-/** What a command's engine needs beside its options. */
+/** What a command's engine needs in addition to its options. */
 export interface EngineSetup extends About {
   /** Default: `--device`. */
   readonly device?: string;
@@ -35,17 +37,17 @@ export interface EngineSetup extends About {
 export interface OpenedEngine {
   readonly engine: Engine;
   readonly devices: readonly Device[];
-  /** How long chunks should be. */
+  /** The goal for chunk length. */
   readonly aim: Aim | undefined;
-  /** Telemetry counts from now on: kernels are compiled. */
+  /** Starts telemetry; called when kernels are compiled. */
   watch(): void;
-  /** Closes the engine and ends telemetry. Otherwise both happen after the work. */
+  /** Closes the engine and ends telemetry. If it is not called, both happen after the work. */
   close(): Promise<void>;
 }
 
 /**
- * Runs `work` on an engine with the devices, the feeding and the telemetry that a command's options ask for. Afterwards,
- * also after an error, it closes the engine, ends telemetry, prints `--api-table` and closes the devices, in this order.
+ * Runs `work` on an engine with the devices, pipeline and telemetry that a command's options request. Afterwards, also
+ * after an error, it closes the engine, ends telemetry, prints `--api-table` and closes the devices, in this order.
  */
 export function withEngine<Result>(
   call: Call<EngineCommandOptions>,
@@ -55,7 +57,7 @@ export function withEngine<Result>(
   return withEngineLater(call, setup, async (open) => work(await open()));
 }
 
-/** The same for work that opens the engine when it needs one, at most once. */
+/** Like `withEngine`, for work that opens the engine when needed, at most once. */
 export function withEngineLater<Result>(
   call: Call<EngineCommandOptions>,
   setup: EngineSetup,

@@ -1,6 +1,6 @@
 import { type ErrorCode, MillraceError } from '../../kernel/error.js';
 
-/** What a command's exit status says. Scripts rely on these numbers; they do not change. */
+/** Exit statuses of commands. Scripts rely on these numbers; they do not change. */
 export const Exit = {
   /** Yes, or complete; a closed pipe too. */
   ok: 0,
@@ -10,12 +10,12 @@ export const Exit = {
   stopped: 2,
   aborted: 3,
   limit: 4,
-  /** A command line that makes no sense, an unknown device name included. */
+  /** An invalid command line, including an unknown device name. */
   usage: 64,
-  /** The device that was asked for, or any at all, is not on this machine or cannot do this. */
+  /** The requested device, or any device, is missing on this machine or lacks a capability. */
   noDevice: 69,
   internal: 70,
-  /** A file that cannot be read, written or understood. */
+  /** A file that cannot be read, written or parsed. */
   io: 74,
   /** A device failed or gave wrong results. */
   deviceWrong: 76,
@@ -24,7 +24,7 @@ export const Exit = {
 
 export type ExitCode = (typeof Exit)[keyof typeof Exit];
 
-/** The exit status of an error that ends a command. */
+/** Returns the exit status for an error that ends a command. */
 export function exitOf(error: unknown): ExitCode {
   if (error instanceof MillraceError) return exitOfCode[error.code];
   if (error instanceof Error && error.name === 'AbortError') return Exit.aborted;
@@ -32,8 +32,8 @@ export function exitOf(error: unknown): ExitCode {
 }
 
 /**
- * One row per error code. A malformed file is 74 and not 1: 1 is an answer ("these nonces are wrong"), and there is none
- * when the question cannot be read. Kernel and launch errors are 70: the kernels that commands run are ours.
+ * One row per error code. A malformed file is 74 and not 1: 1 is an answer ("these nonces are wrong"), and an unreadable
+ * question has none. Kernel and launch errors are 70: the kernels that commands run are ours.
  */
 const exitOfCode: Readonly<Record<ErrorCode, ExitCode>> = {
   'kernel-scope': Exit.internal,

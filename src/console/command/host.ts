@@ -3,17 +3,17 @@ import type { ReadStream } from 'node:tty';
 import type { LiveStream } from '../output/live.js';
 
 /**
- * What a command takes from the process around it: its words, its streams, its end. The environment is `process.env` in
- * any case, because drivers and compilers read it too. `main.ts` runs a command with Node's process; a program that runs
- * several commands in turn hands in a host for each.
+ * A command's interface to its process: arguments, streams, exit. The environment is always `process.env`, because
+ * drivers and compilers read it too. `main.ts` runs a command with Node's process; a program that runs several commands
+ * in turn passes a host for each.
  */
 export interface Host {
-  /** The words after `millrace`. */
+  /** The arguments after `millrace`. */
   readonly args: readonly string[];
   readonly stdin: ReadStream;
   readonly stdout: Writable & LiveStream;
   readonly stderr: Writable & LiveStream;
-  /** How the command ended; set by the command itself. */
+  /** The exit status; set by the command. */
   exitCode: number | string | null | undefined;
   /** Ends the command at once, without waiting for anything. */
   exit(status: number): never;
@@ -43,10 +43,10 @@ export const processHost: Host = {
 
 let current = processHost;
 
-/** The host of the command that runs. */
+/** Returns the host of the running command. */
 export const host = (): Host => current;
 
-/** Runs `body` with another host. Commands of one process run one after the other. */
+/** Runs `body` with another host. Commands of one process must run one at a time. */
 export async function withHost<T>(other: Host, body: () => Promise<T>): Promise<T> {
   const before = current;
   current = other;

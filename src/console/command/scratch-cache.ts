@@ -2,13 +2,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { temporaryFolder } from '../../device/cache/temporary.js';
 
-/** Where compiled programs go: our own, PoCL's, and the NVIDIA driver's. */
+/** Variables that set the caches of compiled programs: our own, PoCL's, and the NVIDIA driver's. */
 const variables = ['MILLRACE_CACHE_DIR', 'POCL_CACHE_DIR', 'CUDA_CACHE_PATH'] as const;
 
 /**
- * Has every device that is opened from now on keep its compiled programs in a folder of its own. `end` removes it: what
- * is compiled once and never again must not fill a cache. Drivers read the environment when they start, which is before
- * this where a device of theirs was opened before.
+ * Makes devices opened from now on cache compiled programs in a temporary folder. `end` removes it: programs that are
+ * compiled once and never again must not fill a cache. A driver reads the environment when it starts, so this has no
+ * effect on a driver whose device was opened before.
  */
 export function startScratchCache(): { end(): void } {
   const folder = temporaryFolder(tmpdir(), 'millrace-scratch-');

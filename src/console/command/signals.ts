@@ -2,20 +2,22 @@ import type { Output } from '../output/output.js';
 import { Exit, type ExitCode } from './exit.js';
 import { host, processHost } from './host.js';
 
-/** How a command is told to end: the first signal stops it at its next checkpoint, the second ends the process. */
+/** How a command is stopped: the first signal stops it at its next checkpoint, the second ends the process. */
 export interface Stopping {
   /** Aborted when the command should end. */
   readonly signal: AbortSignal;
-  /** The exit status it was stopped with. */
+  /** The exit status requested by `stop`. */
   readonly exit: ExitCode | undefined;
   stop(exit: ExitCode): void;
-  /** The command has ended: signals have their default effect again, and after one the process ends soon. */
+  /**
+   * Called when the command has ended: restores the default signal handling, and ends the process soon if it was stopped.
+   */
   end(): void;
 }
 
 /**
- * Listens to SIGINT, SIGTERM and SIGHUP. `graceMs` is how long a command may take to end by itself: it writes a
- * checkpoint and waits for the chunk on its device, which may take a second.
+ * Handles SIGINT, SIGTERM and SIGHUP. `graceMs` is how long a command may take to end by itself: it writes a checkpoint
+ * and waits for the chunk on its device, which may take a second.
  */
 export function watchSignals(output: Output, graceMs: number): Stopping {
   const controller = new AbortController();
@@ -41,12 +43,12 @@ export function watchSignals(output: Output, graceMs: number): Stopping {
   const onSignal = (): void => {
     if (controller.signal.aborted) leave();
     stop(Exit.stopped);
-    // An ordinary exit waits for the threads that look up names, which takes as long as a name server is silent.
+    // An ordinary exit waits for the threads of DNS lookups, which takes until a silent name server times out.
     void import('../../device/native/libc.js').then(
       (libc) => {
         quit = libc.quit;
       },
-      () => undefined, // without a C library an ordinary exit has to do
+      () => undefined, // without a C library the process exits in the ordinary way
     );
     timers.push(setTimeout(leave, graceMs).unref());
     timers.push(setTimeout(() => output.say('stopping; Ctrl-C again aborts'), TELL_MS).unref());
@@ -61,16 +63,16 @@ export function watchSignals(output: Output, graceMs: number): Stopping {
     end: () => {
       for (const name of SIGNALS) process.off(name, onSignal);
       for (const timer of timers) clearTimeout(timer);
-      // A name that is being looked up, or a compiler at work, does not keep the process any longer.
+      // A pending DNS lookup or a running compiler must not keep the process alive any longer.
       if (!controller.signal.aborted || own !== processHost) return;
       setTimeout(() => endProcess(Number(own.exitCode ?? Exit.ok)), LINGER_MS).unref();
     },
   };
 }
 
-/** A terminal that is closed ends what runs in it, as a service manager does. */
+/** Closing a terminal stops the command, as a service manager does. */
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
-/** A command that ends sooner says nothing of it. */
+/** A command that ends sooner prints no message about stopping. */
 const TELL_MS = 500;
 /** How long other work may keep the process after a command that was stopped. */
 const LINGER_MS = 300;

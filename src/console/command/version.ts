@@ -4,18 +4,18 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** From the package itself, by its own name: the same in a clone and where it is installed. */
+/** Returns the version from the package's own package.json, the same in a clone and in an installation. */
 export function version(): string {
   return (createRequire(import.meta.url)('millrace/package.json') as { version: string }).version;
 }
 
-/** The version and which build of it: `0.1.0+1a2b3c4d5e6f`. The same sources give the same build. */
+/** Returns the version with the build: `0.1.0+1a2b3c4d5e6f`. The same sources give the same build. */
 export function buildOf(): string {
   const id = leftByBuild('build-id'); // a digest of the sources
   return id === undefined ? version() : `${version()}+${id}`;
 }
 
-/** What the build leaves beside its output; undefined where sources run as they are. */
+/** Reads a file that the build writes beside its output; undefined if the sources run directly. */
 function leftByBuild(name: 'build-id' | 'commit'): string | undefined {
   try {
     return readFileSync(join(dirname(fileURLToPath(import.meta.url)), '..', '..', name), 'utf8').trim();
@@ -25,15 +25,15 @@ function leftByBuild(name: 'build-id' | 'commit'): string | undefined {
 }
 
 /**
- * The Git commit that this is: of the clone it runs in, or else the one it was built from. `7ccc72518a2b with changes`
- * where files differ from it; undefined where neither is known.
+ * Returns the Git commit of the clone that contains this code, or the one it was built from. `7ccc72518a2b with changes`
+ * if files differ from it; undefined if neither is known.
  */
 export function commitOf(): string | undefined {
   const root = dirname(createRequire(import.meta.url).resolve('millrace/package.json'));
   return (existsSync(join(root, '.git')) ? commitIn(root) : undefined) ?? leftByBuild('commit');
 }
 
-/** Undefined where Git is not installed, or refuses the folder. */
+/** Undefined if Git is not installed or refuses the folder. */
 function commitIn(root: string): string | undefined {
   try {
     const git = (...args: string[]): string =>

@@ -10,7 +10,7 @@ import { redactArguments } from '../output/redact.js';
 import { isSecretName } from '../output/secret-forms.js';
 import type { Booked, BookingOptions } from './job-session.js';
 
-/** A job of this command, taken from the ledger. */
+/** A job that this command has claimed in the ledger. */
 export interface Opened<T extends Indexed> {
   readonly store: Store;
   readonly ledger: JobLedger<T>;
@@ -37,7 +37,7 @@ export async function openLedger<T extends Indexed>(
     const ledger = await store.open<T>(spec);
     if (ledger.completed.isEmpty || isThere === undefined || (await isThere(ledger.completed)))
       return { store, ledger };
-    // What was done is gone from where it should be: it counts for nothing.
+    // The output of the finished work is missing, so the work does not count.
     await ledger.finish('open');
     return { store, ledger: await store.open<T>({ ...spec, fresh: true }) };
   } catch (error) {
@@ -46,7 +46,7 @@ export async function openLedger<T extends Indexed>(
   }
 }
 
-/** Says which job it is; what it gives says that it goes on, once there is work for it. */
+/** Reports the job. The returned function announces that it resumes, and is called once there is work for it. */
 export function announce(output: Output, ledger: JobLedger<Indexed>): () => void {
   const { before, id, job, completed, found } = ledger;
   const done = completed.total;
@@ -63,7 +63,10 @@ export function announce(output: Output, ledger: JobLedger<Indexed>): () => void
   };
 }
 
-/** `jobs resume` says which job it means: a command that describes another by now must not begin that one silently. */
+/**
+ * Throws if `jobs resume` requested another job: a command that now describes a different one must not start that
+ * silently.
+ */
 async function checkResumed(store: Store, booked: Omit<Booked, 'isThere'>): Promise<void> {
   const wanted = process.env[RESUMED];
   if (wanted === undefined) return;
@@ -80,12 +83,15 @@ async function checkResumed(store: Store, booked: Omit<Booked, 'isThere'>): Prom
 /** Set by `jobs resume` for the command it runs. */
 export const RESUMED = 'MILLRACE_RESUMED_JOB';
 
-/** What a job is gone on with: as it was called, without what would begin it anew, and without credentials. */
+/** Returns the arguments that resume the job: without `--fresh` and without credentials. */
 function resumable(args: readonly string[]): string[] {
   return redactArguments(args.filter((arg) => arg !== '--fresh'));
 }
 
-/** Options that were given by the environment are as much part of a call as flags are. Credentials stay out. */
+/**
+ * Returns the options given by environment variables, which are part of a call just as flags are. Credentials are
+ * excluded.
+ */
 function settings(environment: NodeJS.ProcessEnv): Record<string, string> {
   const known = Object.entries(environment).filter(([name, value]) => /^MILLRACE_/.test(name) && value !== undefined);
   const kept = known.filter(([name]) => !NOT_KEPT.test(name) && !isSecretName(name)) as [string, string][];

@@ -11,7 +11,7 @@ import { flag, options, valued, wholeNumber } from '../options/options.js';
 import { announce, type Opened, openLedger, RESUMED } from './job-opening.js';
 import { HitProgram, hitVariables } from './on-hit.js';
 
-/** What the command line says of a job in the ledger. */
+/** Options of the command line for a job in the ledger. */
 export interface BookingOptions {
   readonly dataDir: string;
   /** False with `--no-ledger`. */
@@ -22,7 +22,7 @@ export interface BookingOptions {
   readonly onHitProcs?: number;
 }
 
-/** Gives a command these options; `hits`: it finds something that another program may want to hear of. */
+/** Adds these options to a command. `hits`: the command finds hits, which `--on-hit` can report to a program. */
 export function withBookingOptions(command: Command, { hits = true } = {}): Command {
   const hasFolder = command.options.some(({ long }) => long === '--data-dir');
   if (!hasFolder) command.addOption(options.dataDir());
@@ -44,22 +44,21 @@ export function withBookingOptions(command: Command, { hits = true } = {}): Comm
     );
 }
 
-/** What a command says of its job; the rest is the same for all. */
+/** A command's description of its job; the other fields are the same for all commands. */
 export type Booked = Omit<JobSpec, 'call' | 'priority' | 'fresh'> & {
-  /** Whether what was done is still where it was put, in a file. Where it is not, the job begins from nothing. */
+  /** True if the output of the finished work is still in its file. If not, the job restarts from the beginning. */
   isThere?(completed: Intervals): boolean | Promise<boolean>;
 };
 
-/** How a command opens its job. */
 export interface BookingManner {
-  /** The answer does not depend on the ledger: one that cannot be opened is a warning, unless an option asks for it. */
+  /** The answer does not depend on the ledger: failing to open it is only a warning, unless an option requires it. */
   readonly isOptional?: boolean;
 }
 const MAX_PROCS = 1024;
 
 /**
- * A job of a command in the ledger: opened before the devices are, told of in words, ended with the command. Without a
- * ledger, and for what is no job, it does nothing, so that a command need not ask.
+ * Opens a command's job session in the ledger. It is opened before the devices, announces the job, and ends with the
+ * command. Without a ledger, or if `booked` is undefined, the session does nothing, so that a command need not check.
  *
  *   const booking = await openBooking<Hit>(call, { command: 'run', name, params, kernel, space });
  *   search(kernel, { …, ...booking.search });
@@ -82,13 +81,12 @@ export async function openBooking<T extends Indexed>(
 
 const NOTHING: Range = { start: 0n, length: 0n };
 
-/** How a command's work on its job ended. */
 export interface BookingEnd {
   /** Every index is done. */
   readonly isComplete: boolean;
-  /** What was asked is known without the rest. */
+  /** The answer is known without the remaining indices. */
   readonly isAnswered?: boolean;
-  /** Why it was left, where it was. */
+  /** Why the job was left unfinished, if it was. */
   readonly reason?: string;
 }
 
@@ -96,7 +94,7 @@ export class Booking<T extends Indexed> {
   readonly completed: Intervals;
   /** Undefined if nothing is kept. */
   readonly ledger: JobLedger<T> | undefined;
-  /** Where `ledger` is, until the booking ends. */
+  /** The store that holds `ledger`, until the session ends. */
   readonly store: Store | undefined;
   readonly #call: Call<BookingOptions>;
   readonly #space: Range;
@@ -128,14 +126,17 @@ export class Booking<T extends Indexed> {
     return this.ledger ? { source: new BookSource(this.ledger, this.#space) } : {};
   }
 
-  /** What the ledger knows already, undefined where something is left to do. `limit`: so many hits are enough. */
+  /**
+   * Returns the answer if the ledger has it already, undefined if work is left. `limit` is the number of hits that
+   * suffices.
+   */
   answer(mode: Mode, limit = Number.POSITIVE_INFINITY): readonly T[] | undefined {
     const found = this.ledger?.found ?? [];
     const frontier = this.completed.firstMissing(this.#space.start);
     const isComplete = frontier >= endOf(this.#space);
     const below =
       mode === 'any' || mode === 'arrival' ? found : found.filter(({ index }) => index < frontier || isComplete);
-    // The smallest hit is known when everything below it is done, whether or not it is itself.
+    // The smallest hit is final once everything below it is done, whether or not its own range is.
     const [first] = found;
     if (mode === 'first' && first && first.index <= frontier) return [first];
     if (mode === 'any' && first) return [first];
@@ -143,7 +144,7 @@ export class Booking<T extends Indexed> {
     return isComplete || below.length >= limit ? below.slice(0, limit) : undefined;
   }
 
-  /** For `startMonitor`. An engine that is opened later is given as a function. */
+  /** For `startMonitor`. An engine that is opened later is passed as a function. */
   controls(given: Engine | (() => Engine | undefined), call: Pick<Call<object>, 'stop' | 'signal'>): Controls {
     const engine = typeof given === 'function' ? given : () => given;
     const held = {
@@ -159,7 +160,7 @@ export class Booking<T extends Indexed> {
       paused: (isPaused) => {
         if (isPaused === this.#isPaused || this.#isOver) return;
         this.#isPaused = isPaused;
-        ledger.paused(isPaused).catch(() => undefined); // a ledger that cannot be written says so by its next hit
+        ledger.paused(isPaused).catch(() => undefined); // a failure is reported with the next hit
       },
       checkpoint: () => ledger.checkpoint(),
       stop: call.stop,
@@ -167,7 +168,7 @@ export class Booking<T extends Indexed> {
     };
   }
 
-  /** From now on it does what other processes ask for. */
+  /** Starts handling requests of other processes. */
   listen(monitor: Monitor): void {
     const { output, stop } = this.#call;
     const listener: JobListener = {
@@ -195,8 +196,8 @@ export class Booking<T extends Indexed> {
   }
 
   /**
-   * A hit is shown. `--on-hit` hears of each once; where that failed, or was cut short, again in the next run. The next
-   * hit waits until its program has been started, so that hits never gather here.
+   * Handles a hit that was shown. The program of `--on-hit` runs once per hit; if it failed or was interrupted, again in
+   * the next run. The next hit waits until the program has been started, so that hits do not accumulate here.
    */
   told(hit: T): Promise<void> | undefined {
     const nth = this.#last?.index === hit.index ? this.#last.nth + 1 : 0;
@@ -206,14 +207,14 @@ export class Booking<T extends Indexed> {
     return this.#program?.run(variables, () => this.ledger?.tell(hit.index, nth));
   }
 
-  /** Everything is written, and the job is let go of. Throws where it should be complete and is not. */
+  /** Writes everything and releases the job. Throws if the job should be complete and is not. */
   async end({ isComplete, isAnswered = false, reason }: BookingEnd): Promise<void> {
     await this.#program?.end();
     const state = this.#isCancelled ? 'cancelled' : isComplete ? 'complete' : isAnswered ? 'answered' : 'open';
     await this.#finish(state, reason);
   }
 
-  /** After an error, or whatever else has kept `end` from being called. */
+  /** Releases the job after an error, or if `end` was not called for another reason. */
   async close(reason?: string): Promise<void> {
     try {
       await this.#finish('open', reason);

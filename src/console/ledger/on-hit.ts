@@ -5,8 +5,8 @@ import { MillraceError } from '../../kernel/error.js';
 import { jsonLine, type Output } from '../output/output.js';
 
 /**
- * The program of `--on-hit`: started for each hit, with the hit in its environment, at most `max` at a time. There is no
- * shell, so nothing in a hit can be taken for a command. What it prints is told on stderr.
+ * The program of `--on-hit`, started for each hit with the hit in its environment, at most `max` at a time. No shell is
+ * involved, so nothing in a hit can be executed as a command. The program's output goes to stderr.
  */
 export class HitProgram {
   readonly #program: string;
@@ -14,7 +14,7 @@ export class HitProgram {
   readonly #max: number;
   readonly #running = new Set<Promise<void>>();
 
-  /** Throws `usage` if the program cannot be started: better now than with the first hit. */
+  /** Throws `usage` if the program cannot be started: an early error is better than one at the first hit. */
   constructor(given: string, output: Output, max = 1, environment: NodeJS.ProcessEnv = process.env) {
     this.#program = findProgram(given, environment);
     this.#output = output;
@@ -22,8 +22,8 @@ export class HitProgram {
   }
 
   /**
-   * Resolves when the program has been started, which waits while `max` of them run. `environment` is asked then, and
-   * `onDone` is called when the program has ended well. Programs are started in the order of the calls.
+   * Resolves when the program has been started, which waits while `max` of them run. `environment` is called at that
+   * time, and `onDone` when the program has exited with status 0. Programs start in the order of the calls.
    */
   async run(environment: () => Readonly<Record<string, string>>, onDone: () => void): Promise<void> {
     while (this.#running.size >= this.#max) await Promise.race(this.#running);
@@ -63,8 +63,8 @@ export class HitProgram {
 }
 
 /**
- * A hit as variables: MILLRACE_HIT_INDEX, MILLRACE_HIT_<FIELD> for each of its values (lists with commas), and the whole
- * as JSON in MILLRACE_HIT.
+ * Returns a hit as variables: MILLRACE_HIT_INDEX, MILLRACE_HIT_<FIELD> for each value (lists separated by commas), and
+ * the whole hit as JSON in MILLRACE_HIT.
  */
 export function hitVariables(hit: { readonly index: bigint }, nth: number, job: string): Record<string, string> {
   const { index, ...fields } = hit;

@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { host } from '../command/host.js';
 
-/** Keys that are pressed while a job runs, each at once and without being shown. */
+/** Reads single keys while a job runs, without echo. */
 export interface Keys {
   end(): void;
 }
 
 /**
- * Reads keys where there is somebody to press them. The terminal is given back as it was however the process ends: on
- * `end`, on exit, when it is stopped by Ctrl-Z; after a signal that ends it Node does so.
+ * Reads keys if stdin is a terminal and the process is in the foreground. The terminal mode is restored however the
+ * process ends: on `end`, on exit, and on Ctrl-Z; after a signal that ends the process, Node restores it.
  */
 export function readKeys({ pressed, leaving }: KeyHandlers, stdin: NodeJS.ReadStream = host().stdin): Keys {
   if (!stdin.isTTY || !isForeground()) return { end: () => {} };
@@ -16,13 +16,13 @@ export function readKeys({ pressed, leaving }: KeyHandlers, stdin: NodeJS.ReadSt
     try {
       stdin.setRawMode(isRaw);
     } catch {
-      // the terminal is gone: there is nobody left to press a key
+      // the terminal is closed
     }
   };
   const onData = (data: Buffer): void => {
     for (const key of data.toString('utf8')) {
       const signal = SIGNALS[key];
-      // Both are over at once, without a word of goodbye.
+      // Both take effect immediately, so the terminal is restored first.
       if (signal === 'SIGTSTP' || signal === 'SIGQUIT') {
         leaving();
         setRaw(false);
@@ -36,7 +36,7 @@ export function readKeys({ pressed, leaving }: KeyHandlers, stdin: NodeJS.ReadSt
   setRaw(true);
   stdin.on('data', onData);
   stdin.resume();
-  stdin.unref(); // waiting for a key is no reason to stay
+  stdin.unref(); // waiting for a key does not keep the process alive
   process.on('exit', restore);
   process.on('SIGCONT', onContinue);
   return {
@@ -51,24 +51,24 @@ export function readKeys({ pressed, leaving }: KeyHandlers, stdin: NodeJS.ReadSt
 }
 
 export interface KeyHandlers {
-  /** Letters are small ones. */
+  /** Letters are in lower case. */
   pressed(key: string): void;
-  /** The terminal is about to be somebody else's for a while. */
+  /** Called before the process releases the terminal for a while. */
   leaving(): void;
 }
 
-/** What the terminal itself makes signals of, as long as nobody asks for single keys. */
+/** Keys that the terminal turns into signals, except in raw mode. */
 const SIGNALS: Readonly<Record<string, NodeJS.Signals>> = {
   '\u0003': 'SIGINT',
   '\u001a': 'SIGTSTP',
   '\u001c': 'SIGQUIT',
 };
 
-/** A process in the background that touches the terminal's settings is stopped by the system until it is called back. */
+/** The system stops a background process that changes the terminal's settings. */
 function isForeground(stat: () => string = () => readFileSync('/proc/self/stat', 'utf8')): boolean {
   try {
     const text = stat();
-    // After the program's name in brackets: state, parent, group, session, terminal, the terminal's group.
+    // Fields after the program's name in parentheses: state, parent, group, session, terminal, the terminal's group.
     const [, , group, , , foreground] = text.slice(text.lastIndexOf(')') + 2).split(' ');
     return group === foreground;
   } catch {

@@ -8,16 +8,16 @@ import { type CpuBudget, FREE, FULL_BUDGET, type Hold, hold, type Limits, spend 
 import type { Holds } from './pause-reasons.js';
 
 export interface LimiterOptions extends Limits {
-  /** Of all processors, 0 to 1. */
+  /** Share of all processors, 0 to 1. */
   readonly maxCpu?: number;
 }
 
-/** What is known of the machine; tests have one of their own. */
+/** Access to the machine; tests supply their own. */
 export interface Surroundings {
   readonly stdin?: NodeJS.ReadStream;
   sensors(device: string): Promise<Sensors | undefined>;
   readonly processors: number;
-  /** Time of the processors that this process has used, in milliseconds. */
+  /** CPU time of this process, in milliseconds. */
   cpuMs(): number;
 }
 
@@ -33,11 +33,11 @@ export const thisMachine: Surroundings = {
   },
 };
 
-/** Sensors of a GPU take a millisecond to ask. */
+/** Reading a GPU's sensors takes a millisecond. */
 const SENSORS_MS = 2000;
 const CPU_MS = 100;
 
-/** Reads the sensors of a job's devices, and holds those that are past a limit. */
+/** Reads the sensors of a job's devices and pauses devices that exceed a limit. */
 export class Limiter {
   readonly #output: Output;
   readonly #given: LimiterOptions;
@@ -103,7 +103,7 @@ export class Limiter {
     }
   }
 
-  /** A limit that nothing watches is worth a warning, once. */
+  /** Warns once about a limit for which the device has no sensor. */
   #tellUnknown(device: string, sensors: Sensors | undefined): void {
     const { maxTemp, maxPower } = this.#given;
     const tell = (option: string, what: string): void =>

@@ -1,20 +1,20 @@
 import type { Sensors } from '../../device/device.js';
 
 /**
- * Limits that a device is held to by pausing it, never by a setting of the card. Pure: what a sensor says and whether the
- * device is held decide whether it is held next.
+ * Limits enforced by pausing a device, never by a setting of the card. Pure functions: the sensors and the current hold
+ * determine the next hold.
  */
 export interface Limits {
   readonly maxTemp?: number;
   readonly maxPower?: number;
 }
 
-/** Why a device is held; undefined when it is not. */
+/** Why a device is paused; undefined if it is not. */
 export type Held = 'too hot' | 'too much power' | undefined;
 
-/** A device cools by some degrees within seconds: going on sooner would switch it on and off all the time. */
+/** A device cools by some degrees within seconds: resuming sooner would switch it on and off constantly. */
 const COOLER_C = 5;
-/** Power falls as soon as work stops, so that it says nothing: the pause is a time. */
+/** Power falls as soon as work stops, so a reading during the pause says nothing: the pause has a fixed length. */
 const POWER_PAUSE_MS = 5000;
 
 export interface Hold {
@@ -30,19 +30,19 @@ export function hold(before: Hold, sensors: Sensors | undefined, { maxTemp, maxP
     const limit = before.held === 'too hot' ? maxTemp - COOLER_C : maxTemp;
     const isHot = before.held === 'too hot' ? temperatureC > limit : temperatureC >= limit;
     if (isHot) return before.held === 'too hot' ? before : { held: 'too hot', sinceMs: nowMs };
-  } else if (before.held === 'too hot') return before; // a sensor that has fallen silent has not said that it is cool
+  } else if (before.held === 'too hot') return before; // without a reading the device is not known to be cool
   if (maxPower === undefined) return FREE;
   if (before.held === 'too much power' && nowMs - before.sinceMs < POWER_PAUSE_MS) return before;
   return powerW !== undefined && powerW > maxPower ? { held: 'too much power', sinceMs: nowMs } : FREE;
 }
 
-/** Threads of a CPU device, so that it takes at most such a share of the processors; the rest is done by pausing. */
+/** Returns the threads of a CPU device that take at most a share of the processors; pauses handle the remainder. */
 export const threadsWithin = (share: number, processors: number): number =>
   Math.max(1, Math.floor(share * processors + 1e-9));
 
 /**
- * A share of the processors as a budget: time of them is earned while the clock runs and spent by this process; in debt,
- * CPU devices pause. What can be saved up is little, so that a quiet minute is not followed by a loud one.
+ * A share of the processors as a budget of CPU time: it accrues with the clock and is spent by this process. CPU devices
+ * pause while the balance is negative. The balance has a low maximum, so that an idle minute is not followed by a burst.
  */
 export interface CpuBudget {
   readonly balanceMs: number;

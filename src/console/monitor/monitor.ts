@@ -10,15 +10,15 @@ import { type HoldControls, Holds } from './pause-reasons.js';
 import { type Status, Watch, type Watched } from './status.js';
 import { statusLine, statusLines } from './status-lines.js';
 
-/** What a job may take, and how often it is told how far it is. */
+/** A job's limits, and how often its progress is reported. */
 export interface MonitorOptions extends LimiterOptions {
   /** Seconds. */
   readonly runtime?: number;
-  /** Seconds between two lines where there is no terminal. */
+  /** Seconds between two lines if there is no terminal. */
   readonly status?: number;
 }
 
-/** Gives a command these options; `--max-cpu` is among those that open devices. */
+/** Adds these options to a command; `--max-cpu` is one of the device options. */
 export function withMonitorOptions(command: Command): Command {
   return command
     .addOption(options.runtime())
@@ -27,42 +27,44 @@ export function withMonitorOptions(command: Command): Command {
     .addOption(options.status());
 }
 
-/** What the monitor does with a job, on its own account or because a key was pressed. */
+/** The monitor's actions on a job, by itself or for a key. */
 export interface Controls extends HoldControls {
-  /** The whole job is paused, or resumed, whether or not it has devices. */
+  /** Called when the whole job is paused or resumed, whether or not it has devices. */
   paused?(isPaused: boolean): void;
-  /** Writes down what is done; left out where nothing is kept. */
+  /** Writes a checkpoint; omitted if nothing is stored. */
   checkpoint?(): void | Promise<void>;
-  /** Ends the job where it can go on later; `Exit.limit` when a limit is reached. */
+  /** Stops the job at a checkpoint; `Exit.limit` when a limit is reached. */
   stop(exit: ExitCode): void;
-  /** Aborted when the job is to end. */
+  /** Aborted when the job should end. */
   readonly signal?: AbortSignal;
 }
 
 export interface Monitor {
-  /** Takes the screen away, before bytes are written past `output`; it comes back by itself. */
+  /** Removes the screen before bytes are written past `output`; the next redraw restores it. */
   clear(): void;
-  /** As the key does, for whoever else may ask: another process, a more important job. */
+  /** Does what the key does, for other sources: another process, a job of higher priority. */
   pause(isPaused: boolean, reason?: 'paused' | 'outranked'): void;
-  /** Devices were opened while the job ran: if it is paused, they are held before they are given anything. */
+  /**
+   * Called when devices were opened while the job ran: if the job is paused, they are paused before they receive work.
+   */
   devicesOpened(): void;
   /**
-   * Resolves when the job is no longer paused, or is to end; undefined if it is not paused. For work that the host does,
-   * which no device can be held from.
+   * Resolves when the job is no longer paused or should end; undefined if it is not paused. For work on the host, which
+   * pausing devices does not stop.
    */
   whenRunning(): Promise<void> | undefined;
   end(): void;
 }
 
-/** How an engine's devices are held. */
+/** Returns controls that pause an engine's devices. */
 export const holding = (engine: Engine): HoldControls => ({
   pause: (device) => engine.pause(device),
   resume: (device) => engine.resume(device),
 });
 
 /**
- * Watches a job: a status screen on a terminal, a line now and then elsewhere, `progress` events; keys; limits. It pauses
- * and stops the job by `controls`, and never fails it.
+ * Monitors a job: a status screen on a terminal, periodic lines elsewhere, `progress` events; keys; limits. It pauses and
+ * stops the job through `controls`, and never fails it.
  */
 export function startMonitor(
   output: Output,
@@ -76,10 +78,10 @@ export function startMonitor(
   return monitor;
 }
 
-/** Between two looks at the job, and two `progress` events. */
+/** Time between two polls of the job, and between two `progress` events. */
 const LOOK_MS = 500;
 const EVENT_MS = 1000;
-/** Seconds before the first line of a log: what is over by then needs none. */
+/** Seconds before the first line of a log: a shorter job needs none. */
 const FIRST_LINE_S = 10;
 const LINE_S = 60;
 
@@ -96,7 +98,7 @@ class JobMonitor implements Monitor {
   #timer: NodeJS.Timeout | undefined;
   #keys: { end(): void } = { end: () => {} };
   readonly #paused = new Set<'paused' | 'outranked'>();
-  /** Who waits until the job is no longer paused. */
+  /** Callbacks of `whenRunning`. */
   readonly #waiting: (() => void)[] = [];
   readonly #wake = (): void => {
     for (const resume of this.#waiting.splice(0)) resume();
@@ -176,7 +178,7 @@ class JobMonitor implements Monitor {
   readonly #draw = (status: unknown = this.#status()): void => {
     const { live, aside } = this.#output;
     if (!live.isThere || this.#isOver) return;
-    // A resize brings no status along, but the signal's name.
+    // On a resize, the argument is the signal's name.
     const shown = typeof status === 'object' ? (status as Status) : this.#status();
     live.show([...statusLines(shown, aside, live.columns), aside.dim(this.#help(live.columns))]);
   };
@@ -256,7 +258,7 @@ function progressFields({ name: _, unit: __, notes: ___, ...fields }: Status): R
   return { ...fields };
 }
 
-/** The local time to the millisecond, as logs have it. */
+/** Formats the local time to the millisecond. */
 function timestamp(now = new Date()): string {
   const local = new Date(now.getTime() - now.getTimezoneOffset() * 60_000);
   return local.toISOString().replace('T', ' ').replace('Z', '');

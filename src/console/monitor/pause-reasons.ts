@@ -1,4 +1,4 @@
-/** What holds devices back, each for its own reasons: a device goes on when the last of them is gone. */
+/** Reasons for pausing devices. A device resumes when its last reason is removed. */
 export class Holds {
   readonly #reasons = new Map<string, Set<Reason>>();
   readonly #controls: HoldControls;
@@ -7,7 +7,7 @@ export class Holds {
     this.#controls = controls;
   }
 
-  /** True when that is new. */
+  /** Returns true if the reason changed. */
   set(device: string, reason: Reason, isHeld: boolean): boolean {
     const reasons = this.#reasons.get(device) ?? new Set();
     this.#reasons.set(device, reasons);
@@ -20,13 +20,13 @@ export class Holds {
     return true;
   }
 
-  /** Whoever had a reason is gone: all devices go on. */
+  /** Removes all reasons and resumes all devices. */
   release(): void {
     for (const [device, reasons] of this.#reasons) if (reasons.size > 0) this.#controls.resume(device);
     this.#reasons.clear();
   }
 
-  /** For people. A share of the processors is kept by many short pauses, which are not worth a word. */
+  /** Returns a reason to display. `cpu` is omitted: a share of the processors is enforced by many short pauses. */
   reasonOf(device: string): Reason | undefined {
     return [...(this.#reasons.get(device) ?? [])].find((reason) => reason !== 'cpu');
   }
@@ -35,7 +35,7 @@ export class Holds {
 export type Reason = 'paused' | 'outranked' | 'too hot' | 'too much power' | 'cpu';
 
 export interface HoldControls {
-  /** Starts no more chunks on a device, or on all. */
+  /** Starts no more chunks on a device, or on all devices. */
   pause(device?: string): void;
   resume(device?: string): void;
 }

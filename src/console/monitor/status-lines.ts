@@ -4,8 +4,8 @@ import { table, width } from '../output/table.js';
 import type { DeviceLine, Rates, Status } from './status.js';
 
 /**
- * A status for a screen of so many columns, in the order that hashcat's users know: job, state, times, speed by device
- * and in all, what was found, progress. What does not fit in one line goes on in the next; nothing is left out.
+ * Formats a status for a screen of a given width, in the order that hashcat's users know: job, state, times, speed by
+ * device and in total, hits, progress. Text that does not fit in one line continues in the next; nothing is omitted.
  */
 export function statusLines(status: Status, style: Style, columns: number, now = new Date()): string[] {
   const { name, state, seconds, hits, notes } = status;
@@ -29,7 +29,7 @@ export function statusLines(status: Status, style: Style, columns: number, now =
   ];
 }
 
-/** A status in one line of a log, in xmrig's manner. */
+/** Formats a status as one line of a log, in xmrig's style. */
 export function statusLine(status: Status): string {
   const { rates, unit, devices, hits, state, etaSeconds, odds, fraction, done } = status;
   const fed = devices.map(({ id, fed: share, temperatureC, held }) => {
@@ -50,9 +50,9 @@ export function statusLine(status: Status): string {
 const LABEL = 'estimated'.length + 2;
 const NARROW = 60;
 
-/** Cells after a label, on as many lines as they need. */
+/** Lays out cells after a label, on as many lines as needed. */
 function flowing(label: string, cells: readonly string[], columns: number, gap = '  '): string[] {
-  // On a narrow screen the margin is room that cells need.
+  // On a narrow screen the cells need the width of the margin.
   const margin = ' '.repeat(columns < NARROW ? 2 : LABEL);
   const lines: string[] = [];
   let current = label;
@@ -69,7 +69,7 @@ function flowing(label: string, cells: readonly string[], columns: number, gap =
 
 function speedLines({ devices, unit }: Status, style: Style, columns: number): string[] {
   const rows = devices.map((device) => cellsOf(device, unit, style));
-  // A column that nobody fills is left out.
+  // A column that is empty for all devices is omitted.
   const known = (rows[0] ?? []).flatMap((_, at) => (rows.some((row) => row[at] !== '') ? [at] : []));
   const label = (at: number): string => style.dim((at === 0 ? 'speed' : '').padEnd(LABEL));
   const aligned = table(
@@ -106,11 +106,11 @@ function cellsOf(device: DeviceLine, unit: string, style: Style): string[] {
 
 type Labelled = [label: string, ...cells: (string | undefined)[]];
 
-/** A search that ends with a hit may end before. */
+/** A search that ends with a hit may end earlier. */
 const timeLeft = (seconds: number, odds: Status['odds']): string =>
   `${duration(seconds)} left${odds === undefined ? '' : ' at most'}`;
 
-/** When it ends; for a search that ends with a hit, when one is to be expected. */
+/** The estimated end; for a search that ends with a hit, the expected time of one. */
 function ending({ odds, etaSeconds }: Status, now: Date): Labelled {
   if (odds === undefined) {
     if (etaSeconds === undefined) return ['estimated', 'n/a'];
@@ -130,12 +130,12 @@ function ending({ odds, etaSeconds }: Status, now: Date): Labelled {
   ];
 }
 
-/** A date says nothing that many years away. */
+/** A date that many years away is not informative. */
 const FAR_S = 50 * 365 * 86_400;
 
 function progress({ done, length, fraction }: Status): string[] {
   if (length === undefined || fraction === undefined) return [count(done)];
-  // Numbers of forty digits are for programs; people see the share.
+  // People see the share; numbers of forty digits are for programs.
   const number = (value: bigint): string => (length >= 10n ** 15n ? scaled(Number(value)).trimEnd() : count(value));
   return [number(done), 'of', number(length), `(${percent(fraction)})`];
 }
@@ -155,7 +155,7 @@ const short = (perSecond: number | undefined): string =>
 const three = ({ tenSeconds, minute, quarterHour }: Rates, unit: string): string =>
   [tenSeconds, minute, quarterHour].map((one) => rateText(one, unit)).join(' / ');
 
-/** The time of day, and the date where it is another. */
+/** Formats the time of day, with the date if it is not today. */
 function clock(time: Date, now: Date): string {
   const pad = (value: number): string => String(value).padStart(2, '0');
   const hours = [time.getHours(), time.getMinutes(), time.getSeconds()].map(pad).join(':');

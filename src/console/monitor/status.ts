@@ -4,29 +4,31 @@ import type { DeviceStatus } from '../../engine/index.js';
 import { perJoule } from '../../engine/telemetry/energy.js';
 import { shareOf } from '../../engine/work/space.js';
 
-/** How far a job is: what the screen, the lines of a log and `progress` events are made from. Unknown is undefined. */
+/**
+ * A job's progress: the source of the screen, the lines of a log and `progress` events. An unknown value is undefined.
+ */
 export interface Status {
   readonly name: string;
-  /** What one index is called, as in H/s. */
+  /** The unit of one index, as in H/s. */
   readonly unit: string;
   readonly state: 'running' | 'paused' | 'stopping';
   /** Since this run began. */
   readonly seconds: number;
-  /** Indices that have been tried, those of earlier runs included. */
+  /** Indices tried, including earlier runs. */
   readonly done: bigint;
   readonly length: bigint | undefined;
-  /** Of the space, 0 to 1. */
+  /** Share of the space, 0 to 1. */
   readonly fraction: number | undefined;
-  /** Indices per second, lately: over 10 s, or since the start before that. */
+  /** Current indices per second: over 10 s, or since the start before that. */
   readonly perSecond: number | undefined;
   readonly rates: Rates;
   /** Until everything has been tried. A search that ends with a hit takes at most this long. */
   readonly etaSeconds: number | undefined;
   readonly hits: number;
-  /** Of a search that ends with a hit. */
+  /** Only for a search that ends with a hit. */
   readonly odds: Odds | undefined;
   readonly devices: readonly DeviceLine[];
-  /** More that the job says of itself. */
+  /** Additional lines of the job. */
   readonly notes: readonly Note[];
 }
 
@@ -38,11 +40,11 @@ export interface Rates {
 }
 
 export interface Odds {
-  /** Until the next hit, on average; undefined where a hit is not to be expected in what is left. */
+  /** Mean time until the next hit; undefined if none is expected in the remaining indices. */
   readonly expectedSeconds: number | undefined;
-  /** How many hits this many indices have on average. */
+  /** Mean number of hits in the indices tried. */
   readonly expectedHits: number;
-  /** Hits by those expected: 2 is twice as lucky as the average. */
+  /** Hits found divided by hits expected: 2 is twice the average. */
   readonly luck: number | undefined;
 }
 
@@ -54,16 +56,16 @@ export interface DeviceLine {
   readonly lanes: number | undefined;
   readonly items: number | undefined;
   readonly fed: number | undefined;
-  /** Chunks on it, and streams that have some. */
+  /** Chunks on the device, and streams that have some. */
   readonly queueDepth: number | undefined;
   readonly activeStreams: number | undefined;
-  /** The share of its threads that a launch keeps there, 0 to 1. */
+  /** The share of the device's threads that a launch occupies, 0 to 1. */
   readonly occupancy: number | undefined;
   /** Indices for each joule. */
   readonly perJoule: number | undefined;
   readonly temperatureC: number | undefined;
   readonly powerW: number | undefined;
-  /** Why it does nothing just now. */
+  /** Why the device is paused. */
   readonly held: string | undefined;
 }
 
@@ -72,32 +74,32 @@ export interface Note {
   readonly text: string;
 }
 
-/** A job that is watched. */
+/** A job to monitor. */
 export interface Watched {
   readonly name: string;
   readonly unit: string;
-  /** Indices of the space; left out where it has no end. */
+  /** Number of indices of the space; omitted if it is unbounded. */
   readonly length?: bigint;
   /** Done by earlier runs. */
   readonly before?: bigint;
-  /** Indices that count, and those that wait for a canary, of this run. Undefined until it has begun. */
+  /** Indices of this run that count, and those that wait for a canary check. Undefined until the job has started. */
   progress(): { readonly done: bigint; readonly held?: bigint } | undefined;
   devices(): readonly DeviceStatus[];
   hits(): number;
-  /** Indices that are left at most, where that is not the rest of the length. */
+  /** Upper bound of the remaining indices, if that is not the rest of the length. */
   left?(): number;
-  /** How likely an index is to hit, in a search that ends with a hit. */
+  /** Probability that an index is a hit, in a search that ends with a hit. */
   readonly chance?: number | undefined;
   notes?(): readonly Note[];
 }
 
-/** What else is known of a device. */
+/** More about a device. */
 export interface DeviceState {
   readonly sensors: Sensors | undefined;
   readonly held: string | undefined;
 }
 
-/** Watches a job from now on. */
+/** Measures a job from now on. */
 export class Watch {
   readonly #watched: Watched;
   readonly #startedMs: number;
@@ -178,15 +180,15 @@ function oddsOf(chance: number, hits: number, done: number, left = Number.POSITI
     // The search ends with a hit or with its last index.
     expectedSeconds: isKnown ? -Math.expm1(-hitsLeft) / (chance * perSecond) : undefined,
     expectedHits,
-    // Before the first is due, nothing found says nothing.
+    // No hit before the first is expected says nothing about luck.
     luck: hits === 0 && expectedHits < 1 ? undefined : hits / expectedHits,
   };
 }
 
-/** With fewer to come on average a search most likely ends without one. */
+/** With fewer expected hits left, a search most likely ends without one. */
 const LEAST_HITS_LEFT = 0.5;
 
-/** Indices over time, from their sum. */
+/** Rates of indices over time, from their running sum. */
 class Counter {
   readonly #startedMs: number;
   #meter: Meter;
@@ -200,7 +202,7 @@ class Counter {
   see(sum: bigint, nowMs: number): void {
     // A device may have worked on other jobs before this one.
     const added = sum - (this.#sum ?? sum);
-    // The work of a device that turns out to be faulty is taken back.
+    // The work of a faulty device is subtracted from the sum.
     this.#meter = count(this.#meter, nowMs, added < 0n ? 0n : added);
     this.#sum = sum;
   }

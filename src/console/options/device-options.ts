@@ -8,7 +8,7 @@ import { apiTable } from '../output/api-table.js';
 import type { Output } from '../output/output.js';
 import { flag, options, type Profile } from './options.js';
 
-/** How a command opens its devices, as the command line says it. */
+/** Options of the command line for opening devices. */
 export interface OpeningOptions {
   readonly threads?: number;
   readonly maxCpu?: number;
@@ -17,7 +17,7 @@ export interface OpeningOptions {
   readonly apiTable?: boolean;
 }
 
-/** Gives a command the options above. */
+/** Adds these options to a command. */
 export function withOpeningOptions(command: Command): Command {
   return command
     .addOption(options.threads())
@@ -29,13 +29,13 @@ export function withOpeningOptions(command: Command): Command {
 
 export interface Opening {
   readonly options: OpenOptions;
-  /** How long chunks should be. */
+  /** The goal for chunk length. */
   readonly aim: Aim | undefined;
-  /** Before the device is closed: what `--api-table` wants to see. */
+  /** Prints the table of `--api-table`. Must be called before the device is closed. */
   tell(device: Device): Promise<void>;
 }
 
-/** `driver` is what the command itself asks of a GPU's driver, and `signal` ends the wait for it. */
+/** `driver` holds the command's own requirements for a GPU's driver; `signal` ends the wait for it. */
 export function startOpening(
   given: OpeningOptions,
   output: Output,
@@ -62,14 +62,14 @@ export function startOpening(
   };
 }
 
-/** Threads of CPU devices: as asked, and no more than the share of the processors. */
+/** Returns the thread count of CPU devices: the given one, limited by the share of the processors. */
 function threadsOf({ threads, maxCpu }: OpeningOptions): number | undefined {
   if (maxCpu === undefined || maxCpu >= 1) return threads;
   const within = threadsWithin(maxCpu, availableParallelism());
   return Math.min(threads ?? within, within);
 }
 
-/** Threads that are started from now on, those of devices among them, run when nothing else wants to. */
+/** Lowers the priority of threads started from now on, including those of devices. */
 function yieldToOthers(output: Output): void {
   try {
     setPriority(0, constants.priority.PRIORITY_BELOW_NORMAL);
@@ -87,7 +87,7 @@ async function tellCalls(output: Output, device: Device): Promise<void> {
   }
   output.event('api', { device: id, ...telemetry });
   const { calls, launches, polls, blockingWaits, blockedNs, lostCallbacks } = telemetry;
-  // About the work: stdout may carry words, or states.
+  // Goes to stderr: stdout may carry words or states.
   output.say(`\n${output.aside.bold(id)}  calls of the driver`);
   for (const line of apiTable(calls)) output.say(line);
   const waits = `${blockingWaits} blocking waits (${blockedNs} ns), ${lostCallbacks} lost callbacks`;

@@ -1,6 +1,6 @@
-/** How much is told on stderr: errors only, warnings too, how the work goes, why it goes so. */
+/** How much is written to stderr: errors; also warnings; also progress; also explanations. */
 export const levels = ['error', 'warn', 'info', 'debug'] as const;
 export type Level = (typeof levels)[number];
 
-/** Whether a word of that level is told at this one. */
+/** True if a message of level `word` is shown at level `at`. */
 export const isTold = (word: Level, at: Level): boolean => levels.indexOf(word) <= levels.indexOf(at);

@@ -30,7 +30,7 @@ export const options = {
   profile: () =>
     valued('--profile <name>', 'desktop: short chunks and a low priority, for a machine in use').choices(profiles),
   dataDir: () => {
-    // Both are the environment's, which a config file does not overrule.
+    // Both variables count as environment, which takes precedence over a config file.
     const variable = process.env.MILLRACE_DATA_DIR === undefined ? 'MILLRACE_HOME' : 'MILLRACE_DATA_DIR';
     const option = new Option('--data-dir <dir>', 'where jobs, their progress and their hits are kept').env(variable);
     return option.default(dataDirectory(), tilde(dataDirectory()));
@@ -62,14 +62,14 @@ export function valued(flags: string, description: string): Option {
   return option.env(variable(option));
 }
 
-/** A yes-or-no option. Its variable set to nothing, 0, false or no means no. */
+/** A boolean option. An empty variable, 0, false or no turns it off. */
 export function flag(flags: string, description: string, env: NodeJS.ProcessEnv = process.env): Option {
   const option = new Option(flags, description);
   const name = variable(option);
   return isOff(env[name]) ? option : option.env(name);
 }
 
-/** Reads a whole number within bounds. */
+/** Returns a parser for a whole number within bounds. */
 export function wholeNumber(least: number, most: number): (text: string) => number {
   return (text) => {
     const value = Number(text);

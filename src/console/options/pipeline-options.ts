@@ -5,10 +5,10 @@ import type { EngineOptions } from '../../engine/engine.js';
 import type { Output } from '../output/output.js';
 import { options } from './options.js';
 
-/** How a command feeds its devices, as the command line says it. */
+/** Options of the command line for feeding devices. */
 export type FeedingOptions = Pick<EngineOptions, 'pipeline' | 'streams' | 'slots'>;
 
-/** Gives a command these options. */
+/** Adds these options to a command. */
 export function withFeedingOptions(command: Command): Command {
   return command.addOption(options.pipeline()).addOption(options.streams()).addOption(options.slots());
 }
@@ -16,13 +16,13 @@ export function withFeedingOptions(command: Command): Command {
 export interface Feeding {
   /** For the engine. */
   readonly engine: EngineOptions;
-  /** For its devices, when they are opened. */
+  /** For opening its devices. */
   readonly driver: Required<Pick<OpenOptions, 'completion'>>;
-  /** Whether the command line says anything of it. */
+  /** True if the command line sets any of these options. */
   readonly isGiven: boolean;
 }
 
-/** `output` is told what a device does not have. */
+/** `output` receives a warning for each feature that a device lacks. */
 export function feedingOf({ pipeline, streams, slots }: FeedingOptions, output: Pick<Output, 'warn'>): Feeding {
   const given = {
     ...(pipeline !== undefined && { pipeline }),

@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 
-/** Quantities as people write them on a command line. */
+/** Parsers for quantities on the command line. */
 
 const UNITS_S: Readonly<Record<string, number>> = { s: 1, m: 60, min: 60, h: 3600, d: 86_400 };
 
@@ -8,14 +8,14 @@ const UNITS_S: Readonly<Record<string, number>> = { s: 1, m: 60, min: 60, h: 360
 export function seconds(text: string): number {
   const parts = [...text.toLowerCase().matchAll(/(\d+(?:\.\d+)?)(s|min|m|h|d)?/g)];
   const isWhole = parts.map(([part]) => part).join('') === text.toLowerCase() && parts.length > 0;
-  // Several numbers say nothing without their units.
+  // Several numbers are ambiguous without units.
   const isClear = parts.length === 1 || parts.every(([, , unit]) => unit !== undefined);
   const value = parts.reduce((sum, [, number, unit = 's']) => sum + Number(number) * (UNITS_S[unit] ?? 1), 0);
   if (isWhole && isClear && value > 0) return value;
   throw new InvalidArgumentError('A time is needed, as 90, 90s, 10m, 1h30m or 2d.');
 }
 
-/** Bytes: `512M`, `4G`, `1.5GiB`, `1000000`. Units are binary, whether they say so or not. */
+/** Bytes: `512M`, `4G`, `1.5GiB`, `1000000`. All units are binary. */
 export function byteCount(text: string): number {
   const [, number, unit = ''] = /^(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?$/i.exec(text) ?? [];
   const value = Math.floor(Number(number) * 1024 ** ['', 'k', 'm', 'g', 't'].indexOf(unit.toLowerCase()));
@@ -23,7 +23,7 @@ export function byteCount(text: string): number {
   throw new InvalidArgumentError('A size is needed, as 512M, 4G or 1.5GiB.');
 }
 
-/** A share in percent, as 0 to 1: `50`, `12.5%`. */
+/** A percentage, returned as 0 to 1: `50`, `12.5%`. */
 export function share(text: string): number {
   const [, number] = /^(\d+(?:\.\d+)?)\s*%?$/.exec(text) ?? [];
   const value = Number(number) / 100;

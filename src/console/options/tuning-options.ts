@@ -5,13 +5,13 @@ import type { Store } from '../../store/index.js';
 import type { Output } from '../output/output.js';
 import { options, valued } from './options.js';
 
-/** Whether a command uses kept tunings, as the command line says it. */
+/** Options of the command line for stored tunings. */
 export interface TuningOptions {
   readonly tuning: 'known' | 'off';
   readonly dataDir: string;
 }
 
-/** Gives a command these options. */
+/** Adds these options to a command. */
 export function withTuningOptions(command: Command): Command {
   command.addOption(
     valued('--tuning <how>', 'settings that `millrace tune` has kept: use them, or not')
@@ -22,7 +22,7 @@ export function withTuningOptions(command: Command): Command {
   return hasFolder ? command : command.addOption(options.dataDir());
 }
 
-/** Before devices are opened. `opened` is the ledger, if the command opens it for its job. */
+/** Must be called before devices are opened. `opened` is the ledger, if the command opens it for its job. */
 export function startTuning(
   { tuning, dataDir }: TuningOptions,
   output: Output,

@@ -2,7 +2,7 @@ import type { ApiCall } from '../../device/device.js';
 import { count } from './format.js';
 import { table } from './table.js';
 
-/** Calls of a driver in the shape of nsys' `cuda_api_sum`, so that the two can be laid side by side. */
+/** A driver's calls in the format of nsys' `cuda_api_sum`, for comparison side by side. */
 export function apiTable(calls: readonly ApiCall[]): string[] {
   const total = calls.reduce((sum, { totalNs }) => sum + totalNs, 0);
   const rows = [...calls]

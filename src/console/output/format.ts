@@ -35,7 +35,7 @@ export function duration(seconds: number): string {
   return years < 1e6 ? `${count(Math.round(years))} years` : `${years.toExponential(1)} years`;
 }
 
-/** How long ago something was, in ms: no finer than a second. */
+/** Formats an age given in ms, no finer than a second. */
 export function age(ms: number): string {
   const seconds = Math.max(1, Math.round(ms / 1000));
   return seconds < 100 ? `${seconds} s` : duration(seconds);

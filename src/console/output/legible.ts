@@ -1,21 +1,21 @@
 import { STYLE_MARK } from './style.js';
 
 /**
- * Text for people. Files, servers, arguments and drivers choose parts of it, and those must not reach the terminal as they
- * are: control characters move the cursor, change colours or set the title, marks of writing direction show text in another
- * order than it has, and line ends begin lines that look like our own. So every such character is escaped, except
+ * Escapes text for people. Parts of it come from files, servers, arguments and drivers, and must not reach the terminal
+ * unchanged: control characters move the cursor, change colours or set the title, marks of writing direction reorder the
+ * displayed text, and line ends start lines that look like our own. All these characters are escaped, except
  *
  * - the styles of `style.ts`, which no other text can contain,
  * - line ends before two spaces, with which our own messages continue (`  asked:`, `  advice:`, frames of a stack),
  *   and those around the whole text.
  *
- * Everything that is written for people goes through here once, where it is written.
+ * All text for people passes through here exactly once, when it is written.
  */
 export function legible(text: string, limits: Limits = RESULT_LIMITS): string {
   return between(text, '\u001b[', (part) => lines(part, limits));
 }
 
-/** A cell of a table, on one line; styles stay marked, so that the line it is part of can be written. */
+/** Escapes a cell of a table, on one line. Style marks are kept: they are replaced when the line is written. */
 export const legibleCell = (text: string): string => between(text, STYLE_MARK, escaped);
 
 /** The same for a file: without styles, and not cut. */
@@ -24,14 +24,14 @@ export function legibleInFile(text: string): string {
   return lines(first + styled.map((part) => part.slice(part.indexOf('m') + 1)).join(''), NO_LIMITS);
 }
 
-/** Lengths in characters, after which the middle of something is left out. */
+/** Maximum lengths in characters; the middle of longer text is omitted. */
 export interface Limits {
   readonly word: number;
   readonly line: number;
   readonly lines: number;
 }
 
-/** For errors, warnings and the log: they say what is wrong with a text from outside, and do not repeat all of it. */
+/** For errors, warnings and the log: they describe a problem with outside text, and need not repeat all of it. */
 export const MESSAGE_LIMITS: Limits = { word: 200, line: 400, lines: 100 };
 /** For results, which may be numbers of hundreds of digits. */
 const RESULT_LIMITS: Limits = { word: 4096, line: 4096, lines: 4096 };
@@ -46,7 +46,7 @@ const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
 const escaped = (text: string): string => text.replace(UNSEEN, escapeOf);
 
-/** For a line of JSON: such characters are parts of texts there, and a reader gets them back. */
+/** For a line of JSON: these characters are parts of strings there, and a reader gets them back. */
 export const escapedJson = (json: string): string =>
   json.replace(UNSEEN, (one) => Array.from({ length: one.length }, (_, at) => unicode(one.charCodeAt(at))).join(''));
 
@@ -57,7 +57,7 @@ const escapeOf = (one: string): string => {
 const unicode = (code: number): string => `\\u${code.toString(16).padStart(4, '0')}`;
 const SHORT: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
 
-/** Changes what stands between the styles of a text. */
+/** Applies `change` to the text between styles. */
 const between = (text: string, style: string, change: (part: string) => string): string =>
   text.split(STYLE_MARK).map(change).join(style);
 
@@ -71,7 +71,7 @@ function lines(text: string, limits: Limits): string {
   return text.slice(0, from) + kept.join('\n') + text.slice(to);
 }
 
-/** Cut before it is looked at, and once more when it is escaped. */
+/** Shortens before escaping, to bound the work, and again after it. */
 function shortened(line: string, { word, line: most }: Limits): string {
   const words = escaped(withoutMiddle(line, most)).split(' ');
   return withoutMiddle(words.map((one) => withoutMiddle(one, word)).join(' '), most);

@@ -1,13 +1,13 @@
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { MillraceError } from '../../kernel/error.js';
 
-/** A file that lines are written to at once, each: what it holds is read after a crash, too. */
+/** A file that each line is written to immediately, so that it can be read after a crash. */
 export interface LineFile {
   write(line: string): void;
   close(): void;
 }
 
-/** `what` is what goes there, for people. */
+/** `what` names the content, for error messages. */
 export function openLines(path: string, what: string): LineFile {
   const refuse = (cause: unknown): MillraceError =>
     new MillraceError({
@@ -28,8 +28,8 @@ export function openLines(path: string, what: string): LineFile {
   return {
     write: (line) => {
       const open = file;
-      if (open === undefined) return; // a late word of something that is being closed
-      // What cannot be written is told once; whoever tells it may write here, too.
+      if (open === undefined) return; // a late line from something that is being closed
+      // A failed write is reported once; the code that reports it may write here, too.
       file = undefined;
       attempt(() => writeSync(open, `${line}\n`));
       file = open;

@@ -2,17 +2,17 @@ import { legible } from './legible.js';
 import { cut, width } from './table.js';
 
 /**
- * Lines at the bottom of a terminal that are written over while work goes on. Elsewhere there are none: `isThere` says so,
- * and whoever has something to tell appends a line instead.
+ * Lines at the bottom of a terminal that are redrawn while work runs. If the output is not a terminal, `isThere` is false
+ * and callers append lines instead.
  */
 export interface Live {
   readonly isThere: boolean;
-  /** Columns that a line may have. */
+  /** Maximum columns of a line. */
   readonly columns: number;
   show(lines: readonly string[]): void;
-  /** Takes them away, so that other text can follow. */
+  /** Removes the lines, so that other text can follow. */
   clear(): void;
-  /** Writes text above them; they are back a moment later, not after each line of many. */
+  /** Writes text above the lines. They are redrawn a moment later, not after each of many writes. */
   above(write: () => void): void;
 }
 
@@ -22,13 +22,13 @@ export function openLive(stream: LiveStream, isWanted = true): Live {
   if (stream.isTTY !== true || !isWanted) {
     return { isThere: false, columns: 80, show: () => {}, clear: () => {}, above: (write) => write() };
   }
-  /** As they are on the screen, and as they were given. */
+  /** The lines as displayed, and as given. */
   let shown: readonly string[] = [];
   let given: readonly string[] = [];
   let hidden: readonly string[] = [];
   let timer: NodeJS.Timeout | undefined;
   const columns = (): number => Math.max(2, stream.columns || 80) - 1;
-  // A window that was made narrower has wrapped the lines: they take more rows now than they did.
+  // A narrowed window has wrapped the lines, so they occupy more rows than before.
   const rows = (): number =>
     shown.reduce((sum, line) => sum + Math.max(1, Math.ceil(width(line) / (columns() + 1))), 0);
   const back = (): string => (shown.length === 0 ? '' : `\u001b[${rows()}A\r`);
@@ -42,7 +42,7 @@ export function openLive(stream: LiveStream, isWanted = true): Live {
       return columns();
     },
     show: (lines) => {
-      // Cut to the window: a line that wraps, or one that scrolls away, cannot be written over.
+      // Cut to the window: a line that wraps or scrolls away cannot be overwritten.
       const room = Math.max(1, (stream.rows || 24) - 1);
       const fitting = lines.slice(0, room).map((line) => cut(legible(line), columns()));
       stream.write(`${back()}${fitting.map((line) => `${line}\u001b[K\n`).join('')}\u001b[J`);

@@ -10,35 +10,35 @@ import { HIDDEN, isSecretName } from './secret-forms.js';
 import { type Style, styleFor } from './style.js';
 
 /**
- * Where a command's words go: data on stdout, words for people on stderr. With `--json`, stdout carries one JSON object
- * a line and nothing else, from `start` to `done`, and stderr stays silent; where stdout carries bytes of data, events go
- * to stderr. `--events` has them in a file, whatever else is told. Credentials are taken out of all of it but data, and
- * what people read has no control characters but our own (`legible.ts`).
+ * A command's output: data on stdout, messages on stderr. With `--json`, stdout carries one JSON object a line and
+ * nothing else, from `start` to `done`, and stderr stays silent; if stdout carries bytes of data, events go to stderr.
+ * `--events` also writes them to a file. Credentials are removed from everything except data, and text for people
+ * contains no control characters except our own (`legible.ts`).
  */
 export interface Output {
   readonly json: boolean;
-  /** Whether anybody reads events: with `--json`, or in a file. */
+  /** True if events are written: with `--json`, or to a file. */
   readonly hasEvents: boolean;
-  /** Emphasis for lines of data, and for words to people. */
+  /** Emphasis for lines of data, and for messages. */
   readonly style: Style;
   readonly aside: Style;
-  /** Lines that are written over, on a terminal. Whatever else is told takes them away first. */
+  /** Lines that are redrawn, on a terminal. Any other output removes them first. */
   readonly live: Live;
   /** A line of the command's result, for people. */
   line(text?: string): void;
-  /** Lines for other programs: a script, a document, the text of a kernel. They are written as they are. */
+  /** Lines for other programs: a script, a document, the text of a kernel. They are written unchanged. */
   data(text: string): void;
-  /** A line about the work. */
+  /** A message about the progress of the work. */
   say(text: string): void;
-  /** Something that may be wrong; with `--json` an event. */
+  /** A warning; with `--json` an event. */
   warn(text: string): void;
-  /** What ended the command. */
+  /** The error that ended the command. */
   fail(text: string): void;
-  /** Why things are as they are: `--log debug`. */
+  /** An explanation, shown with `--log debug`. */
   explain(text: string): void;
-  /** A line of the `--json` form. */
+  /** An event of `--json`. */
   event(name: string, fields?: Readonly<Record<string, unknown>>): void;
-  /** A line for `--extra-verbose`, where that was asked for. */
+  /** Writes a line for `--extra-verbose`; undefined without that option. */
   readonly diagnose: ((text: string) => void) | undefined;
   close(): void;
 }
@@ -48,7 +48,7 @@ export interface OutputOptions {
   readonly events?: string;
   readonly log?: Level;
   readonly extraVerbose?: string;
-  /** Stdout carries data: events go elsewhere. */
+  /** Stdout carries data, so events go to stderr. */
   readonly isData?: boolean;
 }
 
@@ -56,7 +56,7 @@ export function openOutput(options: OutputOptions = {}, streams: Streams = host(
   const { json = false, log = 'info', isData = false } = options;
   const { stdout, stderr } = streams;
   const aside = styleFor(stderr);
-  // Bytes that go to the terminal past this would be mixed up with what is written over.
+  // Data written to the terminal directly would mix with the redrawn lines.
   const isMixed = isData && stdout.isTTY === true;
   const live = openLive(stderr, !json && !isMixed && isTold('info', log) && process.env.TERM !== 'dumb');
   const start = performance.now();
@@ -108,7 +108,7 @@ export function openOutput(options: OutputOptions = {}, streams: Streams = host(
   };
 }
 
-/** Characters of a line of `--extra-verbose`. */
+/** Maximum characters of a line of `--extra-verbose`. */
 const MAX_DIAGNOSTIC = 65_536;
 
 export interface Streams {
@@ -116,12 +116,12 @@ export interface Streams {
   readonly stderr: LiveStream;
 }
 
-/** How a command ended: its exit status, and the answer where it is one object, which `done` then carries. */
+/** How a command ended: its exit status, and the answer if it is one object, which `done` then carries. */
 export type Ending = ExitCode | { readonly exit: ExitCode; readonly answer: Readonly<Record<string, unknown>> };
 
 /**
- * Runs a command to its exit status. Errors are told here and nowhere else. `stopped` says with which status a command
- * was told to stop, which then simply ended.
+ * Runs a command and returns its exit status. Errors are reported only here. `stopped` returns the status with which the
+ * command was asked to stop.
  */
 export async function conclude(
   output: Output,
@@ -152,12 +152,15 @@ export function tellError(output: Output, error: unknown, exit: ExitCode): void 
   const text = error instanceof Error ? error.message : String(error);
   const { code = 'internal', summary: message = text, asked, advice } = known ?? {};
   output.event('error', { code, message, asked, advice });
-  // A stack is for us, not for the person whose command failed; but an error nobody foresaw has nothing better to show.
+  // A stack trace does not help the user whose command failed, but an unexpected error has nothing better to show.
   const shown = known ? known.message : (error instanceof Error && error.stack) || text;
   output.fail(shown);
 }
 
-/** JSON has no bigint: it becomes a number where that is exact, else a decimal string. Credentials do not leave. */
+/**
+ * Encodes a value as a line of JSON. A bigint becomes a number if that is exact, otherwise a decimal string. Credentials
+ * are hidden.
+ */
 export function jsonLine(value: unknown): string {
   const json = JSON.stringify(value, (key, field: unknown) => {
     if (typeof field === 'string') return isSecretName(key) ? HIDDEN : redact(field);
@@ -167,7 +170,9 @@ export function jsonLine(value: unknown): string {
   return escapedJson(json);
 }
 
-/** A reader that has seen enough (`| head`) is no failure: the process ends at once, with status 0. A full disk is one. */
+/**
+ * Ends the process with status 0 when a reader closes its pipe (`| head`), which is not a failure. A full disk is one.
+ */
 export function endOnClosedPipe(streams: readonly NodeJS.WriteStream[] = [process.stdout, process.stderr]): void {
   for (const stream of streams) {
     stream.on('error', (error: NodeJS.ErrnoException) => {

@@ -4,8 +4,8 @@ import { duration, plural } from './format.js';
 import type { Output } from './output.js';
 
 /**
- * Shows that long preparation goes on: a bar on a terminal, elsewhere a line if it takes long. `step` is called with a
- * name each time that a part is done.
+ * Shows the progress of long preparation: a bar on a terminal, elsewhere a line if it takes long. `step` is called with a
+ * name whenever a part is done.
  */
 export async function preparing<T>(
   output: Output,
@@ -50,7 +50,7 @@ function bar(what: string, done: number, total: number, seconds: number): string
 
 /**
  * Compiles kernels on all devices of an engine, so that compiling is not part of a job's rate. Rejects with the signal's
- * reason as soon as it is aborted; a compiler that runs then is left to itself.
+ * reason as soon as it is aborted; a compiler that is running then is not stopped.
  */
 export async function prepareKernels(
   output: Output,

@@ -1,10 +1,10 @@
 import type { Output } from './output.js';
 
-/** A line that is written over while work goes on. Only a terminal gets one; elsewhere it is silent. */
+/** A line that is redrawn while work runs. Only on a terminal; elsewhere nothing is written. */
 export interface Progress {
   /** Shows a text, at most ten times a second. */
   show(text: () => string): void;
-  /** Takes the line away, so that other text can follow. */
+  /** Removes the line, so that other text can follow. */
   clear(): void;
 }
 

@@ -1,8 +1,8 @@
 import { HIDDEN, hideForms, isSecretName } from './secret-forms.js';
 
 /**
- * Removes credentials from everything that is shown or logged: messages, events, errors, traces, arguments. It finds them
- * by form (`secret-forms.ts`) and by value: a text that was given as a credential is hidden wherever it appears.
+ * Removes credentials from everything that is shown or logged: messages, events, errors, traces, arguments. It recognizes
+ * them by form (`secret-forms.ts`) and by value: a text that was given as a credential is hidden wherever it appears.
  */
 export function redact(text: string): string {
   let shown = hideForms(text);
@@ -11,13 +11,13 @@ export function redact(text: string): string {
 }
 
 /**
- * At most `most` characters of what may be shown of a text. Credentials are hidden before it is cut: half a password would
- * be shown otherwise.
+ * Returns at most `most` characters of a text, redacted. Credentials are hidden before the text is cut: otherwise half a
+ * password could be shown.
  */
 export function redactStart(text: string, most: number): string {
   const read = text.slice(0, MAX_READ);
   const shown = redact(read);
-  // A secret that goes past what was read is not hidden: it is in the last characters.
+  // A secret that extends past the part that was read is not hidden; it is in the last characters.
   const known = read.length === text.length ? shown.length : shown.length - MAX_SECRET;
   if (read.length === text.length && known <= most) return shown;
   return `${shown.slice(0, Math.max(0, Math.min(most, known)))}… (${text.length} characters)`;
@@ -25,17 +25,17 @@ export function redactStart(text: string, most: number): string {
 
 /** Servers send texts of 32 MiB, and a mebibyte takes 10 ms. */
 const MAX_READ = 1 << 20;
-/** Characters of the longest secret that is hidden for sure where a text is not read to its end. */
+/** The longest secret that is certainly hidden if a text is not read to its end. */
 const MAX_SECRET = 4096;
 
 /** Hides a value from now on, wherever it appears. */
 export function keepSecret(value: string): void {
-  // Fewer than four characters are part of many words: hiding them would make everything unreadable.
+  // Texts of fewer than four characters occur in many words: hiding them would make everything unreadable.
   if (value.length >= 4) keep(value);
   keepPassword(value);
 }
 
-/** Hides the passwords of the addresses in a text: a path that is made of an address no longer looks like one. */
+/** Hides the passwords of the addresses in a text: a path derived from an address no longer looks like one. */
 function keepPassword(text: string): void {
   for (const [, password = ''] of text.matchAll(/:\/\/[^\s/@:]*:([^\s/@]{4,})@/g)) keep(password);
 }
@@ -67,8 +67,8 @@ function isValueOfSecret(args: readonly string[], at: number): boolean {
 
 const secrets = new Set<string>();
 /**
- * Matches each of them. The empty group keeps V8 from searching for one plain text, which takes 10 ms for a megabyte of its
- * first letter; this takes 2.
+ * Matches any of the secrets. The empty group keeps V8 from searching for one plain text, which takes 10 ms for a
+ * megabyte of its first letter; this takes 2.
  */
 let known: RegExp | undefined;
 

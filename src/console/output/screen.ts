@@ -2,7 +2,7 @@ import { host } from '../command/host.js';
 import { legible } from './legible.js';
 import { type LiveStream, openLive } from './live.js';
 
-/** Lines of data that are written over each time on a terminal; elsewhere they are appended. */
+/** Lines of data that are redrawn on a terminal and appended elsewhere. */
 export interface Screen {
   readonly redraws: boolean;
   show(lines: readonly string[]): void;

@@ -1,15 +1,13 @@
 /**
- * Hides credentials that show by their form: the name and the password of an address (`tcp://NAME:PASSWORD@host`), or a name
- * alone, because pools take wallets as names; and the value after the name of a secret (`--token VALUE`, `password=VALUE`,
- * `"api_key": "VALUE"`).
- *
- * Servers choose the text. A regular expression takes 150 ns for each match or failed attempt, 25 ms for a megabyte that is
- * full of them. This scanner reads each character once or twice, and hides the rest of a text that has more than 10,000
- * places to look at.
+ * Hides credentials that are recognizable by their form: the name and password in an address
+ * (`tcp://NAME:PASSWORD@host`), or a name alone, because pools use wallets as names; and the value after the name of a
+ * secret (`--token VALUE`, `password=VALUE`, `"api_key": "VALUE"`). Servers choose the text. A regular expression takes
+ * 150 ns for each match or failed attempt, 25 ms for a megabyte full of them. This scanner reads each character once or
+ * twice, and hides the rest of a text that has more than 10,000 candidate places.
  */
 export function hideForms(text: string): string {
   if (text.length < SHORT ? !text.includes('://') && !isSecretName(text) : !/[=:\s]/.test(text)) return text;
-  // A unit behind the text that ends every loop: none of them compares with its length.
+  // A sentinel after the text ends every loop, so that none compares with its length.
   const units = new Uint16Array(text.length + 1);
   Buffer.from(units.buffer).write(text, 'utf16le');
   units[text.length] = END_UNIT;
@@ -37,7 +35,7 @@ export function hideForms(text: string): string {
 }
 
 const MAX_PLACES = 10_000;
-/** Few short texts have a form: they are spared the copy, and most commands the automaton. */
+/** Few short texts contain a secret: they skip the copy, and most commands never build the automaton. */
 const SHORT = 4096;
 
 export const HIDDEN = '…';
@@ -48,15 +46,15 @@ export const isSecretName = (name: string): boolean => TELLING.test(name);
 const TELLING = /pass(?!ed|es|ing)|secret|token|credential|api-?_?key|private-?_?key|authorization/i;
 
 /**
- * Names in a text, in lower case; `passes` and `authorization-code` are words like any other there. A space stands for
- * everything that cannot be part of a word, both ends of the text included.
+ * Names in a text, in lower case; `passes` and `authorization-code` are ordinary words there. A space stands for any
+ * character that cannot be part of a word, and for both ends of the text.
  */
 const NAMES: ReadonlySet<string> = new Set([
   ...['password', 'passwd', 'passphrase', ' pass ', ' pass-', '-pass ', '-pass-', 'secret', 'token', 'credential'],
   ...['apikey', 'api-key', 'api_key', 'privatekey', 'private-key', 'private_key', 'authorization '],
 ]);
 
-/** The end of the name and the password of the address whose scheme ends at `start`; `start` if it has none. */
+/** Returns the end of the name and password of the address whose scheme ends at `start`; `start` if it has none. */
 function identityEnd(units: Uint16Array, start: number): number {
   // A scheme: a letter or a digit, then any number of signs.
   let at = start - 4;
@@ -67,7 +65,7 @@ function identityEnd(units: Uint16Array, start: number): number {
   return units[end] === AT ? end : start;
 }
 
-/** The end of a value. An address in it is part of it, whatever its password contains. */
+/** Returns the end of a value. An address in it is part of it, whatever its password contains. */
 function valueEnd(units: Uint16Array, start: number): number {
   let at = start;
   while (isValue(units, at)) {
@@ -77,7 +75,7 @@ function valueEnd(units: Uint16Array, start: number): number {
   return at;
 }
 
-/** The start of the value of the name that ends at `at`; the end of the text if it has none. */
+/** Returns the start of the value of the name that ends at `at`; the end of the text if it has none. */
 function valueStart(units: Uint16Array, at: number): number {
   const behind = afterSpaces(units, afterQuote(units, at));
   if (units[behind] === EQUALS || units[behind] === COLON) {
@@ -149,7 +147,7 @@ for (const [characters, bit] of [
 ] as const) {
   for (const one of characters) CLASSES[one.charCodeAt(0)] = bit;
 }
-/** A unit that no text has: a character that Unicode leaves to programs. */
+/** A unit that no text contains: a noncharacter that Unicode reserves for programs. */
 const END_UNIT = 0xffff;
 CLASSES[END_UNIT] = END;
 const classOf = (units: Uint16Array, at: number): number => CLASSES[units[at] ?? END_UNIT] ?? END;
@@ -161,15 +159,15 @@ const EQUALS = 0x3d;
 const HYPHEN = 0x2d;
 const AT = 0x40;
 
-/** After a character that is not part of a word, and the same where the word before it contains a name. */
+/** The last character is not part of a word; `NAME_ENDED`: and the word before it contains a name. */
 const OUTSIDE = 0;
 const NAME_ENDED = 1;
 /** From the end of a name to the end of its word. */
 const IN_NAMED_WORD = 2;
 
 /**
- * The next state, at 256 times a state plus a character. Other states are the longest end of what was read that is the
- * beginning of a name, so each character takes one look into the table, whatever the text is.
+ * The next state, at index 256 · state + character. Each other state is the longest suffix of the text read so far that
+ * is a prefix of a name, so each character takes one table lookup, whatever the text is.
  */
 let next: Uint8Array | undefined;
 
@@ -177,7 +175,7 @@ function automaton(): Uint8Array {
   const starts = [...new Set([...NAMES].flatMap((name) => Array.from(name, (_, at) => name.slice(0, at))))];
   const states = new Map([[' ', OUTSIDE]]);
   for (const start of starts) if (!states.has(start)) states.set(start, states.size + IN_NAMED_WORD);
-  // No name is inside the beginning of another one, so the longest end decides.
+  // No name occurs inside a prefix of another one, so the longest suffix decides.
   const stateOf = (read: string): number => {
     if (NAMES.has(read)) return read.endsWith(' ') ? NAME_ENDED : IN_NAMED_WORD;
     return states.get(read) ?? stateOf(read.slice(1));
@@ -194,7 +192,10 @@ function automaton(): Uint8Array {
   return table;
 }
 
-/** The first 256 characters by what they are in `NAMES`: a letter in any case, a sign of no name ('0'), or no part of a word. */
+/**
+ * Groups the first 256 characters by their role in `NAMES`: a letter in either case, a word character of no name ('0'),
+ * or a space for all others.
+ */
 function codesBySign(): Map<string, number[]> {
   const all = [...NAMES].join('');
   const signs = new Map<string, number[]>();

@@ -1,6 +1,9 @@
 import { randomInt } from 'node:crypto';
 
-/** Text with emphasis. Off, every function returns its text unchanged. On, `legible` makes a terminal's codes of it. */
+/**
+ * Text with emphasis. If off, every function returns its text unchanged. If on, `legible` converts the marks to terminal
+ * codes.
+ */
 export interface Style {
   bold(text: string): string;
   dim(text: string): string;
@@ -9,7 +12,7 @@ export interface Style {
   warn(text: string): string;
 }
 
-/** Emphasis is for a terminal whose owner has not set NO_COLOR (to anything but nothing: no-color.org). */
+/** Emphasis is used on a terminal unless NO_COLOR is set and not empty (no-color.org). */
 export function styleFor(stream: { readonly isTTY?: boolean }, env: NodeJS.ProcessEnv = process.env): Style {
   const on = stream.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb';
   return on ? coloured : plain;
@@ -19,8 +22,8 @@ const same = (text: string): string => text;
 const plain: Style = { bold: same, dim: same, good: same, bad: same, warn: same };
 
 /**
- * What a style begins with until it is written. The number is another one in each process: text from outside that holds
- * codes of a terminal cannot pass for a style.
+ * The prefix of a style until it is written. The number is random in each process, so outside text that contains terminal
+ * codes cannot pass for a style.
  */
 export const STYLE_MARK = `\u001b[${randomInt(2 ** 47)};`;
 

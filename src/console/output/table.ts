@@ -1,6 +1,6 @@
 import { legibleCell } from './legible.js';
 
-/** Rows with aligned columns. Numbers stand right, text left; the last column is not padded. */
+/** Aligns columns. Columns in `right` are right-aligned; the last column is not padded. */
 export function table(cells: readonly (readonly string[])[], options: TableOptions = {}): string[] {
   const { indent = 0, right = [], gap = 2 } = options;
   const rows = cells.map((row) => row.map(legibleCell));
@@ -19,16 +19,19 @@ export function table(cells: readonly (readonly string[])[], options: TableOptio
 
 export interface TableOptions {
   readonly indent?: number;
-  /** Columns that stand right. */
+  /** Right-aligned columns. */
   readonly right?: readonly number[];
   readonly gap?: number;
 }
 
-/** Columns a text takes: colour takes none, and our own words use no wide characters. */
+/** Columns that a text occupies: colour codes take none, and our own text has no wide characters. */
 export const width = (text: string): number => [...text.replace(COLOUR, '')].length;
 const COLOUR = new RegExp(`${String.fromCharCode(27)}\\[[0-9;]*m`, 'g');
 
-/** The first so many columns of a text. Colours are kept, those after the end too, so that what was opened is closed. */
+/**
+ * Cuts a text to a number of columns. All colour codes are kept, including those after the end, so that every style is
+ * closed.
+ */
 export function cut(text: string, columns: number): string {
   if (width(text) <= columns) return text;
   let left = columns;

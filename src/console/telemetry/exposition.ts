@@ -7,10 +7,10 @@ export interface Metric {
 }
 
 export interface MetricValue {
-  /** Behind the metric's name: a histogram's `_bucket`, `_sum`, `_count`. */
+  /** Follows the metric's name: a histogram's `_bucket`, `_sum`, `_count`. */
   readonly suffix?: string;
   readonly labels?: Readonly<Record<string, string>>;
-  /** Unknown ones are left out: a gap says more than a 0. */
+  /** An unknown value is omitted: a gap is more accurate than a 0. */
   readonly value: number | bigint | undefined;
 }
 

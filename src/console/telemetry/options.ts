@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { flag, valued } from '../options/options.js';
 
-/** What a command tells of its pipeline, as the command line says it. */
+/** Options of the command line for telemetry. */
 export interface TelemetryOptions {
   readonly metrics?: string;
   readonly trace?: string;
@@ -10,7 +10,7 @@ export interface TelemetryOptions {
   readonly prometheus?: Address;
 }
 
-/** Gives a command these options; `--api-table` is among those that open devices. */
+/** Adds these options to a command; `--api-table` is one of the device options. */
 export function withTelemetryOptions(command: Command): Command {
   return command
     .addOption(valued('--metrics <file>', 'a line of CSV for each chunk: pipeline_metrics.csv'))
@@ -32,10 +32,10 @@ export interface Address {
   readonly port: number;
 }
 
-/** Nobody else is to see the figures unless that is asked for. */
+/** Other machines cannot read the metrics unless the user asks for it. */
 const LOOPBACK = '127.0.0.1';
 
-/** `9464`, `:9464`, `localhost:9464`, `0.0.0.0:9464`, `[::1]:9464`; port 0 is any that is free. */
+/** `9464`, `:9464`, `localhost:9464`, `0.0.0.0:9464`, `[::1]:9464`; port 0 is any free port. */
 export function address(text: string): Address {
   const [, host = '', digits = ''] = /^(?:(\[[0-9a-f:.]+\]|[\w.-]*):)?(\d{1,5})$/i.exec(text) ?? [];
   const port = Number(digits);
@@ -43,7 +43,9 @@ export function address(text: string): Address {
   return { host: host === '' ? LOOPBACK : host.replace(/^\[|\]$/g, ''), port };
 }
 
-/** What was asked for. Two have the names of upstream's variables, too: "1" or "true", in any case, is yes. */
+/**
+ * Returns the options with the variables of upstream applied, which name two of them: "1" or "true", in any case, is yes.
+ */
 export function wantedViews(given: TelemetryOptions, environment: NodeJS.ProcessEnv = process.env): TelemetryOptions {
   const isOn = (name: string): boolean => /^(1|true)$/i.test(environment[name] ?? '');
   return {

@@ -3,7 +3,7 @@ import type { DeviceStatus } from '../../engine/index.js';
 import type { DeviceTally } from '../../engine/telemetry/tally.js';
 import type { Metric, MetricValue } from './exposition.js';
 
-/** What is known of a device just now. */
+/** The current figures of a device. */
 export interface DeviceFigures {
   readonly status: DeviceStatus;
   readonly tally: DeviceTally;
@@ -20,7 +20,7 @@ export interface Figures {
   readonly devices: readonly DeviceFigures[];
 }
 
-/** Everything that is told, as metrics. Names end in their unit; what only grows ends in `_total`. */
+/** Returns all metrics. Names end in their unit; counters end in `_total`. */
 export function metricsOf({ version, command, seconds, cpuSeconds, devices }: Figures): Metric[] {
   const gauge = (name: string, help: string, of: Reading) => metric('gauge', name, help, of);
   const counter = (name: string, help: string, of: Reading) => metric('counter', `${name}_total`, help, of);
@@ -113,7 +113,7 @@ const labelsOf = ({ status }: DeviceFigures): { readonly device: string } => ({ 
 
 const seconds_ = (ns: number | undefined): number | undefined => (ns === undefined ? undefined : ns / 1e9);
 
-/** All time in the driver; undefined where its calls are not timed. */
+/** Total time in the driver; undefined if its calls are not timed. */
 export function callsNs(telemetry: DeviceTelemetry | undefined): number | undefined {
   if (!telemetry || telemetry.calls.length === 0) return undefined;
   return telemetry.calls.reduce((sum, { totalNs }) => sum + totalNs, 0);

@@ -12,18 +12,18 @@ import type { ChunkRecord } from '../../engine/telemetry/record.js';
 import { bytes, count, duration, percent, plural, rate, scaled } from '../output/format.js';
 import { callsNs, type DeviceFigures } from './prometheus.js';
 
-/** What a device did, in the end: the fields of a `telemetry` event, and what the lines for people are made from. */
+/** A device's totals at the end of a job: the fields of a `telemetry` event and the source of the printed lines. */
 export interface DeviceReport {
   readonly device: string;
   readonly seconds: number;
-  /** Time in which it had work. */
+  /** Time during which the device had work. */
   readonly busySeconds: number;
   readonly fed: number | undefined;
   readonly items: bigint;
   readonly perSecond: number;
   readonly chunks: Readonly<Record<string, number>>;
   readonly partialChunks: number;
-  /** Chunks by how many were on the device when they were given to it, from 0 on. */
+  /** Number of chunks by queue depth when they were enqueued, from 0. */
   readonly depths: readonly number[];
   readonly occupancy: number | undefined;
   /** Summed over chunks. */
@@ -34,18 +34,18 @@ export interface DeviceReport {
   readonly polls: number | undefined;
   readonly blockingWaits: number | undefined;
   readonly blockedSeconds: number | undefined;
-  /** Of all time in the driver, 0 to 1. */
+  /** Share of the time in the driver, 0 to 1. */
   readonly blockingShare: number | undefined;
-  /** Time of the processors that the process has used. */
+  /** CPU time of the process. */
   readonly cpuSeconds: number;
   readonly joules: number | undefined;
   readonly itemsPerJoule: number | undefined;
   readonly pool: PoolMetrics;
-  /** Undefined where the device does not tell copies from launches. */
+  /** Undefined if the device does not time copies and launches separately. */
   readonly overlap: (Overlap & { readonly ratio: number }) | undefined;
 }
 
-/** `records` are the device's own, as far as they are kept; `isWhole`: all of them are. */
+/** `records` are the device's retained records; `isWhole` means that none was dropped. */
 export function reportOf(
   figures: DeviceFigures,
   records: readonly Readonly<ChunkRecord>[],
@@ -92,7 +92,7 @@ export function reportOf(
 
 const hasRun = ({ endedNs }: ChunkRecord): boolean => endedNs > 0n;
 
-/** From when each chunk copied and computed, and beside it the mean of what upstream calls overlap. */
+/** Computes the overlap from the times of copies and launches, and the mean of the ratio that upstream calls overlap. */
 function overlapIn(records: readonly Readonly<ChunkRecord>[]): DeviceReport['overlap'] {
   const phases = records.flatMap((record) => phasesOf(record) ?? []);
   if (phases.length === 0) return undefined;
@@ -108,7 +108,7 @@ function overlapIn(records: readonly Readonly<ChunkRecord>[]): DeviceReport['ove
   };
 }
 
-/** What `--metrics` says in words. */
+/** The summary lines of `--metrics`. */
 export function summaryLines(report: DeviceReport, unit: string): string[] {
   const { device, seconds, busySeconds, fed, items, perSecond, itemsPerJoule } = report;
   const { launches, polls, blockingWaits, blockingShare, cpuSeconds, bytesToDevice, bytesToHost } = report;
@@ -129,7 +129,7 @@ export function summaryLines(report: DeviceReport, unit: string): string[] {
   ];
 }
 
-/** What `--pool-metrics` says; `warning` where a larger pool would help. */
+/** The lines of `--pool-metrics`; `warning` is set if a larger pool would help. */
 export function poolLines({ device, pool }: Pick<DeviceReport, 'device' | 'pool'>): {
   readonly lines: string[];
   readonly warning?: string;
@@ -143,11 +143,11 @@ export function poolLines({ device, pool }: Pick<DeviceReport, 'device' | 'pool'
   return { lines, warning: `${device} waited for slots in ${percent(starvation)} of all cases: give more --slots` };
 }
 
-/** What is hidden less than this is worth a look, where copies take time at all. */
+/** A hidden share below this is worth a warning if copies take a notable share of the time. */
 const HIDDEN = 0.6;
 const NOTABLE = 0.05;
 
-/** What `--overlap` says. */
+/** The lines of `--overlap`. */
 export function overlapLines({ device, overlap }: DeviceReport): {
   readonly lines: string[];
   readonly warning?: string;

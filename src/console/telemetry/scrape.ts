@@ -4,9 +4,9 @@ import { MillraceError } from '../../kernel/error.js';
 import { CONTENT_TYPE } from './exposition.js';
 import type { Address } from './options.js';
 
-/** Answers `GET /metrics` with what `text` gives at that moment. */
+/** Answers `GET /metrics` with the current result of `text`. */
 export interface Scraping {
-  /** Where it listens, as `http://127.0.0.1:9464/metrics`. */
+  /** The server's address: `http://127.0.0.1:9464/metrics`. */
   readonly url: string;
   close(): Promise<void>;
 }
@@ -27,7 +27,7 @@ export async function startScraping({ host, port }: Address, text: () => string 
       );
   });
   await listen(server, host, port);
-  // It lasts as long as the job does, and does not keep the process alive.
+  // The server lives as long as the job and does not keep the process alive.
   server.unref();
   server.on('error', () => undefined);
   const { address, family, port: own } = server.address() as AddressInfo;

@@ -18,31 +18,30 @@ import { overlapLines, poolLines, reportOf, summaryLines } from './report.js';
 import { type Scraping, startScraping } from './scrape.js';
 import { openTrace, type TraceFile } from './trace-file.js';
 
-/** Of what is watched: its name as in "block solve", and what one index is called, as in H/s. */
+/** The job's name, as in "block solve", and the unit of one index, as in H/s. */
 export interface About {
   readonly name: string;
   readonly unit: string;
 }
 
-/** What a command does with it. Where nothing was asked for it does nothing, and costs nothing. */
+/** Telemetry of a command. It does nothing and costs nothing unless a view was requested. */
 export interface Telemetry {
   /** For `openDevices`. */
   readonly opening: Pick<OpenOptions, 'telemetry'>;
   /** For the engine. */
   readonly engine: Pick<EngineOptions, 'records'>;
-  /** From now on it watches them. */
+  /** Starts watching. */
   watch(engine: Engine, devices: readonly Device[]): void;
   /**
-   * Writes and tells everything: after the engine has been closed, before its devices are. Never throws. A second call
-   * does nothing.
+   * Writes and prints everything. Must be called after the engine is closed and before its devices are. Never throws. A
+   * second call does nothing.
    */
   end(): Promise<void>;
 }
 
 /**
- * Runs `work` with the views that the command line asks for, and ends them however it ends. Files that cannot be written
- * and ports that are taken are told first, before anything runs. A view that fails later is left out with a warning, and
- * the job continues.
+ * Runs `work` with the views that the command line requests, and ends them however it ends. An unwritable file or a port
+ * in use is reported before anything runs. A view that fails later is dropped with a warning, and the job continues.
  */
 export async function withTelemetry<Result>(
   given: TelemetryOptions,
@@ -75,10 +74,10 @@ async function startTelemetry(given: TelemetryOptions, output: Output, about: Ab
 
 const OFF: Telemetry = { opening: {}, engine: {}, watch: () => {}, end: async () => {} };
 
-/** Chunks that the views of the whole have: at 20 ms each a quarter of an hour on two streams, 40 MB. */
+/** Chunks retained for the reports: at 20 ms each a quarter of an hour on two streams, 40 MB. */
 const KEPT = 65_536;
 const SENSORS_MS = 1000;
-/** Three hours of four devices. */
+/** Three hours for four devices. */
 const SAMPLES = 43_200;
 
 class Session implements Telemetry {
@@ -243,7 +242,7 @@ class Session implements Telemetry {
     this.#output.say(`trace of ${which}: ${file.path} (open it in ui.perfetto.dev)`);
   }
 
-  /** A view that fails is no reason for the job to fail. */
+  /** Turns an error of a view into a warning: it must not fail the job. */
   async #guarded(what: string, act: () => void | Promise<void>): Promise<void> {
     try {
       await act();

@@ -2,15 +2,15 @@ import { closeSync, openSync, writeSync } from 'node:fs';
 import type { TraceEvent } from '../../engine/telemetry/trace.js';
 import { MillraceError } from '../../kernel/error.js';
 
-/** A trace that is written in the end, to a file that can be written to from the beginning: so that the run is not for nothing. */
+/** A trace file. It is opened at the start, so that an unwritable path fails before the run, and written at the end. */
 export interface TraceFile {
   readonly path: string;
-  /** `about` is what a reader should know of the whole. */
+  /** `about` describes the whole trace. */
   write(events: Iterable<TraceEvent>, about: Readonly<Record<string, unknown>>): void;
   close(): void;
 }
 
-/** Characters that are written at a time: an event has some 150. */
+/** Characters per write: an event has some 150. */
 const PART = 2 ** 20;
 
 export function openTrace(path: string): TraceFile {
