@@ -73,7 +73,7 @@ function tellKinds(output: Output, kinds: ReadonlyMap<string, readonly CacheEntr
   for (const line of table([heading, ...rows], { indent: 2, right: [1, 2, 3, 4] })) output.line(line);
 }
 
-/** A link, or a folder of somebody else's, is looked at by its owner: nothing is deleted through it. */
+/** Throws if the directory is a link or belongs to another user: nothing is deleted through it. */
 async function checkOurs(directory: string, isToBeCleared: boolean): Promise<void> {
   const state = await lstat(directory).catch(() => undefined);
   const me = process.getuid?.();

@@ -41,11 +41,11 @@ async function devices({ output, options: { watch }, signal }: Call<DevicesOptio
 
 export interface DeviceTableOptions {
   readonly indent?: number;
-  /** A second line for each with what else there is to know. */
+  /** Adds lines with details for each device. */
   readonly details?: boolean;
 }
 
-/** A line per device, best first, the absent ones last. */
+/** Returns a line per device, best first, absent ones last. */
 export function deviceTable(
   { devices: present, absent }: DeviceList,
   style: Style,
@@ -74,7 +74,7 @@ export function deviceTable(
   ];
 }
 
-/** What the hardware calls the things it has many of. WebGPU does not tell how many there are. */
+/** The hardware's term for its compute units. WebGPU does not report their number. */
 const unitNames: Readonly<Record<DeviceInfo['kind'], string | undefined>> = {
   native: 'thread',
   wasm: 'thread',

@@ -46,7 +46,7 @@ function notWritten(file: string, cause: NodeJS.ErrnoException): MillraceError {
   });
 }
 
-/** JavaScript is the same without the one type. */
+/** The JavaScript version differs only by the one type. */
 const template = (isTypeScript: boolean): string => `import { createHash } from 'node:crypto';
 import { items, sha256, u32, when } from 'millrace';
 

@@ -3,8 +3,8 @@ import { conform } from '../console/command/conventions.js';
 import { buildOf } from '../console/command/version.js';
 
 /**
- * The `millrace` command: what there is, each part described where it lives. Where `only` names a command, the others are
- * not even loaded: all of them take as long again as Node itself.
+ * The `millrace` command; each subcommand is defined in its own module. If `only` names a command, the others are not
+ * loaded: loading all of them takes as long as starting Node.
  */
 export async function program(only?: string): Promise<Command> {
   const root = new Command('millrace')
@@ -48,7 +48,7 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   schema: async () => (await import('./schema.js')).schemaCommand(),
   completion: async () => (await import('./completion/command.js')).completionCommand(),
 };
-/** It tells of all the others. */
+/** Needs all the other commands. */
 const EVERY = 'completion';
 
 const help = `

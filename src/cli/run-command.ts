@@ -10,7 +10,10 @@ import { keepSecretsOf } from '../console/output/redact.js';
 import { routed } from './bench/route.js';
 import { program } from './program.js';
 
-/** Runs one command line; the host then has its exit status. Actions report their own errors; a refusal by commander is a usage error. */
+/**
+ * Runs one command line and sets the host's exit status. Actions report their own errors; a rejection by commander is a
+ * usage error.
+ */
 export function runCommand(host: Host): Promise<void> {
   loadProgramWith(program);
   return withHost(host, () => parse(host));

@@ -47,7 +47,7 @@ async function tour({ output, options: { device: name, threads }, signal }: Call
 
   const device = await openDevice(name, threads === undefined ? {} : { threads });
   try {
-    // The whole suite takes a compiler most of a minute the first time.
+    // The whole suite takes a compiler most of a minute at the first run.
     output.line(`\n${style.bold('self-test')}, the part on u32 against the language's rules`);
     const failed = await testDevice(output, device, { indent: 2, filter: 'u32' }, signal);
     await showRates(output, device, signal);
@@ -65,7 +65,7 @@ async function tour({ output, options: { device: name, threads }, signal }: Call
   }
 }
 
-/** What each workload does here in a second, its results checked. The first is `block`, whose rate the search before needs. */
+/** Shows the rate of each workload, with results checked. The first is `block`, whose rate the preceding search needs. */
 async function showRates(output: Output, device: Device, signal: AbortSignal): Promise<void> {
   const { style } = output;
   const how = { runs: LEAST_RUNS, seconds: RUN_SECONDS, isFull: false };
@@ -88,7 +88,7 @@ async function showRates(output: Output, device: Device, signal: AbortSignal): P
   }
 }
 
-/** Shorter than in `bench`: a tour is to be over within a minute. */
+/** Shorter than in `bench`: a tour should end within a minute. */
 const RUN_SECONDS = 0.15;
 
 const wrongResults = ({ name, device, reason }: NoFigure): MillraceError =>
@@ -99,7 +99,9 @@ const wrongResults = ({ name, device, reason }: NoFigure): MillraceError =>
     advice: `run \`millrace selftest --device ${device}\``,
   });
 
-/** Looks for the first block's nonce around its place: about a second of work, a few million nonces on a CPU. */
+/**
+ * Searches for the genesis block's nonce in a window around it: about a second of work, a few million nonces on a CPU.
+ */
 async function showGenesis(output: Output, device: Device, perSecond: number, signal: AbortSignal): Promise<void> {
   const { style } = output;
   const { base, count: nonces } = genesisWindow(Math.min(Math.max(Math.floor(perSecond), 2 ** 10), 2 ** 23));

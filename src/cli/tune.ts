@@ -16,7 +16,7 @@ import { nameOf, type Tunable, type TuningRecord, tune } from '../engine/tune/tu
 import { LedgerTunings } from '../store/client/tunings.js';
 import { tunables } from '../workload/tunables.js';
 
-/** `millrace tune`; with `only`, the same for one workload under that workload's own command. */
+/** `millrace tune`; with `only`, the same for one workload as a subcommand of that workload. */
 export function tuneCommand(only?: string): Command {
   const names = tunables.map(({ name }) => name);
   const command = new Command('tune').description(
@@ -80,7 +80,7 @@ async function run(call: Call<TuneCommandOptions>, only?: string): Promise<Endin
   }
 }
 
-/** One workload on one device; whether it was measured. */
+/** Tunes one workload on one device. Returns whether it was measured. */
 async function one(
   { output, options: given, signal }: Call<TuneCommandOptions>,
   device: Device,
@@ -131,7 +131,7 @@ async function watched<T>(
   }
 }
 
-/** A line for the choice, then a table for each axis. */
+/** Prints a line for the chosen setting, then a table for each axis. */
 function tell(output: Output, { info }: Device, tunable: Tunable, record: TuningRecord, isKnown: boolean): void {
   const { setting, gain, rate: perSecond, unit, isWhole, axes } = record;
   output.event('tuned', {

@@ -7,7 +7,7 @@ import { table } from '../console/output/table.js';
 import type { DeviceInfo, Sensors } from '../device/device.js';
 import { readSensors } from '../device/registry.js';
 
-/** Shows what devices say about themselves, every so many seconds, until it is told to stop: its normal end. */
+/** Shows the sensors of devices every `seconds` until it is stopped, which is its normal end. */
 export async function watchDevices(
   output: Output,
   devices: readonly DeviceInfo[],
@@ -42,7 +42,7 @@ async function readAll(devices: readonly DeviceInfo[]): Promise<Reading[]> {
   return all.flatMap(({ info, sensors }) => (sensors === undefined ? [] : [{ info, sensors }]));
 }
 
-/** A line per device. A figure that is not known is left out, a column that nobody knows too. */
+/** Returns a line per device. Unknown figures are blank; a column that no device fills is omitted. */
 function sensorLines(readings: readonly Reading[], time: Date, headed: boolean): string[] {
   const clock = time.toTimeString().slice(0, 8);
   const known = columns.filter(({ text }) => readings.some(({ sensors, info }) => text(sensors, info) !== undefined));
@@ -53,7 +53,7 @@ function sensorLines(readings: readonly Reading[], time: Date, headed: boolean):
   ]);
   const heading = ['time', 'device', ...known.map(({ name }) => name)];
   const right = known.map((_, at) => at + 2);
-  // Laid out with the heading always, so that lines that are appended stay in their columns.
+  // Always laid out with the heading, so that appended lines stay aligned.
   const lines = table([heading, ...rows], { right });
   return headed ? lines : lines.slice(1);
 }

@@ -3,7 +3,7 @@ import { MillraceError } from '../kernel/error.js';
 import type { Endpoint } from './endpoint.js';
 import type { Credentials } from './json-rpc.js';
 
-/** What the command line, its files and the environment give. */
+/** Credentials from the command line, its files and the environment. */
 export interface GivenCredentials {
   readonly user?: string;
   readonly password?: string;
@@ -12,15 +12,15 @@ export interface GivenCredentials {
   readonly cookie?: string;
 }
 
-/** The password: as given, or the first line of its file. */
+/** Returns the given password, or the first line of its file. */
 export function passwordOf({ password, passwordFile }: GivenCredentials): string | undefined {
   if (passwordFile === undefined) return password;
   return firstLine(passwordFile, 'a password');
 }
 
 /**
- * Whom a server sees. What stands in its own address counts first, and goes to no other server; else what is given for
- * all of them.
+ * Returns the name and password for a server. Credentials in the server's own address take precedence and are sent to no
+ * other server; otherwise the ones given for all servers apply.
  */
 export function identityOf(
   endpoint: Endpoint,
@@ -30,7 +30,10 @@ export function identityOf(
   return { user: given.user, password: passwordOf(given) };
 }
 
-/** For a node. A cookie is read with every call: another one is written whenever the node starts. */
+/**
+ * Returns the credentials for a node. A cookie is read for every call, because a node writes a new one whenever it
+ * starts.
+ */
 export function rpcCredentials(
   endpoint: Endpoint,
   given: GivenCredentials,
@@ -53,7 +56,7 @@ export function rpcCredentials(
 
 const LONGEST = 4096;
 
-/** Of a plain file: a pipe or a device would hold everything up. */
+/** Reads the first line of a regular file. Others are refused: a pipe or a device could block. */
 function firstLine(path: string, what: string): string {
   let file: number | undefined;
   try {

@@ -1,20 +1,20 @@
 import { MillraceError } from '../kernel/error.js';
 
-/** Where a server is, and what it is told of the person. */
+/** A server's address, with its credentials. */
 export interface Endpoint {
   readonly scheme: string;
   readonly host: string;
   readonly port: number;
   readonly isTls: boolean;
-  /** What follows the port; empty where nothing does. */
+  /** What follows the port; may be empty. */
   readonly path: string;
   readonly user: string | undefined;
   readonly password: string | undefined;
-  /** As it may be shown: no credentials. */
+  /** For display: without credentials. */
   readonly name: string;
 }
 
-/** What an address may begin with: whether it is encrypted, and its usual port. */
+/** Accepted schemes: whether each is encrypted, and its default port. */
 export type Schemes = Readonly<Record<string, { readonly isTls: boolean; readonly port?: number }>>;
 
 export const LINE_SCHEMES: Schemes = {
@@ -29,8 +29,8 @@ export const HTTP_SCHEMES: Schemes = {
 };
 
 /**
- * Reads `stratum+tcp://name:password@host:port`; without a scheme it is the first of those allowed. What is wrong with
- * one is told without its credentials.
+ * Parses `stratum+tcp://name:password@host:port`; the default scheme is the first accepted one. Errors do not contain
+ * credentials.
  */
 export function parseEndpoint(text: string, schemes: Schemes): Endpoint {
   const known = Object.keys(schemes);
@@ -40,7 +40,7 @@ export function parseEndpoint(text: string, schemes: Schemes): Endpoint {
   const rest = given.replace(/^[a-z][a-z0-9+.-]*:\/\//i, '');
   const kind = Object.hasOwn(schemes, scheme.toLowerCase()) ? schemes[scheme.toLowerCase()] : undefined;
   if (kind === undefined) throw unknownScheme(scheme, known);
-  // The standard's parser, under a scheme of which it knows that it has a host.
+  // The standard parser, with a scheme that it knows to have a host.
   const url = URL.canParse(`http://${rest}`) ? new URL(`http://${rest}`) : undefined;
   const [, digits] = /^(?:[^@/]*@)?(?:\[[^\]]*\]|[^:/[\]]*)(?::(\d+))?(?:[/?#]|$)/.exec(rest) ?? [];
   const port = digits === undefined ? kind.port : Number(digits);
@@ -78,7 +78,7 @@ function decoded(text: string): string | undefined {
 }
 
 function unknownScheme(scheme: string, known: readonly string[]): MillraceError {
-  // Binary frames behind a Noise handshake: another protocol altogether.
+  // Binary frames over a Noise handshake: an entirely different protocol.
   const isSecond = /^(stratum2|sv2|stratumv2)\b/i.test(scheme);
   return new MillraceError({
     code: 'usage',

@@ -1,14 +1,14 @@
-/** A connection that can be worked with. */
+/** A usable connection. */
 export interface Session {
-  /** Why it has ended. Never rejects. */
+  /** Resolves with the reason when the session has ended. Never rejects. */
   readonly closed: Promise<string>;
   close(why?: string): void;
 }
 
-/** Time, for waiting: tests have one of their own. */
+/** A clock; tests supply their own. */
 export interface Clock {
   now(): number;
-  /** Resolves after so many milliseconds, or as soon as the signal is aborted. */
+  /** Resolves after `ms` milliseconds, or as soon as the signal is aborted. */
   wait(ms: number, signal: AbortSignal): Promise<void>;
 }
 
@@ -28,26 +28,28 @@ export const realClock: Clock = {
 };
 
 export interface FailoverOptions<S extends Session> {
-  /** How many servers there are, the first the one that is wanted most. */
+  /** Number of servers, in order of preference. */
   readonly servers: number;
-  /** Opens a session with one of them; it resolves when there is work. */
+  /** Opens a session with a server; resolves when there is work. */
   open(server: number, signal: AbortSignal): Promise<S>;
-  /** From now on it is this one; the one before is closed already. */
+  /** Called when a session comes into use; the previous one is already closed. */
   use(session: S, server: number): void;
-  /** It is this one no longer; until the next `use` there is none. */
+  /** Called when the session in use has ended; until the next `use` there is none. */
   lost(server: number, why: string): void;
-  /** One could not be opened; `waitMs` where all of them failed and nothing is tried for a while. */
+  /**
+   * Called if a session could not be opened. `waitMs` is set if all servers failed and nothing is tried for that time.
+   */
   refused(server: number, error: unknown, waitMs: number | undefined): void;
   readonly signal: AbortSignal;
   readonly clock?: Clock;
-  /** How often servers before the one in use are tried again. Default every 5 minutes. */
+  /** How often servers preferred to the one in use are retried. Default every 5 minutes. */
   readonly returnMs?: number;
 }
 
 /**
- * Keeps one of several servers in use, for ever: the first that answers, in their order; when it is lost the first again;
- * while another is in use, those before it are tried from time to time and taken back. It ends with the signal alone.
- * Errors that `isFinal` are thrown: no patience would mend them.
+ * Keeps one of several servers in use until the signal is aborted: the first that answers, in order. When it is lost, the
+ * search starts again with the first. While another server is in use, those before it are retried periodically and used
+ * again. Errors that `isFinal` accepts are thrown: retrying would not help.
  */
 export async function keepConnected<S extends Session>(
   options: FailoverOptions<S>,
@@ -61,7 +63,7 @@ export async function keepConnected<S extends Session>(
       if (!session) continue;
       const started = clock.now();
       await stay(options, session, server, isFinal);
-      // One that takes connections and drops them is waited for like one that takes none.
+      // A server that accepts connections and drops them is retried with the same delay as one that refuses them.
       rounds = clock.now() - started >= STEADY_MS ? -1 : rounds;
       break;
     }
@@ -70,10 +72,10 @@ export async function keepConnected<S extends Session>(
   }
 }
 
-/** 1 s, 2 s, 4 s … a minute, before the servers are tried once more. */
+/** Delay before the servers are retried: 1 s, 2 s, 4 s … a minute. */
 export const backOff = (rounds: number): number => Math.min(1000 * 2 ** Math.min(rounds, 10), 60_000);
 
-/** A session that lasted so long was a good one. */
+/** A session that lasted this long resets the delay. */
 const STEADY_MS = 30_000;
 const RETURN_MS = 300_000;
 
@@ -95,7 +97,9 @@ async function attempt<S extends Session>(
   return undefined;
 }
 
-/** Until it is lost; where it is not the first, until one before it can be had. */
+/**
+ * Uses a session until it is lost. If it is not with the first server, also switches to an earlier server that is back.
+ */
 async function stay<S extends Session>(
   options: FailoverOptions<S>,
   first: S,
@@ -129,7 +133,7 @@ async function stay<S extends Session>(
   }
 }
 
-/** When a session has ended, as a promise of why and as a signal. */
+/** Returns a session's end as a promise of the reason and as a signal. */
 function endOf({ closed }: Session): { readonly ended: Promise<string>; readonly gone: AbortSignal } {
   const left = new AbortController();
   const ended = closed.then((why) => {

@@ -1,18 +1,17 @@
 import { MillraceError } from '../kernel/error.js';
 
 /**
- * Reads values out of what a server sent, of which nothing is believed: each is of its type and within its bounds, or the
- * whole message is refused with the name of the field. Nothing here keeps, copies or makes anything larger than it was
- * given.
+ * Validates values that a server sent: each has its type and is within its bounds, or the whole message is rejected with
+ * the name of the field. No function here allocates more than the size of its input.
  */
 export interface Fields {
   object(value: unknown, field: string): Readonly<Record<string, unknown>>;
   list(value: unknown, field: string, most: number): readonly unknown[];
   text(value: unknown, field: string, longest: number): string;
-  /** Lower case, an even number of digits. */
+  /** Returns lower case, with an even number of digits. */
   hex(value: unknown, field: string, bytes: { readonly least?: number; readonly most: number }): string;
   whole(value: unknown, field: string, least: number, most: number): number;
-  /** A whole number, also one that is given as the text of its digits (see `parseExact`). */
+  /** An integer, or the text of its digits (see `parseExact`). */
   natural(value: unknown, field: string, least: bigint, most: bigint): bigint;
   /** A number above 0, which may be a fraction. */
   positive(value: unknown, field: string): number;
@@ -20,7 +19,7 @@ export interface Fields {
   hex32(value: unknown, field: string): number;
 }
 
-/** `what` is what is read: "mining.notify", "the block template". */
+/** `what` names the message: "mining.notify", "the block template". */
 export function fieldsOf(what: string): Fields {
   const wrong = (field: string, why: string): never => {
     throw new MillraceError({
@@ -67,7 +66,7 @@ export function fieldsOf(what: string): Fields {
   };
 }
 
-/** A server's words as they may be shown: one line, no control characters, not endless. */
+/** Returns a server's text for display: one line, without control characters, shortened. */
 export function shownText(text: string, longest = 200): string {
   const start = text
     .slice(0, 4 * longest)
@@ -77,5 +76,5 @@ export function shownText(text: string, longest = 200): string {
   return start.length <= longest ? start : `${start.slice(0, longest)}…`;
 }
 
-/** Control and format characters, which move the cursor, colour, or turn the writing round. */
+/** Control and format characters, which move the cursor, set colours or reverse the writing direction. */
 const UNSHOWN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;

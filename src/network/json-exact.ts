@@ -1,6 +1,6 @@
 /**
- * Reads JSON in which whole numbers may be larger than doubles hold exactly, 2^53: one of 16 digits or more becomes the text
- * of its digits, as if it had stood in quotes. All else is as `JSON.parse` has it.
+ * Parses JSON that may contain integers beyond 2^53, which doubles do not hold exactly: an integer of 16 digits or more
+ * becomes the text of its digits, as if it were quoted. Otherwise like `JSON.parse`.
  */
 export function parseExact(text: string): unknown {
   let exact = '';
@@ -14,15 +14,18 @@ export function parseExact(text: string): unknown {
   return JSON.parse(exact);
 }
 
-/** 2^53 has 16 digits. Signs, fractions and powers of ten are left as they are. */
+/** 2^53 has 16 digits. Numbers with a sign, fraction or exponent are unchanged. */
 const LONG_NUMBER = /(?<![\d.eE+-])\d{16,}(?![\d.eE])/g;
 
-/** Behind the quote that ends the text that begins there; behind everything where none does. */
+/**
+ * Returns the position after the closing quote of the string that starts at `quote`; the end of the text if there is
+ * none.
+ */
 function endOfText(text: string, quote: number): number {
   for (let end = text.indexOf('"', quote + 1); end >= 0; end = text.indexOf('"', end + 1)) {
     let slashes = 0;
     while (text[end - 1 - slashes] === '\\') slashes++;
-    // An even number of them are backslashes themselves.
+    // An even number of backslashes are escaped backslashes, so the quote is not escaped.
     if (slashes % 2 === 0) return end + 1;
   }
   return text.length;

@@ -2,31 +2,34 @@ import type { Endpoint } from './endpoint.js';
 import { parseExact } from './json-exact.js';
 import { connectLines, type LineClient, type LineOptions } from './line-client.js';
 
-/** What a server answered to a request: neither is believed to be of any type. */
+/** A server's answer to a request: both fields are unchecked. */
 export interface Reply {
   readonly result: unknown;
   readonly error: unknown;
 }
 
-/** What a server says on its own account. */
+/** A message that the server sends unasked. */
 export interface Message {
   readonly method: string;
   readonly params: unknown;
-  /** Where it wants an answer. */
+  /** Set if the server expects an answer. */
   readonly id: unknown;
 }
 
 export interface JsonLinesOptions extends Omit<LineOptions, 'onLine'> {
   readonly onMessage: (message: Message) => void;
-  /** What is sent and heard, a line each, whole: it is cut where it is written, after the credentials are hidden. */
+  /**
+   * Receives each message that is sent or received, one complete line each: it is shortened when it is written, after
+   * credentials are hidden.
+   */
   readonly log?: ((text: string) => void) | undefined;
-  /** What must not be in the log: it stands there as `…`. */
+  /** Replaced by `…` in the log. */
   readonly secret?: string | undefined;
   /** Milliseconds to wait for an answer. Default 30 s. */
   readonly answerMs?: number;
-  /** Of the first request. Default 1. */
+  /** Id of the first request. Default 1. */
   readonly firstId?: number | undefined;
-  /** Whole numbers that doubles do not hold are texts: see `parseExact`. */
+  /** Integers that a double cannot represent are returned as text: see `parseExact`. */
   readonly isExact?: boolean | undefined;
 }
 
@@ -36,7 +39,7 @@ interface Waiting {
   readonly timer: NodeJS.Timeout;
 }
 
-/** Requests and answers as JSON, a line each, over one connection: what Bitcoin's Stratum and Gapcoin's share. */
+/** Requests and answers as JSON lines over one connection: the common part of Bitcoin's and Gapcoin's Stratum. */
 export class JsonLines {
   readonly closed: Promise<string>;
   readonly #lines: LineClient;
@@ -46,7 +49,7 @@ export class JsonLines {
   #garbage = 0;
 
   static async open(endpoint: Endpoint, options: JsonLinesOptions): Promise<JsonLines> {
-    // Lines may come before there is somebody to hear them: not before this turn is over.
+    // Lines that arrive before the client exists are buffered.
     const early: string[] = [];
     let hear = (line: string): void => void early.push(line);
     const lines = await connectLines(endpoint, { ...options, onLine: (line) => hear(line) });
@@ -70,7 +73,7 @@ export class JsonLines {
     });
   }
 
-  /** Rejects with `Unanswered` when no answer comes. */
+  /** Rejects with `Unanswered` if no answer arrives. */
   request(method: string, params: readonly unknown[], answerMs = this.#options.answerMs ?? ANSWER_MS): Promise<Reply> {
     const id = this.#nextId++;
     return new Promise((resolve, reject) => {
@@ -90,7 +93,7 @@ export class JsonLines {
     });
   }
 
-  /** Answers what the server has asked. An id that is neither a number nor a short text is nobody's. */
+  /** Answers a request of the server. An id that is neither a number nor a short text is ignored. */
   answer(id: unknown, result: unknown, error: unknown = null): void {
     const isId = (typeof id === 'number' && Number.isFinite(id)) || (typeof id === 'string' && id.length <= 64);
     if (isId) this.#send(JSON.stringify({ id, result, error }));
@@ -120,7 +123,7 @@ export class JsonLines {
       return;
     }
     const waiting = typeof id === 'number' ? this.#waiting.get(id) : undefined;
-    // An answer that comes too late, twice, or to nothing that was asked.
+    // Too late, a duplicate, or not the answer to a request.
     if (!waiting || typeof id !== 'number') return;
     this.#waiting.delete(id);
     clearTimeout(waiting.timer);
@@ -135,9 +138,9 @@ export class JsonLines {
   }
 }
 
-/** Nobody knows what became of a request. */
+/** A request without an answer: its outcome is unknown. */
 export class Unanswered extends Error {
-  /** With its connection, not by its own time. */
+  /** True if the connection was lost, false if the request timed out. */
   readonly isLost: boolean;
   constructor(why: string, isLost: boolean) {
     super(why);
@@ -148,7 +151,7 @@ export class Unanswered extends Error {
 
 const ANSWER_MS = 30_000;
 const MOST_WAITING = 1024;
-/** Lines in a row. */
+/** Consecutive lines. */
 const MOST_GARBAGE = 16;
 
 function objectIn(line: string, parse: (text: string) => unknown): Readonly<Record<string, unknown>> | undefined {

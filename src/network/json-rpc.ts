@@ -6,16 +6,16 @@ import { shownText } from './fields.js';
 import { parseExact } from './json-exact.js';
 import { reasonOf, unreachable } from './line-client.js';
 
-/** What a node is told of the person; asked anew for each call, because a node writes another cookie when it starts. */
+/** Returns the credentials for a node. Called for each request, because a node writes a new cookie when it starts. */
 export type Credentials = () => { readonly user: string; readonly password: string } | undefined;
 
 export interface RpcOptions {
   readonly credentials: Credentials;
-  /** What is sent and heard, a line each, with the call's number, whole. */
+  /** Receives each message that is sent or received, one complete line each, with the call's number. */
   readonly log?: ((text: string) => void) | undefined;
-  /** A certificate of an authority of one's own, PEM. */
+  /** Certificate of your own authority, PEM. */
   readonly authority?: string | undefined;
-  /** Bytes of the longest answer. Default 32 MiB: a template with all its transactions has up to 9. */
+  /** Maximum bytes of an answer. Default 32 MiB: a template with all its transactions has up to 9. */
   readonly longest?: number;
 }
 
@@ -25,22 +25,22 @@ export interface CallOptions {
   readonly timeoutMs?: number;
   /** Another path than the endpoint's own, on the same server. */
   readonly path?: string | undefined;
-  /** Whole numbers that doubles do not hold are texts: see `parseExact`. */
+  /** Integers that a double cannot represent are returned as text: see `parseExact`. */
   readonly isExact?: boolean;
 }
 
-/** What a call gave. */
+/** The result of a call. */
 export interface Answered {
-  /** It is believed to be of no type. */
+  /** Unchecked: may be of any type. */
   readonly result: unknown;
-  /** `X-Long-Polling`: a path of this very server, where a call takes until there is something new. */
+  /** `X-Long-Polling`: a path on the same server, where a call blocks until there is something new. */
   readonly longPollPath: string | undefined;
 }
 
 /** No answer came in time. */
 export class TimedOut extends Error {}
 
-/** A node's own word that something is wrong. */
+/** An error that the node reports. */
 export class RpcError extends Error {
   readonly code: number;
   constructor(code: number, message: string) {
@@ -51,8 +51,8 @@ export class RpcError extends Error {
 }
 
 /**
- * JSON-RPC over HTTP, as Bitcoin's nodes speak it. Answers are bounded, redirections are refused: they would carry the
- * credentials elsewhere. Credentials are in no error and in no log.
+ * JSON-RPC over HTTP, as Bitcoin's nodes speak it. Answers are bounded. Redirections are refused: they would send the
+ * credentials to another server. Errors and logs contain no credentials.
  */
 export class JsonRpc {
   readonly endpoint: Endpoint;
@@ -63,17 +63,17 @@ export class JsonRpc {
   constructor(endpoint: Endpoint, options: RpcOptions) {
     this.endpoint = endpoint;
     this.#options = options;
-    // A long poll holds one connection; blocks must not wait behind it.
+    // A long poll occupies one connection; blocks must not wait behind it.
     const kept = { keepAlive: true, maxSockets: 4, maxFreeSockets: 2 };
     this.#agent = endpoint.isTls ? new TlsAgent({ ...kept, minVersion: 'TLSv1.2' }) : new Agent(kept);
   }
 
-  /** The result, which is believed to be of no type. Rejects with `RpcError` when the node says no. */
+  /** Returns the result, which may be of any type. Rejects with `RpcError` if the node reports an error. */
   async call(method: string, params: readonly unknown[], options: CallOptions = {}): Promise<unknown> {
     return (await this.ask(method, params, options)).result;
   }
 
-  /** The same, with what the server says beside. */
+  /** Like `call`, and also returns the server's path for long polling. */
   async ask(method: string, params: readonly unknown[], options: CallOptions = {}): Promise<Answered> {
     const id = this.#nextId++;
     const body = JSON.stringify({ jsonrpc: '1.0', id, method, params });
@@ -131,7 +131,7 @@ export class JsonRpc {
         ...(signal && { signal }),
         ...(authority !== undefined && { ca: authority }),
       });
-      // For the whole of it: a server that sends a byte now and then does not hold it up for ever.
+      // Limits the whole call: a server that sends a byte now and then cannot delay it indefinitely.
       const timer = setTimeout(() => asked.destroy(new TimedOut(`no answer within ${timeoutMs / 1000} s`)), timeoutMs);
       const fail = (error: unknown): void => {
         clearTimeout(timer);
@@ -164,7 +164,10 @@ export class JsonRpc {
     });
   }
 
-  /** Of an address or a path that the server gives: another server is not told the credentials. */
+  /**
+   * Returns the path of an address that the server gives; undefined if it is on another server, which must not receive
+   * the credentials.
+   */
   #pathHere(given: string): string | undefined {
     const { host, port, isTls } = this.endpoint;
     const scheme = isTls ? 'https' : 'http';
@@ -189,7 +192,7 @@ const TIMEOUT_MS = 30_000;
 const LONGEST = 32 * 2 ** 20;
 const LONGEST_PATH = 1024;
 
-/** A body up to a length; past it nothing more is kept. */
+/** Reads a body up to a maximum length; nothing is kept of a longer one. */
 function gather(response: IncomingMessage, longest: number, tooLong: () => void): Promise<string> {
   return new Promise((resolve, reject) => {
     const parts: Buffer[] = [];

@@ -4,29 +4,29 @@ import { MillraceError } from '../kernel/error.js';
 import type { Endpoint } from './endpoint.js';
 import { LineSplitter } from './line-splitter.js';
 
-/** A connection that carries lines both ways: what lies under every Stratum. */
+/** A connection that carries lines in both directions: the transport of every Stratum protocol. */
 export interface LineClient {
-  /** False when it is gone, or when the server does not take what it is sent. */
+  /** Returns false if the connection is closed or the server does not read. */
   send(line: string): boolean;
   close(why?: string): void;
-  /** Why it has ended. Never rejects. */
+  /** Resolves with the reason when the connection has ended. Never rejects. */
   readonly closed: Promise<string>;
 }
 
 export interface LineOptions {
-  /** Each line in its order; one that throws closes the connection. */
+  /** Called for each line in order; if it throws, the connection is closed. */
   readonly onLine: (line: string) => void;
-  /** Milliseconds for the connection, the encryption included. */
+  /** Timeout for connecting in milliseconds, including TLS. */
   readonly connectMs?: number;
-  /** Milliseconds without a word from the server after which it counts as lost. */
+  /** Milliseconds without data from the server after which the connection counts as lost. */
   readonly silenceMs?: number;
   readonly longestLine?: number;
-  /** A certificate of an authority of one's own, PEM. Certificates are always verified. */
+  /** Certificate of your own authority, PEM. Certificates are always verified. */
   readonly authority?: string | undefined;
   readonly signal?: AbortSignal;
 }
 
-/** Opens a connection; rejects with what is wrong, for people. */
+/** Opens a connection. Rejects with an error for the user. */
 export async function connectLines(endpoint: Endpoint, options: LineOptions): Promise<LineClient> {
   const { signal, connectMs = CONNECT_MS } = options;
   signal?.throwIfAborted();
@@ -44,12 +44,12 @@ const CONNECT_MS = 10_000;
 /** Pools send a job at least every minute or two. */
 const SILENCE_MS = 300_000;
 /**
- * A server that floods us gets a quarter of this thread's time: after lines that took long nothing is read for three times as
- * long, and the network holds the server back. Ordinary jobs take less than a millisecond.
+ * A server that floods us gets a quarter of this thread's time: after lines that took long, nothing is read for three
+ * times as long, and TCP flow control slows the server down. Ordinary jobs take less than a millisecond.
  */
 const LONG_MS = 2;
 const REST = 3;
-/** Bytes that may wait to be sent: a server that does not read is not there. */
+/** Maximum bytes waiting to be sent: a server that does not read counts as lost. */
 const MOST_WAITING = 1 << 20;
 
 function start({ host, port, isTls }: Endpoint, authority: string | undefined): Socket {
@@ -59,7 +59,7 @@ function start({ host, port, isTls }: Endpoint, authority: string | undefined): 
     port,
     minVersion: 'TLSv1.2',
     rejectUnauthorized: true,
-    // A name is what the certificate is held against; an address goes without.
+    // The certificate is checked against a host name; an IP address sends no server name.
     ...(isIP(host) === 0 && { servername: host }),
     ...(authority !== undefined && { ca: authority }),
   });
@@ -77,7 +77,7 @@ function connected(socket: Socket, endpoint: Endpoint, ms: number, signal: Abort
       clearTimeout(timer);
       socket.off('close', onClose).off(event, onConnect);
       signal?.removeEventListener('abort', onAbort);
-      // Errors that come later have the next owner's listener, or nobody's interest.
+      // Later errors are handled by the next owner's listener, or ignored.
       socket.on('error', () => undefined).off('error', onError);
       then();
     };
@@ -158,7 +158,7 @@ class SocketLines implements LineClient {
   }
 }
 
-/** What people are told of an error of the network: its first line, never an address with credentials. */
+/** Returns the reason of a network error for the user: its first line, never an address with credentials. */
 export function reasonOf(error: unknown): string {
   const { code, message = '' } = error as { readonly code?: unknown; readonly message?: string };
   const known = typeof code === 'string' ? REASONS[code] : undefined;

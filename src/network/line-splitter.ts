@@ -1,6 +1,6 @@
 /**
- * Cuts a stream of bytes into lines, whatever the pieces are that it arrives in. It never holds more than one line of the
- * longest length that is allowed: a server that sends no line's end cannot make it grow.
+ * Splits a stream of bytes into lines. It buffers at most one line of the maximum length, so a server that never ends a
+ * line cannot make it grow.
  */
 export class LineSplitter {
   readonly #longest: number;
@@ -11,7 +11,9 @@ export class LineSplitter {
     this.#longest = longest;
   }
 
-  /** The lines that end in this piece, without their ends, empty ones left out. Undefined: one of them is too long. */
+  /**
+   * Returns the lines that end in this piece, without line ends and without empty lines. Undefined if a line is too long.
+   */
   push(piece: Buffer): string[] | undefined {
     const lines: string[] = [];
     let from = 0;
@@ -27,15 +29,15 @@ export class LineSplitter {
     if (from === piece.length) return lines;
     this.#held += piece.length - from;
     if (this.#held > this.#longest) return undefined;
-    // A copy: the piece's memory is the socket's, and many small pieces would each keep 64 KiB of it.
+    // Copied: the piece's memory belongs to the socket, and many small pieces would each retain 64 KiB of it.
     this.#parts.push(Buffer.from(piece.subarray(from)));
     if (this.#parts.length > MOST_PARTS) this.#parts = [Buffer.concat(this.#parts)];
     return lines;
   }
 }
 
-/** In bytes. The longest that pools send is a job, 2 to 30 kB. */
+/** In bytes. The longest line that pools send is a job, 2 to 30 kB. */
 const LONGEST_LINE = 1 << 20;
-/** Bytes that come one by one are put together now and then. */
+/** Bytes that arrive one at a time are merged after this many pieces. */
 const MOST_PARTS = 1024;
 const NEWLINE = 10;

@@ -6,7 +6,7 @@ import { uhashBench } from '../../workload/uhash/bench.js';
 import { wordsBench } from '../../workload/words/bench.js';
 import { suiteCommand } from './suite-command.js';
 
-/** `millrace bench …`: all workloads in short, or one in full; each workload brings its own. */
+/** `millrace bench …`: all workloads in brief, or one in full; each workload defines its own command. */
 export function benchCommand(): Command {
   return new Command('bench')
     .description('figures of all workloads, of one next to its peers')

@@ -7,7 +7,7 @@ import type { Device } from '../../device/device.js';
 import { openDevice } from '../../device/registry.js';
 import { MillraceError } from '../../kernel/error.js';
 
-/** Others beside ours, on each of the devices that they know; on a CPU's in any case: that is where most of them run. */
+/** Measures peers beside ours, on each given device that they support, and always on the CPU, where most of them run. */
 export async function tellPeers(
   output: Output,
   wanted: readonly Benched[],
@@ -23,7 +23,7 @@ export async function tellPeers(
         for await (const { title, candidates, absent } of peers?.(device, options) ?? []) {
           output.line(`\n${output.style.bold(`${workload}: ${title}`)}`);
           const comparison = await compare(candidates).catch((error: unknown) => {
-            // A peer that fails, or does something else, is no reason to lose the figures.
+            // A peer that fails or computes something else must not lose the figures.
             if (!(error instanceof MillraceError)) throw error;
             output.warn(`no comparison: ${error.message}`);
           });

@@ -1,6 +1,6 @@
 /**
- * `bench block` is that workload's own command. Where several are named, or an option that only all of them together
- * have, `bench all` is meant: `bench block words`, `bench block --full`. Imports nothing, since every command goes through.
+ * `bench block` is that workload's own command. With several workloads, or an option that only the suite has, it means
+ * `bench all`: `bench block words`, `bench block --full`. Imports nothing, since every command passes through here.
  */
 export function routed(args: readonly string[]): string[] {
   const [command, ...rest] = args;

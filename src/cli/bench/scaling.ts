@@ -7,7 +7,7 @@ import { table } from '../../console/output/table.js';
 import type { Device } from '../../device/device.js';
 import { virtualDevices } from '../../engine/testing/virtual.js';
 
-/** Cost against work over four decades on the first device, then the same work on one, two and more devices. */
+/** Measures cost against work over four decades on the first device, then the same work on one, two and more devices. */
 export async function tellScaling(
   output: Output,
   benched: readonly Benched[],
@@ -43,10 +43,10 @@ export async function tellScaling(
   return { scaling: all, several };
 }
 
-/** Virtual devices are this much slower than the one behind them together, so that it does not hold them up. */
+/** Share of the real device's speed that each virtual device gets, so that the real device does not limit them. */
 const SHARE = 1 / 16;
 const VIRTUAL = 4;
-/** Of one of them: far above the milliseconds that any job begins and ends with. */
+/** Time on one virtual device: far above the milliseconds that any job needs to start and end. */
 const VIRTUAL_SECONDS = 1.5;
 
 interface Rated extends Required<Pick<Sized, 'unit' | 'most' | 'perItem'>> {

@@ -27,7 +27,7 @@ import { benched } from '../../workload/cases.js';
 import { tellPeers } from './peers.js';
 import { tellScaling } from './scaling.js';
 
-/** `millrace bench`, by its whole name `millrace bench all` */
+/** `millrace bench`, in full `millrace bench all` */
 export function suiteCommand(): Command {
   const command = new Command('all')
     .description('every workload on the devices, in short: checked results, limits of the hardware beside them')
@@ -59,7 +59,7 @@ export function suiteCommand(): Command {
   );
 }
 
-/** No file is named: the reports of the package. */
+/** The value if no file is named: the reports of the package. */
 const COMMITTED = 'those of the package';
 
 interface SuiteCommandOptions extends OpeningOptions {
@@ -73,9 +73,9 @@ interface SuiteCommandOptions extends OpeningOptions {
   readonly compare?: string;
 }
 
-/** About how long one run takes: seven of them and what comes before stay far below two minutes for all workloads. */
+/** Approximate time of one run: seven runs and the preparation stay far below two minutes for all workloads. */
 const RUN_SECONDS = 0.4;
-/** What is to be told from chance later needs more of them. */
+/** Figures that are compared statistically later need more runs. */
 const COMPARED_RUNS = 11;
 
 async function suite({ output, options: given, args, signal }: Call<SuiteCommandOptions>): Promise<Ending> {
@@ -124,14 +124,14 @@ async function suite({ output, options: given, args, signal }: Call<SuiteCommand
   }
 }
 
-/** Figures alone: what else there is takes longer. */
+/** Returns a report with figures only: the other parts take longer. */
 function reportOf(host: SavedReport['machine'], all: readonly (Figure | NoFigure)[]): SavedReport {
   const missing = all.filter((one): one is NoFigure => !isFigure(one));
   const nothing = { peers: [], scaling: [], several: [], timelines: [] };
   return { ...about(), machine: host, figures: all.filter(isFigure), missing, ...nothing };
 }
 
-/** Some chunks of a job on each device, of the workloads that tell them. */
+/** Returns some chunks of a job on each device, for workloads that provide a timeline. */
 async function timelinesOf(wanted: readonly Benched[], devices: readonly Device[]): Promise<Timeline[]> {
   const all: Timeline[] = [];
   for (const { workload, timeline } of wanted) {
@@ -148,7 +148,7 @@ function exitOf(all: readonly (Figure | NoFigure)[], verdicts: readonly Verdict[
   return verdicts.some(({ isLost }) => isLost) ? Exit.no : Exit.ok;
 }
 
-/** As soon as it is known: the table comes when all are. */
+/** Prints a figure as soon as it is known; the table follows when all are. */
 function tellFigure(output: Output, one: Figure | NoFigure): void {
   figureEvent(output, one);
   const told = isFigure(one) ? rate(one.rate.median, one.unit) : `no figure: ${one.reason}`;
@@ -176,14 +176,16 @@ function tellVerdicts(output: Output, verdicts: readonly Verdict[]): void {
   if (lost > 0) output.line(`${plural(lost, 'figure')} lost more than ${percent(MAX_LOSS)}, beyond chance`);
 }
 
-/** After each figure, before what takes long, and after it: an end by force leaves the figures. */
+/**
+ * Saves the report: after each figure, before the long parts, and after them, so that a forced end leaves the figures.
+ */
 function keep({ save, markdown }: Pick<SuiteCommandOptions, 'save' | 'markdown'>, report: SavedReport): void {
   const { date, machine: host, figures, missing } = report;
   if (save !== undefined) write(save, `${JSON.stringify(report, null, 2)}\n`, '--save');
   if (markdown !== undefined) write(markdown, `${markdownOf(date, host, [...figures, ...missing])}\n`, '--markdown');
 }
 
-/** What made the report. Of files only the names: where they are is nobody's business. */
+/** Describes what made the report. Only file names are included: their folders are private. */
 function about(): Pick<SavedReport, 'version' | 'date' | 'command'> {
   const args = host().args.map((arg) => (arg.includes('/') ? basename(arg) : arg));
   return { version: buildOf(), date: new Date().toISOString().slice(0, 10), command: ['millrace', ...args].join(' ') };

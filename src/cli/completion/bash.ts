@@ -1,7 +1,7 @@
 import { quoted } from './quoted.js';
 import type { OptionWords, Words } from './words.js';
 
-/** Completion for bash 3.2 and later: macOS still has that one. */
+/** Completion for bash 3.2 and later: macOS still ships 3.2. */
 export function bashScript(all: readonly Words[]): string {
   return `# bash completion of millrace: eval "$(millrace completion bash)"
 _millrace() {
@@ -30,7 +30,7 @@ complete -o default -F _millrace millrace
 `;
 }
 
-/** What follows an option that takes a value. */
+/** Cases for the value after an option. */
 function valueCases({ path, options }: Words): string[] {
   const prefix = path === '' ? '' : ` ${path}`;
   return options

@@ -1,7 +1,7 @@
 import { quoted } from './quoted.js';
 import type { OptionWords, Words } from './words.js';
 
-/** Completion for fish: a line per word, each with when it can be typed. */
+/** Completion for fish: a line per word, each with its condition. */
 export function fishScript(all: readonly Words[]): string {
   return `# fish completion of millrace: millrace completion fish > ~/.config/fish/completions/millrace.fish
 function __millrace_at --description 'whether the commands typed so far are these'

@@ -1,2 +1,2 @@
-/** A word for a shell, whatever it holds. */
+/** Quotes any text as one word for a shell. */
 export const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;

@@ -1,13 +1,13 @@
 import type { Argument, Command, Option } from 'commander';
 
-/** What can be typed after a command's name: what completion scripts are printed from. */
+/** The words that may follow a command's name: the source of completion scripts. */
 export interface Words {
   /** `block solve`; empty for the program itself. */
   readonly path: string;
   readonly does: string;
   readonly commands: readonly { readonly name: string; readonly does: string }[];
   readonly options: readonly OptionWords[];
-  /** Choices of its first argument; undefined where it takes files or anything else. */
+  /** Choices of the first argument; empty if it takes files or anything else. */
   readonly choices: readonly string[];
   readonly takesFiles: boolean;
 }
@@ -20,7 +20,7 @@ export interface OptionWords {
   readonly choices: readonly string[];
 }
 
-/** The program and every command below it. */
+/** Returns the words of the program and of every subcommand. */
 export function wordsOf(command: Command, path: readonly string[] = []): Words[] {
   const help = { flags: ['-h', '--help'], does: 'this help', value: 'none', choices: [] } as const;
   const own: Words = {
@@ -40,7 +40,7 @@ function optionOf(option: Option): OptionWords {
   return { flags, does: option.description, value: takenBy(option, choices), choices };
 }
 
-/** Kinds, and the first of each that may be several; asking drivers at every press of a key would take a second. */
+/** Kinds, and the first device of kinds that may have several; asking drivers at every key press would take a second. */
 const DEVICES = [
   'auto',
   'cuda',

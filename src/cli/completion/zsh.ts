@@ -1,7 +1,7 @@
 import { quoted } from './quoted.js';
 import type { OptionWords, Words } from './words.js';
 
-/** Completion for zsh: a function of \`_arguments\` per command. */
+/** Completion for zsh: one function with \`_arguments\` per command. */
 export function zshScript(all: readonly Words[]): string {
   return `#compdef millrace
 # zsh completion of millrace: put this into a file _millrace on your fpath, or: eval "$(millrace completion zsh)"

@@ -5,7 +5,7 @@ import { cacheDirectory } from '../../device/cache/cache.js';
 import { type Distrust, distrustOf } from '../../device/cache/cache-trust.js';
 import type { Finding } from '../../device/registry.js';
 
-/** The folder of compiled programs: only looked at, neither made nor changed. */
+/** Checks the folder of compiled programs without creating or changing it. */
 export async function cacheFindings(directory: string = cacheDirectory()): Promise<Finding[]> {
   const state = await lstat(directory).catch(() => undefined);
   const fault = (await distrustOf(directory)) ?? (state && (await unwritable(directory)));

@@ -44,7 +44,7 @@ async function doctor({ output, signal }: Call<object>): Promise<Ending> {
     all.push(...shown);
     tell({ title, findings: shown });
   };
-  const environment = environmentFindings(); // as it was given: drivers' modules set variables of their own
+  const environment = environmentFindings(); // read first: drivers' modules set variables
   section('system', await systemFindings());
   const { devices, absent } = await listDevices();
   const found: Finding[] = [];
@@ -60,7 +60,7 @@ async function doctor({ output, signal }: Call<object>): Promise<Ending> {
   for (const { kind, findings } of await diagnoseDevices())
     section(
       kind,
-      findings.filter((finding) => !reasons.has(finding.found)), // told already
+      findings.filter((finding) => !reasons.has(finding.found)), // already reported
     );
   const hasWebGpu = devices.some(({ kind }) => kind === 'webgpu');
   for (const { title, findings } of graphicsFindings(hasWebGpu)) section(title, findings);
@@ -80,7 +80,7 @@ async function doctor({ output, signal }: Call<object>): Promise<Ending> {
   return { exit: useful.length > 0 ? Exit.ok : Exit.noDevice, answer: { working, counts } };
 }
 
-/** The state, what it is about, what was found; what to do stands below. */
+/** Returns a line per finding: state, subject, result; advice follows on its own line. */
 export function findingLines(findings: readonly Finding[], style: Style): string[] {
   const colour = { ok: style.good, warning: style.warn, missing: style.dim };
   const rows = findings.map(({ what, state, found }) => [colour[state](state.padEnd(STATE)), what, found]);

@@ -2,7 +2,9 @@ import { homedir } from 'node:os';
 import { redact } from '../../console/output/redact.js';
 import type { Finding } from '../../device/registry.js';
 
-/** A finding that can be shown to others: the home folder is ~, and addresses lose their names and passwords. */
+/**
+ * Returns a finding that can be published: the home folder becomes ~, and names and passwords in addresses are hidden.
+ */
 export function discreet(finding: Finding): Finding {
   const { advice } = finding;
   return { ...finding, found: withoutSecrets(finding.found), ...(advice && { advice: withoutSecrets(advice) }) };
@@ -15,5 +17,5 @@ export function withoutSecrets(text: string, home: string = homedir()): string {
   return noCredentials.replaceAll(new RegExp(`${folder}(?![\\w.-])`, 'g'), '~');
 }
 
-/** Variables whose values are nobody's business. */
+/** True if a variable's value is private. */
 export const isSecret = (name: string): boolean => /PASS|SECRET|TOKEN|KEY|AUTH|CREDENTIAL|USER|WALLET/i.test(name);

@@ -4,7 +4,9 @@ import { basename, delimiter, dirname, join } from 'node:path';
 import type { Finding } from '../../device/registry.js';
 import type { Section } from './command.js';
 
-/** What drivers of GPUs leave on a Linux system: device files, and the files by which Vulkan's loader finds them. */
+/**
+ * Checks what GPU drivers install on a Linux system: device files, and the files by which Vulkan's loader finds drivers.
+ */
 export function graphicsFindings(hasWebGpu: boolean): Section[] {
   if (process.platform !== 'linux') return [];
   return [
@@ -39,7 +41,7 @@ function nodeFinding(path: string): Finding {
     return { what: path, state: 'ok', found };
   } catch {
     const advice = `this user may not open it: sudo usermod -aG ${groupOf(gid)} $USER, and log in again`;
-    // A card's own file is for screens; kernels go through the render node beside it.
+    // The card's own file is for displays; kernels use the render node.
     return /\/card\d+$|modeset/.test(path)
       ? { what: path, state: 'ok', found: `${found}, closed to this user, which does not matter` }
       : { what: path, state: 'warning', found, advice };
@@ -55,7 +57,7 @@ function groupOf(gid: number): string {
 
 const SWIFTSHADER = '/usr/lib/chromium/vk_swiftshader_icd.json';
 
-/** Each .json file names a library; variables take the place of the usual folders. */
+/** Each .json file names a library; the variables replace the default folders. */
 function vulkanFindings(hasWebGpu: boolean): Finding[] {
   const { VK_DRIVER_FILES: newer = '', VK_ICD_FILENAMES: older = '' } = process.env;
   const told = (newer || older).split(delimiter).filter((path) => path !== '');
@@ -89,7 +91,7 @@ function driverFinding(file: string, hasWebGpu: boolean): Finding {
   const library = libraryIn(textOf(file));
   if (library === '')
     return { what, state: 'warning', found: `${file} names no library`, advice: 'install its package again' };
-  // A bare name is the loader's to find; a path can be looked at.
+  // The loader resolves a bare name; only a path can be checked here.
   const path = library.startsWith('.') ? join(dirname(file), library) : library;
   if (path.startsWith('/') && !existsSync(path)) {
     const advice = 'the file outlived its library: install the package again, or remove the file';

@@ -43,7 +43,7 @@ function distribution(): string {
   }
 }
 
-/** Variables that change what devices there are, or how they work. */
+/** Variables that affect which devices are found or how they work. */
 const telling =
   /^(MILLRACE_\w+|CC|CUDA_(VISIBLE_DEVICES|HOME|PATH|CACHE_PATH|CACHE_DISABLE)|NVIDIA_(VISIBLE_DEVICES|DRIVER_CAPABILITIES)|VK_(ICD_FILENAMES|DRIVER_FILES|ADD_DRIVER_FILES)|OCL_ICD_\w+|POCL_\w+|LD_LIBRARY_PATH|XDG_CACHE_HOME|NODE_OPTIONS|UV_THREADPOOL_SIZE)$/;
 

@@ -13,7 +13,10 @@ const kernel = items('doctor', { job: { factor: u32 }, buffers: { out: rw(u32) }
   buffers.out.set(item, item.mul(job.factor).rotl(7).xor(item)),
 );
 
-/** Opens a device, compiles a small kernel, runs it and looks at every result: that it is listed says less. */
+/**
+ * Opens a device, compiles a small kernel, runs it and checks every result: that a device is listed does not mean that it
+ * works.
+ */
 export async function tryDevice(info: DeviceInfo): Promise<Finding> {
   const what = info.id;
   try {

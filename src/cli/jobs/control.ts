@@ -45,7 +45,7 @@ export async function setPriority({ output, args, store }: StoreCall<StoreOption
   return Exit.ok;
 }
 
-/** Does something to each job; the answer is no where one of them would not. */
+/** Applies `act` to each job; the exit status is `no` if it fails for one of them. */
 async function forEach(
   args: readonly (string | readonly string[])[],
   store: Store,
@@ -62,7 +62,7 @@ function say(output: Output, id: string, what: string, isDone = true): boolean {
   return isDone;
 }
 
-/** A process that runs a job looks once a second; its chunks may take another. */
+/** Waits until a condition holds. The process that runs a job polls once a second; its chunks may take another. */
 export async function until(store: Store, id: string, holds: (summary: JobSummary) => boolean): Promise<boolean> {
   for (let waited = 0; waited < ANSWER_MS; waited += LOOK_MS) {
     if (holds(await store.find(id))) return true;

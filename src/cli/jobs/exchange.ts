@@ -24,7 +24,7 @@ export async function exportTo({ output, options, args, store }: StoreCall<Expor
   return { exit: Exit.ok, answer: { id: job.id, ranges: exported.done.length, hits: exported.hits.length } };
 }
 
-/** Throws `usage` if the text is longer than an import takes, or than a text may be. */
+/** Throws `usage` if the text exceeds the limit of an import or the maximum length of a string. */
 function stringified(exported: Exported, id: string): string {
   let cause: unknown;
   try {
@@ -54,7 +54,7 @@ export async function importFrom({ output, args: [file = ''], store }: StoreCall
   return { exit: Exit.ok, answer: { id, indices, hits } };
 }
 
-/** All of a stream as text. It stops at the limit: a stream may have no end. */
+/** Reads a stream as text. Stops at the limit: a stream may be endless. */
 async function read(stream: AsyncIterable<Uint8Array | string>): Promise<string> {
   const parts: Uint8Array[] = [];
   let bytes = 0;

@@ -10,8 +10,8 @@ import type { StoreCall, StoreOptions } from './command.js';
 import { until } from './control.js';
 
 /**
- * `millrace jobs resume`: a paused job goes on in the process that has it; one that nobody has is run by its own command
- * in its own folder. Several are run one after the other; the first that does not end well is the answer.
+ * `millrace jobs resume`: a paused job resumes in the process that holds it; a job without a process is run by its own
+ * command in its own folder. Several jobs run one after the other; the first that fails determines the exit status.
  */
 export async function resume({ output, options, args, signal, store }: StoreCall<ResumeOptions>): Promise<Ending> {
   const given = (args as readonly (string | readonly string[])[]).flat();
@@ -41,7 +41,7 @@ interface ResumeOptions extends StoreOptions {
   readonly all?: boolean;
 }
 
-/** The command again, as a process of its own. */
+/** Runs the job's command in a child process. */
 function run({ id, call }: JobRecord, dataDir: string, signal: AbortSignal): Promise<number> {
   const main = fileURLToPath(new URL('../main.js', import.meta.url));
   if (call.args.length === 0) throw noCommand(id);
@@ -51,7 +51,7 @@ function run({ id, call }: JobRecord, dataDir: string, signal: AbortSignal): Pro
       env: { ...process.env, ...call.environment, MILLRACE_DATA_DIR: dataDir, [RESUMED]: id },
       stdio: 'inherit',
     });
-    // Ctrl-C on a terminal reaches the child by itself; a signal to this process does not.
+    // On a terminal, Ctrl-C reaches the child directly; a signal to this process does not.
     const stop = (): boolean => child.kill('SIGTERM');
     if (!host().stdin.isTTY) signal.addEventListener('abort', stop, { once: true });
     child.once('error', (cause) => reject(notStarted(id, call.folder, cause)));

@@ -71,7 +71,7 @@ interface ShowOptions extends StoreOptions {
   readonly ranges?: boolean;
 }
 
-/** A job that says it is running while nobody has it was interrupted. */
+/** Returns a job's state; `interrupted` if it is recorded as running or paused but no process holds it. */
 function stateOf({ job, isRunning }: JobSummary): string {
   const isSaid = job.state === 'running' || job.state === 'paused';
   return isSaid && !isRunning ? 'interrupted' : job.state;

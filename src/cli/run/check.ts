@@ -2,8 +2,8 @@ import type { CheckModule, Opinion } from '../../engine/index.js';
 import { importModule } from './module.js';
 
 /**
- * The check that a user's file names, in the thread that the engine starts for checks. A thread has its own way of loading
- * modules, so the check is loaded here as the file itself was: TypeScript too, and `millrace` by its name.
+ * Wraps the check that a user's file names, for the engine's check thread. Each thread has its own module loading, so the
+ * check is loaded here as the file itself was: with TypeScript, and with `millrace` by name.
  */
 export function throughHere(verify: CheckModule): CheckModule {
   const { module, name, data } = verify;

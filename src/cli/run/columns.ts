@@ -1,7 +1,7 @@
 import type { Range } from '../../engine/index.js';
 import type { Field, Scalar } from '../../kernel/index.js';
 
-/** Hits as lines of text whose columns stay where they are, however many there will be. */
+/** Formats hits as lines of text with columns of fixed width. */
 export interface Columns {
   readonly heading: string;
   line(hit: { readonly index: bigint }): string;
@@ -27,7 +27,7 @@ interface Column {
   text(value: unknown): string;
 }
 
-/** Words that belong together are most often a hash: whole numbers in a list are written in hex, one after the other. */
+/** Arrays of unsigned integers are most often a hash: they are written in hex, without separators. */
 function columnOf({ name, type, array, length }: Field): Column {
   const digits = HEX_DIGITS[type];
   if (!array) return { name, width: Math.max(name.length, WIDTH[type]), text: String };

@@ -115,7 +115,7 @@ interface Running {
   readonly booking: Booking<Hit>;
 }
 
-/** What an earlier run has found out: no device is opened for it. */
+/** Reports what an earlier run has found, without opening a device. */
 async function recall({ call, task, space, mode, limit, booking }: Running, known: readonly Hit[]): Promise<Ending> {
   const { output } = call;
   const { job, before } = booking.ledger ?? {};
@@ -178,7 +178,7 @@ async function find(running: Running, engine: Engine, devices: readonly Device[]
     monitor.end();
   }
   const seconds = (performance.now() - start) / 1000;
-  // Stopped before it began, nothing is done; without a frontier, everything is.
+  // If it was stopped before it started, nothing is done; without a frontier, everything is.
   const { done, frontier } = hits.progress ?? { done: 0n, frontier: space.start };
   const isAnswered = (mode === 'first' || mode === 'any') && found > 0;
   const isStopped = signal.aborted && !isAnswered && frontier !== undefined;
@@ -208,7 +208,7 @@ function exitOf(mode: Mode, found: number, limit: number): ExitCode {
   return !isAnswer && found >= limit ? Exit.limit : found > 0 ? Exit.ok : Exit.no;
 }
 
-/** Writes hits, the first under its heading. */
+/** Returns a writer of hits, which writes the heading before the first. */
 function tellerOf(output: Output, space: Range, task: Task): { tell(hit: Hit): Promise<void> } {
   const columns = columnsOf(space, task.program.hit);
   let isHeaded = false;
@@ -249,7 +249,7 @@ function spaceOf(given: RunOptions, task: Task, file: string): Range {
   });
 }
 
-/** A kernel may be refused where it is compiled; an abort and what a device did are not the file's. */
+/** A kernel may be rejected when it is compiled, which is the file's fault; aborts and device failures are not. */
 const inTask = (path: string, error: unknown): unknown =>
   error instanceof MillraceError && error.code.startsWith('kernel-') ? inFile(path, error) : error;
 

@@ -3,17 +3,17 @@ import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 
 /**
- * How Node loads a user's file: `millrace` is this installation, wherever the file lies, and TypeScript loses its types.
- * They become spaces, so that lines and columns of errors are the file's own. Node 22.18 does as much by itself, Node 20
- * does not; done here it is the same everywhere. Both functions only pass on what they are given, so that they serve
- * `registerHooks` (called at once) and `register` (called in a thread of its own) alike.
+ * Hooks for loading a user's file: `millrace` resolves to this installation, wherever the file is, and TypeScript types
+ * are replaced by spaces, so that lines and columns of errors match the file. Node 22.18 strips types by itself, Node 20
+ * does not; done here, it is the same everywhere. Both functions only pass on their arguments, so that they work with
+ * `registerHooks` (synchronous) and `register` (in a separate thread) alike.
  */
 export function resolve<Result>(
   specifier: string,
   context: ResolveContext,
   next: (specifier: string, context: ResolveContext) => Result,
 ): Result {
-  // A second copy of the language would know nothing of the tracing under way in this one.
+  // A second copy of the language would not see the trace in progress in this one.
   if (/^millrace($|\/)/.test(specifier)) return next(specifier, { ...context, parentURL: import.meta.url });
   return next(sourceOf(specifier, context.parentURL) ?? specifier, context);
 }
@@ -38,7 +38,7 @@ export interface Loaded {
   readonly shortCircuit: true;
 }
 
-/** TypeScript writes `./table.js` and means `./table.ts`. */
+/** TypeScript code imports `./table.js` for `./table.ts`. */
 function sourceOf(specifier: string, parentURL: string | undefined): string | undefined {
   if (!/^\.{1,2}\/.*\.m?js$/.test(specifier) || parentURL === undefined || !isTypeScript(parentURL)) return undefined;
   const written = new URL(specifier, parentURL);
@@ -48,9 +48,12 @@ function sourceOf(specifier: string, parentURL: string | undefined): string | un
 
 const isTypeScript = (url: string): boolean => url.startsWith('file:') && /\.m?ts$/.test(url.split('?', 1)[0] ?? '');
 
-/** Throws a SyntaxError whose message begins with file, line and column: only an error's text crosses threads. */
+/**
+ * Strips types. Throws a SyntaxError whose message begins with file, line and column: only an error's text crosses
+ * threads.
+ */
 export function strip(text: string, path: string): string {
-  // Loaded when there is something to strip: 3.6 MB of WebAssembly take 50 to 200 ms.
+  // Loaded on demand: 3.6 MB of WebAssembly take 50 to 200 ms.
   const { transformSync } = createRequire(import.meta.url)('@swc/wasm-typescript') as Stripper;
   try {
     return transformSync(text, { mode: 'strip-only', module: true, filename: path }).code;

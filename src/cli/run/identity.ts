@@ -8,9 +8,8 @@ import { programText } from '../../store/index.js';
 import type { Task } from './task.js';
 
 /**
- * What makes a user's search the same as an earlier one: the kernel as it was traced, its values, its data, and what
- * checks its hits: who changes the check wants it to be made. Of a function its text is taken, and of that which gives
- * chunks their values also some of them.
+ * Identifies a user's search: the traced kernel, its values, its data, and the check of its hits, since a changed check
+ * should run. A function is identified by its text; the function that computes chunk values also by some of its results.
  */
 export function identityOf({ kernel, job, rest }: Task, space: Range): Pick<Identity, 'params' | 'kernel'> {
   const { buffers, chunk, verify } = rest;
@@ -23,13 +22,13 @@ export function identityOf({ kernel, job, rest }: Task, space: Range): Pick<Iden
   return { params, kernel: programText(kernel) };
 }
 
-/** Where a function of the piece is looked at. */
+/** Returns the pieces at which the chunk function is sampled. */
 function probes({ start, length }: Range): Piece[] {
   const last = endOf({ start, length }) - 1n;
   return [start, start + length / 2n, last].map((at) => ({ start: at, count: 1 }));
 }
 
-/** The check in the user's module, which `throughHere` has wrapped: by its module's text, wherever that lies. */
+/** Identifies the check in the user's module, wrapped by `throughHere`, by the module's text, wherever it is. */
 function checkIdentity({ data }: CheckModule): object {
   const { module, name, data: given } = data as CheckModule;
   const path = String(module).startsWith('file:') ? fileURLToPath(module) : undefined;

@@ -6,13 +6,13 @@ import { importFile } from './module.js';
 import { checkNames, isKernel, made, traced } from './task.js';
 import type { Params } from './values.js';
 
-/** A user's file, and the name of one of its kernels where `FILE#NAME` has one. */
+/** A user's file, and the name of one of its kernels if given as `FILE#NAME`. */
 export interface KernelFile {
   readonly path: string;
   readonly name?: string;
 }
 
-/** Reads `FILE` or `FILE#NAME`; undefined if the text looks like neither. A file's own name may have a `#`. */
+/** Parses `FILE` or `FILE#NAME`; undefined if the text looks like neither. A file's own name may contain a `#`. */
 export function kernelFile(text: string): KernelFile | undefined {
   if (existsSync(text)) return { path: resolve(text) };
   const at = text.lastIndexOf('#');
@@ -21,8 +21,8 @@ export function kernelFile(text: string): KernelFile | undefined {
 }
 
 /**
- * A kernel of a user's file, traced once so that mistakes are told with their line. Without a name it is the one that
- * `millrace run` takes, the default export, or else the only one. Names are those of exports, or of kernels.
+ * Loads a kernel of a user's file and traces it once, so that mistakes are reported with their line. Without a name it is
+ * the default export, which `millrace run` uses, or else the only kernel. Names are those of exports, or of kernels.
  */
 export async function loadKernel({ path, name }: KernelFile, params: Params): Promise<Kernel> {
   const exported = await importFile(path);
@@ -36,7 +36,7 @@ export async function loadKernel({ path, name }: KernelFile, params: Params): Pr
 
 type Exports = Readonly<Record<string, unknown>>;
 
-/** An export may be a kernel, or an object for `millrace run` that has one. */
+/** Returns the kernel of an export: the export itself, or the `kernel` of an object for `millrace run`. */
 function kernelOf(value: unknown): Kernel | undefined {
   if (isKernel(value)) return value;
   const { kernel } = (typeof value === 'object' && value !== null ? value : {}) as { readonly kernel?: unknown };
@@ -58,7 +58,7 @@ function named(path: string, exported: Exports, name: string): unknown {
   throw refused(path, `it exports no kernel called ${JSON.stringify(name)}`, exported);
 }
 
-/** Names what could have been asked for; a function may give a kernel, and is not called to find out. */
+/** Lists the possible names. A function may return a kernel, but is not called to find out. */
 function refused(path: string, message: string, exported: Exports): MillraceError {
   const choices = Object.entries(exported).flatMap(([name, value]) => {
     const kernel = kernelOf(value);

@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url';
 import { MillraceError } from '../../kernel/error.js';
 import { load, resolve, strip } from './hooks.js';
 
-/** The exports of a user's file. What is wrong in it is told with its file and line. */
+/** Returns the exports of a user's file. Errors in the file are reported with file and line. */
 export async function importFile(path: string): Promise<Readonly<Record<string, unknown>>> {
   checkFile(path);
   try {
@@ -14,15 +14,16 @@ export async function importFile(path: string): Promise<Readonly<Record<string, 
   }
 }
 
-/** A module by its address. */
+/** Imports a module by its URL. */
 export async function importModule(url: string): Promise<Readonly<Record<string, unknown>>> {
-  // What the file is about to import. Once there are hooks, every module is asked for in their thread: 60 ms for these.
+  // Preloads what the file will import. After hooks are installed, every module is resolved in their thread: 60 ms for
+  // these.
   if (!isHooked) await import(PACKAGE);
   hookNode();
   return (await import(url)) as Record<string, unknown>;
 }
 
-/** An error that a user's file caused: for programs always the same code, for people where it is. */
+/** Converts an error that a user's file caused: always the same code, and a message that says where it is. */
 export function inFile(path: string, error: unknown): unknown {
   if (error instanceof MillraceError) {
     if (!error.code.startsWith('kernel-')) return error;
@@ -49,10 +50,10 @@ function fault(
 
 const ADVICE = 'put it right there and run it again';
 
-/** `file:line:column: ` of the innermost frame that is not Node's or ours, where the error has one. */
+/** Returns `file:line:column: ` of the innermost frame outside Node and this package, if the error has one. */
 function whereOf({ name, stack = '' }: Error, path: string): string {
   const lines = stack.split('\n').map((line) => line.replaceAll('file://', ''));
-  // Node writes the place of some syntax errors on a line of its own, before the error, and hides that of others.
+  // Node writes the position of some syntax errors on a separate line before the error, and omits that of others.
   const written = lines.find((line) => line.startsWith(`${path}:`));
   const places = lines.filter((line) => /^\s+at /.test(line)).flatMap((line) => placeIn(line) ?? []);
   const own = places.find((place) => !/^node:|\/node_modules\//.test(place) && !place.startsWith(HERE));
@@ -60,13 +61,13 @@ function whereOf({ name, stack = '' }: Error, path: string): string {
   return place === undefined ? '' : `${place}: `;
 }
 
-/** The `file:line:column` that ends a frame of a stack, in parentheses or not. */
+/** Returns the `file:line:column` at the end of a stack frame, in parentheses or not. */
 function placeIn(frame: string): string | undefined {
   const last = frame.split(/[()\s]/).findLast((word) => word !== '') ?? '';
   return /:\d+:\d+$/.test(last) ? last : undefined;
 }
 
-/** Where a file is no JavaScript, if that is the trouble. */
+/** Returns the position of a syntax error in a file, if it has one. */
 function faultIn(path: string): string | undefined {
   try {
     strip(readFileSync(path, 'utf8'), path);
@@ -76,7 +77,7 @@ function faultIn(path: string): string | undefined {
   }
 }
 
-/** The package's own code, as stack frames write it. */
+/** The package's own folder, as stack frames write it. */
 const HERE = new URL('../../', import.meta.url).href.replace(/^file:\/\//, '');
 
 function checkFile(path: string): void {
@@ -90,16 +91,16 @@ function checkFile(path: string): void {
   throw refuse(`${path} is no file`, 'name the file whose default export is a kernel');
 }
 
-/** By its own name, as the file has it: from anywhere in here that is this installation. */
+/** The name by which the file imports it; from inside the package it resolves to this installation. */
 const PACKAGE: string = 'millrace';
 
 let isHooked = false;
 
-/** Once for the thread: files that the user's file imports are loaded in the same way. */
+/** Installs the hooks once per thread: files that the user's file imports are loaded in the same way. */
 function hookNode(): void {
   if (isHooked) return;
   isHooked = true;
-  // Node 22.15 and later; `register` is on its way out there, and needs a thread.
+  // Node 22.15 and later. `register` is being deprecated there, and needs a thread.
   const { registerHooks } = nodeModule as { registerHooks?: (hooks: object) => unknown };
   if (registerHooks) registerHooks({ resolve, load });
   else nodeModule.register('./hooks.js', import.meta.url);

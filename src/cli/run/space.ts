@@ -2,7 +2,7 @@ import { InvalidArgumentError } from 'commander';
 import { between, type Range } from '../../engine/index.js';
 import { wholeNumber } from './values.js';
 
-/** `--space`: how many indices from 0, or `FROM:TO`, the last one not included. */
+/** Parses `--space`: a number of indices from 0, or `FROM:TO`, where TO is excluded. */
 export function spaceGiven(text: string): Range {
   const [first = '', second, ...more] = text.split(':');
   const [from, to] = second === undefined ? [0n, wholeNumber(first)] : [wholeNumber(first), wholeNumber(second)];

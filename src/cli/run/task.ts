@@ -5,16 +5,16 @@ import { throughHere } from './check.js';
 import { importFile, inFile } from './module.js';
 import { declared, jobValues, type Loose, loosely, type Params } from './values.js';
 
-/** A search that a user's file describes: a kernel, and what of a search's options the file says. */
+/** A search described by a user's file: a kernel and search options. */
 export interface Task {
   readonly kernel: Kernel;
   readonly program: Program;
   readonly job: Values;
   readonly space: bigint | number | Range | undefined;
   readonly mode: Mode | undefined;
-  /** How likely an index is to hit: expected time and luck are shown from it. */
+  /** Probability that an index is a hit: expected time and luck are computed from it. */
   readonly chance: number | undefined;
-  /** Further options, given to the search as they are. */
+  /** Further options, passed to the search unchanged. */
   readonly rest: TaskOptions;
 }
 
@@ -42,7 +42,7 @@ const OPTIONS = [
 ] satisfies readonly (keyof TaskOptions)[];
 const KEYS: readonly string[] = ['kernel', 'job', 'space', 'mode', 'chance', ...OPTIONS];
 
-/** Loads a file and fills its job in with parameters. */
+/** Loads a file and sets its job values from the parameters. */
 export async function loadTask(path: string, params: Params): Promise<Task> {
   const exported = await importFile(path);
   if (!('default' in exported)) throw noDefault(path, Object.keys(exported));
@@ -52,7 +52,7 @@ export async function loadTask(path: string, params: Params): Promise<Task> {
   const program = traced(path, kernel);
   if (program.hit.length === 0) throw noHits(path, kernel);
   if (program.chunk.some(({ name }) => !name.startsWith('.')) && !rest.chunk) throw noChunk(path, kernel);
-  // What a factory has made something of is not also a job value, unless nobody else gives that.
+  // A parameter that a factory has read is not also a job value, unless the factory leaves that value unset.
   const filling = new Map([...params].filter(([name]) => !(asked.has(name) && Object.hasOwn(job, name))));
   checkNames(program.job, filling, asked);
   const values = { ...job, ...jobValues(program.job, filling) };
@@ -61,7 +61,7 @@ export async function loadTask(path: string, params: Params): Promise<Task> {
   return { kernel, program, job: values, space, mode, chance, rest: { ...rest, ...(verify && { verify }) } };
 }
 
-/** An export's value. A function is called with the parameters; `asked` holds the names that it looked at. */
+/** Returns an export's value. A function is called with the parameters; `asked` holds the names that it read. */
 export async function made(
   path: string,
   given: unknown,
@@ -116,7 +116,7 @@ function check(path: string, described: unknown): Described {
   );
 }
 
-/** Traced before any device is opened: a mistake in it is a mistake everywhere. */
+/** Traces the kernel before any device is opened: a mistake in it affects every device. */
 export function traced(path: string, kernel: Kernel): Program {
   try {
     return kernel.trace();
@@ -140,7 +140,7 @@ export function checkNames(fields: readonly Field[], params: Params, asked: Read
   });
 }
 
-/** What an `await` looks for. */
+/** Read by `await`. */
 const SILENT = new Set(['then']);
 
 function checkMissing(path: string, fields: readonly Field[], values: Values): void {

@@ -1,12 +1,12 @@
 import { MillraceError } from '../../kernel/error.js';
 import type { Field, Scalar, Values } from '../../kernel/index.js';
 
-/** `--param name=value`, as given: texts under their names. */
+/** `--param name=value` as given: texts by name. */
 export type Params = ReadonlyMap<string, string>;
 
 export type Loose = number | bigint | boolean | string | readonly Loose[];
 
-/** One more `--param`. */
+/** Adds one `--param`. */
 export function addParam(text: string, before: Params = new Map()): Params {
   const at = text.indexOf('=');
   const name = text.slice(0, Math.max(0, at)).trim();
@@ -17,11 +17,11 @@ export function addParam(text: string, before: Params = new Map()): Params {
   return new Map([...before, [name, text.slice(at + 1).trim()]]);
 }
 
-/** All values of `--param`. */
+/** Parses all values of `--param`. */
 export const paramsOf = (texts: readonly string[] = []): Params =>
   texts.reduce<Params>((before, text) => addParam(text, before), new Map());
 
-/** What a text means where nothing is declared: a number, a list of them, true or false, or itself. */
+/** Interprets a text without a declared type: a number, a list, true or false, or the text itself. */
 export function loosely(text: string): Loose {
   if (text.includes(',')) return text.split(',').map((part) => loosely(part.trim()));
   if (/^(true|false)$/.test(text)) return text === 'true';
@@ -30,13 +30,13 @@ export function loosely(text: string): Loose {
   return FLOAT.test(text) ? Number(text) : text;
 }
 
-/** Values for a kernel's job fields. */
+/** Returns values for a kernel's job fields. */
 export function jobValues(fields: readonly Field[], params: Params): Values {
   const given = fields.filter(({ name }) => params.has(name));
   return Object.fromEntries(given.map((field) => [field.name, fieldValue(field, params.get(field.name) ?? '')]));
 }
 
-/** How a field is declared, for people: `target: u32 × 8`. */
+/** Formats a field's declaration: `target: u32 × 8`. */
 export const declared = ({ name, type, array, length }: Field): string =>
   `${name}: ${type}${array ? ` × ${length}` : ''}`;
 
@@ -50,7 +50,7 @@ function fieldValue(field: Field, text: string): Value | readonly Value[] {
   return words.map((word) => scalar(field, word));
 }
 
-/** A hash as it is written elsewhere: `0x` and all digits of all words, the first word first. */
+/** Splits a hash in the usual notation: `0x` and all digits of all words, the first word first. */
 function hexWords({ type, length }: Field, text: string): string[] | undefined {
   const digits = type === 'u32' ? 8 : type === 'u64' ? 16 : 0;
   const hex = /^0x([0-9a-f]+)$/i.exec(text)?.[1];
@@ -86,7 +86,7 @@ const BOUNDS: Readonly<Record<Exclude<Scalar, 'bool' | 'f32' | 'f64'>, readonly 
 
 const FLOAT = /^[+-]?(\d+(?:\.\d*)?|\.\d+)(e[+-]?\d+)?$/i;
 
-/** `2^40`, `1e12`, `0xffff`, `1_000_000`; undefined when it is no whole number. */
+/** Parses `2^40`, `1e12`, `0xffff`, `1_000_000`; undefined if the text is not a whole number. */
 export function wholeNumber(text: string): bigint | undefined {
   const plain = text.replaceAll('_', '');
   if (/^0x[0-9a-f]+$/i.test(plain)) return BigInt(plain);

@@ -1,9 +1,11 @@
 /**
  * Hides credentials that are recognizable by their form: the name and password in an address
  * (`tcp://NAME:PASSWORD@host`), or a name alone, because pools use wallets as names; and the value after the name of a
- * secret (`--token VALUE`, `password=VALUE`, `"api_key": "VALUE"`). Servers choose the text. A regular expression takes
- * 150 ns for each match or failed attempt, 25 ms for a megabyte full of them. This scanner reads each character once or
- * twice, and hides the rest of a text that has more than 10,000 candidate places.
+ * secret (`--token VALUE`, `password=VALUE`, `"api_key": "VALUE"`).
+ *
+ * Servers choose the text. A regular expression takes 150 ns for each match or failed attempt, 25 ms for a megabyte full
+ * of them. This scanner reads each character once or twice, and hides the rest of a text that has more than 10,000
+ * candidate places.
  */
 export function hideForms(text: string): string {
   if (text.length < SHORT ? !text.includes('://') && !isSecretName(text) : !/[=:\s]/.test(text)) return text;
