@@ -23,7 +23,7 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
   /** Default 30 s. */
   readonly timeoutMs?: number;
-  /** Another path than the endpoint's own, on the same server. */
+  /** A path that replaces the endpoint's own, on the same server. */
   readonly path?: string | undefined;
   /** Integers that a double cannot represent are returned as text: see `parseExact`. */
   readonly isExact?: boolean;

@@ -43,7 +43,7 @@ function valueCases({ path, options }: Words): string[] {
 
 function reply({ value, choices }: OptionWords): string {
   if (value === 'choice') return `COMPREPLY=($(compgen -W ${quoted(choices.join(' '))} -- "$cur"))`;
-  // Left to bash itself (\`-o default\`), which completes names of files; of other values nothing is known.
+  // Bash completes file names itself (\`-o default\`); other values are unknown.
   return value === 'folder' ? 'COMPREPLY=($(compgen -d -- "$cur"))' : ':';
 }
 

@@ -15,7 +15,7 @@ export interface Words {
 export interface OptionWords {
   readonly flags: readonly string[];
   readonly does: string;
-  /** What follows: nothing, one of some words, a file, a folder, or anything. */
+  /** The kind of value: none, one of `choices`, a file, a folder, or anything. */
   readonly value: 'none' | 'choice' | 'file' | 'folder' | 'any';
   readonly choices: readonly string[];
 }

@@ -74,5 +74,5 @@ export function watchSignals(output: Output, graceMs: number): Stopping {
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 /** A command that ends sooner prints no message about stopping. */
 const TELL_MS = 500;
-/** How long other work may keep the process after a command that was stopped. */
+/** How long other work may keep the process alive after a command was stopped. */
 const LINGER_MS = 300;

@@ -92,7 +92,7 @@ export interface BookingEnd {
 
 export class Booking<T extends Indexed> {
   readonly completed: Intervals;
-  /** Undefined if nothing is kept. */
+  /** Undefined if nothing is stored. */
   readonly ledger: JobLedger<T> | undefined;
   /** The store that holds `ledger`, until the session ends. */
   readonly store: Store | undefined;

@@ -253,7 +253,7 @@ class JobMonitor implements Monitor {
   }
 }
 
-/** A status as a `progress` event. */
+/** Returns a status as the fields of a `progress` event. */
 function progressFields({ name: _, unit: __, notes: ___, ...fields }: Status): Readonly<Record<string, unknown>> {
   return { ...fields };
 }

@@ -61,7 +61,7 @@ export interface DeviceLine {
   readonly activeStreams: number | undefined;
   /** The share of the device's threads that a launch occupies, 0 to 1. */
   readonly occupancy: number | undefined;
-  /** Indices for each joule. */
+  /** Indices per joule. */
   readonly perJoule: number | undefined;
   readonly temperatureC: number | undefined;
   readonly powerW: number | undefined;

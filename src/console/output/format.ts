@@ -8,7 +8,7 @@ export function scaled(value: number): string {
   const prefixes = ['', 'k', 'M', 'G', 'T', 'P', 'E'];
   let step = 0;
   let shown = Math.abs(value);
-  // 999.95 would round to 1000.0: move on one prefix before that.
+  // 999.5 would round to 1000: use the next prefix.
   while (shown >= 999.5 && step < prefixes.length - 1) {
     shown /= 1000;
     step += 1;

@@ -18,7 +18,7 @@ export function legible(text: string, limits: Limits = RESULT_LIMITS): string {
 /** Escapes a cell of a table, on one line. Style marks are kept: they are replaced when the line is written. */
 export const legibleCell = (text: string): string => between(text, STYLE_MARK, escaped);
 
-/** The same for a file: without styles, and not cut. */
+/** Like `legible`, for a file: without styles, and not shortened. */
 export function legibleInFile(text: string): string {
   const [first = '', ...styled] = text.split(STYLE_MARK);
   return lines(first + styled.map((part) => part.slice(part.indexOf('m') + 1)).join(''), NO_LIMITS);

@@ -104,7 +104,7 @@ function isOption(units: Uint16Array, end: number): boolean {
 function afterAuthScheme(units: Uint16Array, at: number): number {
   for (const scheme of ['bearer', 'basic']) {
     let end = 0;
-    // Of all units, only the two cases of an ASCII letter become that letter by this bit.
+    // Setting this bit maps only the two cases of an ASCII letter to that letter.
     while (end < scheme.length && ((units[at + end] ?? 0) | 0x20) === scheme.charCodeAt(end)) end += 1;
     if (end === scheme.length && isSpace(units, at + end)) return afterSpaces(units, at + end);
   }

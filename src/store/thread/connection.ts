@@ -107,7 +107,7 @@ export class Rejected extends MillraceError {
 
 /** Another process is writing, or the disk is full: a retry may succeed. */
 export class Unavailable extends Error {
-  /** What to do about it. */
+  /** Advice for the user. */
   readonly advice: string;
 
   constructor(what: string, advice: string, cause: unknown) {

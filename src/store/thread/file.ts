@@ -202,8 +202,8 @@ function checked(connection: Connection, path: string, seen: number | undefined)
     const lost = (seen ?? 0) - Number(connection.get('SELECT CAST(n AS INTEGER) AS n FROM commits')?.n ?? 0);
     return lost > 0 ? [lostNotice(path, lost)] : [];
   } catch (error) {
-    // A sound ledger answers each of these statements. "unsupported file format" and "no such column" have no code of
-    // their own.
+    // A sound ledger accepts each of these statements. "unsupported file format" and "no such column" have no specific
+    // code.
     throw error instanceof Rejected ? new Damaged(error.reason, error) : error;
   }
 }
