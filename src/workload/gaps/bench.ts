@@ -74,7 +74,7 @@ async function bench({ output, options: asked }: Call<BenchOptions>): Promise<Ex
   }
 }
 
-/** One core against GMP, by turns. */
+/** Compares one core with GMP, in alternating runs. */
 async function besideGmp(
   output: Output,
   { info }: Device,
@@ -96,13 +96,13 @@ async function besideGmp(
     await core.close();
   }
 }
-/** A tenth of a second. */
+/** Takes about a tenth of a second. */
 const CORE_TESTS = 4096;
 
-/** What is measured, one after the other: units differ, so that there is nothing to set against each other. */
+/** The measurements, one after the other. Their units differ, so they are not compared with each other. */
 function rated(device: Device, { bits, primes, runs }: BenchOptions, engine: object): (() => Promise<Rated>)[] {
   const isGpu = device.info.processor === 'gpu';
-  // About a tenth of a second of an H200, and of a core.
+  // About a tenth of a second on an H200, and on a core.
   return [
     () => fermatRate(device, { bits, runs, count: isGpu ? 2 ** 23 : 2 ** 12 }),
     () => sieveRate(device, { primes, runs, ...(!isGpu && { depth: 1 }) }),

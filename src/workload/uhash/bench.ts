@@ -61,7 +61,7 @@ async function bench({ output, options: asked }: Call<BenchOptions>): Promise<Ex
     output.event('machine', { ...host });
     output.line(machineLine(host));
     for (const device of devices) {
-      // One after the other: each holds as much memory as there is.
+      // One after the other: each takes all available memory.
       output.line(`\n${device.info.id}  ${device.info.name}\n`);
       const measured: Measurement[] = [];
       for (const batch of batchesOf(device, asked)) {
@@ -90,13 +90,13 @@ async function bench({ output, options: asked }: Call<BenchOptions>): Promise<Ex
   }
 }
 
-/** The original's names for what a hash takes. */
+/** Parameters of a hash, by the original's names. */
 const params = { chains: 4, scratchpad_kb: 512, total_mb: 2, rounds: 12_288 };
 
-/** Nonces whose digests are summed up: devices, and versions, that agree give the same. */
+/** Nonces whose digests go into the checksum. Devices and versions that agree have the same checksum. */
 const CHECKED = 24;
 
-/** Batches take all memory, so they cannot be measured in turn: ratios are those of the medians. */
+/** Batches take all memory, so runs cannot alternate between sizes: ratios are those of the medians. */
 function inOrder(measurements: readonly Measurement[]): Comparison {
   const base = measurements[0]?.rate.median ?? Number.NaN;
   return { measurements, ratios: measurements.map(({ rate }) => spreadOf([rate.median / base])) };

@@ -136,7 +136,7 @@ async function prove(call: Call<ProveOptions>): Promise<Ending> {
   });
 }
 
-/** Nonces after the last one begin at 0 again. */
+/** Continues at 0 after the last nonce. */
 async function findWrapped(prover: Prover, start: bigint, attempts: bigint, signal: AbortSignal) {
   const first = await prover.find({ start, count: attempts, signal });
   const left = start + attempts - NONCES;
@@ -193,13 +193,13 @@ async function mine(call: Call<MineOptions>): Promise<Ending> {
   });
 }
 
-/** What devices are to do. */
+/** The work for the devices. */
 interface Asked {
   readonly challenge: Challenge;
   readonly wanted: 'first' | 'all';
-  /** Nonces, where that is known. */
+  /** Number of nonces, if known. */
   readonly length?: bigint;
-  /** What the ledger should know of it, once the prover has its plans. */
+  /** The ledger job, described once the prover has its plans. */
   book?(prover: Prover): Booked | undefined;
 }
 
@@ -232,7 +232,7 @@ function proving(
       onPlan: (device, plan) => tellPlan(output, device, plan, asked.batchSize),
     });
     try {
-      // Compilers are not part of a rate.
+      // Compile time is not part of a rate.
       await preparing(output, 'compiling', 1, () => prover.prepare(wanted));
       watch();
       const booking = await openBooking<KeptProof>(call, book?.(prover), { isOptional: true });
@@ -275,7 +275,7 @@ function proving(
   });
 }
 
-/** SIGUSR1 is Node's own; Windows has neither. */
+/** SIGUSR1 is reserved by Node; Windows has neither. */
 function pauseBySignal(monitor: Monitor): { end(): void } {
   let isPaused = false;
   const toggle = (): void => {

@@ -2,7 +2,7 @@ import { InvalidArgumentError, type Option } from 'commander';
 import { valued, wholeNumber } from '../../console/options/options.js';
 import { MOST_BITS } from './job/prover.js';
 
-/** Options that the commands of uhash share, and how their values are read. */
+/** Options that the commands of uhash share, with their parsers. */
 export const given = {
   challenge: (): Option => valued('--challenge <hex>', 'what stands before the nonce, as hex').argParser(hexBytes),
   difficulty: (): Option =>
@@ -26,7 +26,7 @@ export const backends: Readonly<Record<string, string>> = {
   wgpu: 'webgpu',
 };
 
-/** Bytes of an even number of hex digits, at least one byte. */
+/** Parses an even number of hex digits, at least one byte. */
 export function hexBytes(text: string): Uint8Array {
   const digits = text.replace(/^0x/i, '');
   if (digits === '') throw new InvalidArgumentError('It is empty.');
@@ -36,14 +36,14 @@ export function hexBytes(text: string): Uint8Array {
   return Uint8Array.from(Buffer.from(digits, 'hex'));
 }
 
-/** 32 bytes as hex. */
+/** Parses 32 bytes of hex. */
 export function hashBytes(text: string): Uint8Array {
   const bytes = hexBytes(text);
   if (bytes.length !== 32) throw new InvalidArgumentError(`A hash has 64 hex digits, not ${2 * bytes.length}.`);
   return bytes;
 }
 
-/** A whole number below 2^64, decimal or with 0x. */
+/** Parses a whole number below 2^64, decimal or with 0x. */
 export function nonce(text: string): bigint {
   if (!/^(\d+|0x[0-9a-f]+)$/i.test(text) || BigInt(text) >= 1n << 64n) {
     throw new InvalidArgumentError('A whole number below 2^64 is needed.');

@@ -1,7 +1,7 @@
 import { hex } from './given.js';
 import { hash, zeroBits } from './kernel/reference.js';
 
-/** What bytes are: 32 may be a hash or a challenge, eight or more an input whose last eight are the nonce. */
+/** Interprets bytes: 32 may be a hash or a challenge, eight or more an input whose last eight are the nonce. */
 export function inspectBytes(bytes: Uint8Array): Readonly<Record<string, unknown>> {
   const common = { kind: kindOf(bytes), bytes_len: bytes.length, hex: hex(bytes) };
   const asHash = bytes.length === 32 ? { leading_zero_bits: zeroBits(bytes) } : {};

@@ -56,13 +56,13 @@ export const gapsCases: Benched = {
   },
 };
 
-/** About a second of an H200, by WebGPU too, and of a core. */
+/** About a second on an H200, with WebGPU too, and on a core. */
 function searched(device: Device): number {
   if (!isGpu(device)) return 2 ** 25;
   return device.info.kind === 'webgpu' ? 2 ** 31 : 2 ** 34;
 }
 
-/** What `ReferenceSieve` leaves of so many integers from the sieve's start on, and of the least gap behind them. */
+/** Candidates that `ReferenceSieve` leaves, by number of integers from the sieve's start, with the least gap after them. */
 const CANDIDATES = new Map([
   [2 ** 24, 572_833],
   [2 ** 25, 1_145_141],
@@ -71,7 +71,7 @@ const CANDIDATES = new Map([
   [2 ** 30, 36_661_006],
 ]);
 
-/** A run counts when its candidates are as many as they should be, where that is known: windows depend on a GPU's memory. */
+/** Fails a run if its number of candidates is wrong, where it is known: windows depend on a GPU's memory. */
 function counted(device: Device, rated: OpenCase): OpenCase {
   const run = async () => {
     const done = await rated.run();
@@ -87,7 +87,7 @@ function counted(device: Device, rated: OpenCase): OpenCase {
   return { ...rated, run };
 }
 
-/** A search of so many integers, by all of the devices: what scaling is measured with. Its gaps are checked by bigints. */
+/** A search over all devices; measures scaling. Its gaps are checked by bigints. */
 async function sizedOn(devices: readonly Device[], most?: number): Promise<Sized> {
   const engine = new Engine([...devices]);
   const request = { start: fermatBase(288), leastGap: 5_000 };

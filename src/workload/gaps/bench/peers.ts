@@ -4,7 +4,7 @@ import koffi from 'koffi';
 import type { Candidate } from '../../../bench/measure.js';
 import { digestOf } from './rate.js';
 
-/** GMP's power, `mpz_powm`, in one thread of this process: what miners test with. Undefined where there is no libgmp. */
+/** GMP's `mpz_powm` in one thread of this process: miners test with it. Undefined if there is no libgmp. */
 export function gmpPower(base: bigint, count: number, runs: number): Candidate | undefined {
   const gmp = load();
   if (gmp === undefined) return undefined;
@@ -31,7 +31,7 @@ export function gmpPower(base: bigint, count: number, runs: number): Candidate |
 
 const MPZ_BYTES = 16;
 
-/** The same tests by PARI/GP, one process a run, timed inside of it. Undefined where there is no `gp`. */
+/** The same tests by PARI/GP, one process a run, timed inside it. Undefined if there is no `gp`. */
 export async function pariPower(base: bigint, count: number, runs: number): Promise<Candidate | undefined> {
   const execute = promisify(execFile);
   const version = await execute('gp', ['--version-short']).then(
@@ -65,7 +65,7 @@ interface Gmp {
 function load(): Gmp | undefined {
   for (const name of ['libgmp.so.10', 'libgmp.10.dylib', 'libgmp.so']) {
     try {
-      // It starts no threads, so that it may be unloaded at the end as any other library.
+      // GMP starts no threads, so it can be unloaded at exit like any other library.
       const library = koffi.load(name);
       return {
         set: library.func('int __gmpz_init_set_str(void *to, const char *digits, int base)'),
@@ -73,7 +73,7 @@ function load(): Gmp | undefined {
         compare: library.func('int __gmpz_cmp_ui(const void *a, unsigned long b)'),
       };
     } catch {
-      // The next name, or none.
+      // Tries the next name.
     }
   }
   return undefined;

@@ -15,29 +15,29 @@ import { DEFAULT_PRIMES, type PlanOptions, planFor } from '../kernel/plan.js';
 import { leastGap } from '../kernel/reference.js';
 import { passesFermat } from '../kernel/reference-primes.js';
 
-/** What is measured, and what it holds on a device until it is closed. */
+/** A measurement, with the device resources that it holds until it is closed. */
 export interface Rated extends Candidate {
   /** Of a job: the share of the time in which the device had work. */
   fed?(): number | undefined;
   close(): void | Promise<void>;
 }
 
-/** A block of the chain: 256 bits. */
+/** The hash of a block of the chain: 256 bits. */
 const HASH = 0xd5cada15b5b66983f5c04d8909b8b8f423f14936ecdf02829d6b3e847918d8b8n;
 const TARGET = 6244144922783894n;
 
-/** An even number of so many bits; the odd ones from there on are tested. */
+/** An even number of `bits` bits; the odd numbers after it are tested. */
 export const fermatBase = (bits: number): bigint => HASH << BigInt(bits - 256);
 
 export interface FermatOptions {
   readonly bits: number;
   readonly limb?: NumberShape['limb'];
-  /** Numbers of one run. */
+  /** Numbers per run. */
   readonly count?: number;
   readonly runs?: number;
 }
 
-/** Fermat's tests alone, of consecutive odd numbers. The first of them are held against bigints. */
+/** Fermat's tests alone, of consecutive odd numbers. The first results are compared with bigints. */
 export async function fermatRate(device: Device, options: FermatOptions): Promise<Rated> {
   const { bits, limb = planFor(device).limb, count = 2 ** 12, runs = 5 } = options;
   const shape = { limb, bits };
@@ -72,7 +72,7 @@ export async function fermatRate(device: Device, options: FermatOptions): Promis
   return { name: `Fermat tests, ${bits} bits, ${device.info.id}`, unit: 'tests', runs, run, close };
 }
 
-/** Enough that one of them is prime, in most cases. */
+/** In most cases at least one of these is prime. */
 const CHECKED = 128;
 
 function check(device: Device, base: bigint, passed: Uint32Array): void {
@@ -88,7 +88,7 @@ export interface SieveOptions extends PlanOptions {
   readonly runs?: number;
 }
 
-/** The sieve alone: windows of a piece, whose candidates are listed on the device. Their number is the check. */
+/** The sieve alone: the windows of a piece, with candidates listed on the device. Their number is checked. */
 export async function sieveRate(device: Device, options: SieveOptions = {}): Promise<Rated> {
   const { primes = DEFAULT_PRIMES, runs = 5, ...asked } = options;
   const { window, depth } = planFor(device, asked);
@@ -113,13 +113,13 @@ export async function sieveRate(device: Device, options: SieveOptions = {}): Pro
 }
 
 export interface SearchRateOptions extends SieveOptions {
-  /** Integers of one run. */
+  /** Integers per run. */
   readonly length?: number;
   readonly engine?: EngineOptions;
   readonly onPiece?: (work: PieceWork) => void;
 }
 
-/** Everything, as a job: sieve, chains, and the check of what they find. The block that was mined is among it. */
+/** A whole job: sieve, chains, and the check of the finds. The gap of the mined block must be among them. */
 export async function searchRate(device: Device, options: SearchRateOptions = {}): Promise<Rated> {
   const { primes = DEFAULT_PRIMES, runs = 5, length = 2 ** 25, engine: given, onPiece, ...asked } = options;
   const start = HASH << 32n;
@@ -127,7 +127,7 @@ export async function searchRate(device: Device, options: SearchRateOptions = {}
   let share: number | undefined;
   const run = async () => {
     const found: bigint[] = [];
-    const engine = new Engine([device], given); // its own: between two runs nobody feeds the device
+    const engine = new Engine([device], given); // not shared: between two runs nothing feeds the device
     const gaps = searchGaps({ ...request, ...(onPiece && { onPiece }) }, { engine });
     for await (const { offset } of gaps) found.push(offset);
     share = engine.devices[0]?.fed;
@@ -147,7 +147,7 @@ export async function searchRate(device: Device, options: SearchRateOptions = {}
 
 const MINED = 20_540_019;
 
-/** Intervals of a miners' set for numbers of 320 bits, as a job. The first of them are held against bigints by canaries. */
+/** Intervals of a miners' set for numbers of 320 bits, as a job. Canaries compare the first of them with bigints. */
 export async function intervalRate(device: Device, options: { readonly runs?: number; readonly count?: number } = {}) {
   const isGpu = device.info.processor === 'gpu';
   const { runs = 5, count = isGpu ? 2 ** 20 : 2 ** 11 } = options;
@@ -167,7 +167,7 @@ export async function intervalRate(device: Device, options: { readonly runs?: nu
 /** 657 candidates in 4,872 integers. */
 const SET_64 = '|== ChineseSet ==|\nn_primes: 14\nsize: 4872\nn_candidates: 657\noffset: 9009257614514959\n';
 
-/** Of a digest only whether it is the same matters. */
+/** Digests are only compared for equality. */
 export const digestOf = (words: Uint32Array): string =>
   createHash('sha256')
     .update(Buffer.from(words.buffer, words.byteOffset, words.byteLength))

@@ -25,7 +25,7 @@ export interface GivenNumbers {
   readonly target?: bigint;
 }
 
-/** Numbers to search, and what makes a gap worth telling. */
+/** The numbers to search, and the bounds for reporting a gap. */
 export interface Wanted {
   /** Offsets count from here. */
   readonly start: bigint;
@@ -33,11 +33,11 @@ export interface Wanted {
   readonly length: bigint;
   readonly skipped: bigint;
   readonly leastGap: number;
-  /** The least difficulty, in fixed point; undefined where it does not count. */
+  /** The least difficulty, in fixed point; undefined if there is no bound. */
   readonly target: bigint | undefined;
-  /** The least merit, as well. */
+  /** The least merit, likewise. */
   readonly merit: bigint | undefined;
-  /** Of a proof of work. */
+  /** Set for a proof of work. */
   readonly work: { readonly hash: bigint; readonly shift: number; readonly nonce: number } | undefined;
 }
 
@@ -50,7 +50,7 @@ export function wantedOf(given: GivenNumbers, step = 1n): Wanted {
   throw usage(what, 'give one of them');
 }
 
-/** 2^shift integers are searched where no length is given. */
+/** 2^shift integers are searched if no length is given. */
 const DEFAULT_SHIFT = 32;
 
 function fromStart(start: bigint, given: GivenNumbers, step: bigint): Wanted {
@@ -86,7 +86,7 @@ function fromHeader(hex: string, given: GivenNumbers, step: bigint): Wanted {
   return { start, ...range, ...bounds, work: { hash, shift, nonce: header.nonce } };
 }
 
-/** To `all` integers from the start where no length is given. */
+/** Ends `all` integers after the start if no length is given. */
 function rangeOf({ offset = 0n, length }: GivenNumbers, all: bigint, step: bigint): Pick<Wanted, 'length' | 'skipped'> {
   const skipped = offset * step;
   if (length === 0n) throw usage('--length is 0', 'give at least one integer to search');
@@ -116,10 +116,10 @@ function boundsOf(start: bigint, { minMerit, minGap, target }: GivenNumbers, ofH
   const merit = minMerit === undefined ? DEFAULT_MERIT * ONE : BigInt(Math.round(minMerit * 2 ** 48));
   return { leastGap: least(merit), target: undefined, merit };
 }
-/** On average one prime in 485 million begins such a gap. */
+/** On average one prime in 485 million begins a gap of this merit. */
 const DEFAULT_MERIT = 20n;
 
-/** A natural number: decimal, 0x…, or powers and sums as 2^64+13. */
+/** Parses a natural number: decimal, 0x…, or powers and sums such as 2^64+13. */
 export function natural(text: string): bigint {
   const parts = text.replaceAll(/[\s_]/g, '').split('+');
   const values = parts.map((part) => {
@@ -133,7 +133,7 @@ export function natural(text: string): bigint {
 }
 const MOST_BITS = 256 + MOST_SHIFT;
 
-/** A difficulty: 22.18, or in fixed point as nodes tell it, 6244144922783894. */
+/** Parses a difficulty: 22.18, or in fixed point as nodes report it, 6244144922783894. */
 export function difficultyGiven(text: string): bigint {
   if (/^\d{13,}$/.test(text)) return BigInt(text);
   const value = Number(text);
@@ -141,7 +141,7 @@ export function difficultyGiven(text: string): bigint {
   throw new InvalidArgumentError('A difficulty is needed, as 22.18 or 6244144922783894.');
 }
 
-/** In decimal: 22.823195607. */
+/** Formats a fixed-point number in decimal: 22.823195607. */
 export const decimal = (fixed: bigint, digits = 9): string => (Number(fixed) / 2 ** 48).toFixed(digits);
 
 const usage = (message: string, advice: string): MillraceError => new MillraceError({ code: 'usage', message, advice });

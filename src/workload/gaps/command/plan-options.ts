@@ -13,7 +13,7 @@ import {
 } from '../kernel/plan.js';
 import { MOST_DEPTH } from '../kernel/sieve-kernels.js';
 
-/** How it is searched, as the command line says it. */
+/** Plan options from the command line. */
 export interface PlanGiven {
   readonly window?: number;
   readonly primes?: number;
@@ -26,7 +26,7 @@ export interface PlanGiven {
   readonly cudaSieveProto?: boolean;
 }
 
-/** Gives a command the options of how it searches; the miners' names do as well. */
+/** Adds the plan options to a command, including the miners' names for them. */
 export function withPlanOptions(command: Command): Command {
   const size = wholeNumber(64, MOST_WINDOW);
   const primes = wholeNumber(LEAST_PRIMES, MOST_PRIMES);
@@ -54,7 +54,7 @@ export function withPlanOptions(command: Command): Command {
     .addOption(flag('--cuda-sieve-proto', "insist on a GPU's sieve: warn where there is none").hideHelp());
 }
 
-/** The same for a search. */
+/** Converts the command line's options to a plan's. */
 export function planGiven(given: PlanGiven): PlanOptions & { readonly primes?: number } {
   const { window = given.sieveSize, primes = given.sievePrimes, batchDepth: depth, workItems, numGpuTests } = given;
   return {
@@ -65,7 +65,7 @@ export function planGiven(given: PlanGiven): PlanOptions & { readonly primes?: n
     ...(numGpuTests !== undefined && { perChain: numGpuTests * TESTED }),
   };
 }
-/** Miners count work items in groups of so many, and take 8 tests of a part at a time, where ours has 512 candidates. */
+/** Miners count work items in groups of 512, and 8 tests at a time, which correspond to chains of 512 candidates here. */
 const GROUP = 512;
 const TESTED = 64;
 

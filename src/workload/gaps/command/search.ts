@@ -37,7 +37,7 @@ export interface SearchOptions
   readonly list?: string;
 }
 
-/** What is searched: everything in a range, or the intervals of a set. */
+/** The search: everything in a range, or the intervals of a set. */
 interface Task {
   readonly wanted: Wanted;
   readonly crt: { readonly set: ChineseSet; readonly intervals: Intervals } | undefined;
@@ -73,14 +73,14 @@ function taskOf(given: SearchOptions): Task {
     const odds = { logarithm, chance, perIndex: Number(set.primorial), indices: Number(space.length), what };
     return { wanted, crt: { set, intervals }, space, odds };
   }
-  // A prime in ln p numbers, and of the primes e^−merit begin such a gap.
+  // One number in ln p is prime, and e^−merit of the primes begin a gap of that merit.
   const chance = Math.exp(-wanted.leastGap / logarithm) / logarithm;
   const space = between(wanted.skipped, wanted.length);
   const odds = { logarithm, chance, perIndex: 1, indices: Number(space.length), what };
   return { wanted, crt: undefined, space, odds };
 }
 
-/** What the answer depends on. Which primes sieve, and how much at a time, is none of it. */
+/** The job's identity in the ledger: everything that the answer depends on. Primes and window sizes do not matter. */
 function bookedAs({ wanted: { start, leastGap }, crt, space }: Task) {
   const set = crt && { primorial: crt.set.primorial, first: crt.intervals.first, length: crt.intervals.length };
   return {
@@ -92,7 +92,7 @@ function bookedAs({ wanted: { start, leastGap }, crt, space }: Task) {
   };
 }
 
-/** What earlier runs have found out: no device is opened for it. */
+/** Reports the gaps of earlier runs, without opening a device. */
 async function recall(
   { output, options: given }: Call<SearchOptions>,
   { wanted, crt }: Task,

@@ -8,7 +8,7 @@ import type { Plan } from '../kernel/plan.js';
 import { difficulty, merit } from '../kernel/reference.js';
 import { decimal, type Wanted } from './given.js';
 
-/** A gap as it is told: the fields of its event, and what a program that is started for it finds in its environment. */
+/** A reported gap: the fields of its event, and of the environment of a program started for it. */
 export interface Told {
   readonly index: bigint;
   readonly gap: number;
@@ -18,7 +18,7 @@ export interface Told {
   readonly difficulty: bigint;
 }
 
-/** Tells a gap, unless it has the length but not quite what was asked for. `list`: in the lists' format, by whom. */
+/** Reports a gap, unless difficulty, merit or adder miss the bounds. `list`: the discoverer, for the format of the lists. */
 export function tellGap(output: Output, wanted: Wanted, found: Gap, list?: string): Told | undefined {
   const { target, merit: least, work } = wanted;
   const { index, offset, start, end } = found;
@@ -55,7 +55,7 @@ export function listLine({ start, end }: Pick<Gap, 'start' | 'end'>, discoverer:
   return fields.join(' ');
 }
 
-/** What a miner would submit, whether it is good enough or not. */
+/** Logs a candidate for submission, even if it does not reach the target. */
 function diagnoseGap(
   output: Output,
   { target = 0n, work }: Wanted,
@@ -66,7 +66,7 @@ function diagnoseGap(
   output.diagnose?.(candidateLine({ offset, target, reached, hash: work?.hash, isValid }));
 }
 
-/** A line of the log, with the names that known miners have for these figures. */
+/** A line of the log, with the known miners' names for these figures. */
 export function candidateLine(candidate: Candidate): string {
   const { offset, target, reached, hash, isValid } = candidate;
   const ratio = (Number(reached) / Number(target)).toFixed(6);
@@ -82,7 +82,7 @@ export interface Candidate {
   readonly isValid: boolean;
 }
 
-/** A line for each window of a piece, one for the piece, and its traces. */
+/** Logs a line for each window of a piece, one for the piece, and its traces. */
 export function diagnosePiece(output: Output, { start }: Pick<Wanted, 'start'>, work: PieceWork): void {
   if (output.diagnose === undefined) return;
   const { device, piece, windows, counts, candidates, tests, shape, found } = work;
@@ -102,9 +102,9 @@ export function diagnosePiece(output: Output, { start }: Pick<Wanted, 'start'>, 
 }
 
 /**
- * The piece's base as the host has it, then a line for each candidate that was traced: the words of its number and of Fermat's
- * residue, and the carries out of the limbs of the sum. Words are 32 bits wide, least significant first, so that lines of
- * devices with other limbs can be compared; where a limb has two words, its carry stands below the second.
+ * The piece's base as computed by the host, then a line for each traced candidate: the words of its number and of Fermat's
+ * residue, and the carries out of the limbs of the sum. Words are 32 bits wide, least significant first, so that devices
+ * with different limbs can be compared; if a limb has two words, its carry stands below the second.
  */
 function traceLines(start: bigint, { device, shape, base, traces }: PieceWork): string[] {
   if (traces.length === 0) return [];
@@ -129,7 +129,7 @@ function carryText(carries: Uint32Array, wordCount: number): string {
   return Array.from(carries, (carry) => `${'- '.repeat(perLimb - 1)}${carry}`).join(' ');
 }
 
-/** How a device is going to search. */
+/** Logs a device's plan. */
 export function diagnosePlan(output: Output, { info: { id } }: Device, plan: Plan): void {
   const { window, depth, tileBits, perChain, threads, limb } = plan;
   output.diagnose?.(
@@ -137,7 +137,7 @@ export function diagnosePlan(output: Output, { info: { id } }: Device, plan: Pla
   );
 }
 
-/** The streams of each device by the handles of its runtime, or by numbers where it has none. */
+/** Logs the streams of each device by the runtime's handles, or by numbers if it has none. */
 export async function diagnoseStreams(
   output: Pick<Output, 'diagnose'>,
   devices: readonly Device[],

@@ -14,7 +14,7 @@ import {
 } from '../../../kernel/index.js';
 import { Tally } from './sieve-kernels.js';
 
-/** Numbers of at most `bits` bits, in limbs that suit a target: u32 on GPUs and wasm, u64 in C. */
+/** Numbers of at most `bits` bits, in the limbs of the target: u32 on GPUs and wasm, u64 in C. */
 export interface NumberShape {
   readonly limb: Unsigned;
   readonly bits: number;
@@ -22,7 +22,7 @@ export interface NumberShape {
 
 export const limbsOf = ({ limb, bits }: NumberShape): number => Math.ceil(bits / (limb === 'u32' ? 32 : 64));
 
-/** Fermat's test to base 2 of each candidate: 1 where it passes. For tests and measurements; a search tests few of them. */
+/** Fermat's test to base 2 of each candidate: 1 if it passes. For tests and measurements; a search tests few candidates. */
 export const fermat = <L extends Unsigned>(shape: { readonly limb: L; readonly bits: number }) =>
   items(
     'gaps-fermat',
@@ -37,19 +37,20 @@ export const fermat = <L extends Unsigned>(shape: { readonly limb: L; readonly b
   );
 
 /**
- * Chains of candidates. A chain owns `perChain` candidates of the ascending list and finds those that are prime and followed
- * by a gap of at least 2·half. From a prime it looks at the last candidate that would make the gap too short, then downwards:
- * the first prime that it meets is the next to start from, and all below it are skipped. Where it meets none the gap is long
- * enough. It reads past its end as far as the last of its primes needs, so that no gap is lost between two chains.
+ * Chains of candidates. A chain owns `perChain` candidates of the ascending list and finds the primes among them that are
+ * followed by a gap of at least 2·half. From a prime it tests the last candidate that would make the gap too short, then
+ * downwards. It continues from the first prime that it meets, and the candidates below that are skipped. If it meets none,
+ * the gap is long enough. It reads past its end as far as the last of its primes needs, so that no gap is lost between two
+ * chains.
  *
  * An item begins with the chain of its number and then takes further ones, so that no thread of a GPU waits for another's
- * longer chain; every round of the loop is one test.
+ * longer chain; every iteration of the loop is one test.
  */
 export const chains = <L extends Unsigned>(shape: { readonly limb: L; readonly bits: number }) =>
   items(
     'gaps-chains',
     {
-      // `owned`: the piece's places; candidates behind them only end gaps.
+      // `owned`: the piece's places; candidates after them only end gaps.
       chunk: {
         base: [shape.limb, limbsOf(shape)] as [L, number],
         half: 'u32',
@@ -66,9 +67,9 @@ export const chains = <L extends Unsigned>(shape: { readonly limb: L; readonly b
       const total = min(tally.load(Tally.candidates), room);
       const all = tally.load(Tally.chains);
       const threads = tally.load(Tally.threads);
-      /** The candidate that is tested next, and the first that is not the chain's own. */
+      /** The index of the next candidate to test, and the end of the chain's own candidates. */
       const [at, end] = [cell('u32', 0), cell('u32', 0)];
-      /** The prime that it looks down to, where that is, and the candidate that it began with. */
+      /** The index of the prime that the downward search ends at, its place, and the index that the search began with. */
       const [from, origin, top] = [cell('u32', 0), cell('u32', 0), cell('u32', 0)];
       const isDown = cell('bool', lit('bool', false));
       const isBusy = cell('bool', lit('bool', false));
@@ -85,7 +86,7 @@ export const chains = <L extends Unsigned>(shape: { readonly limb: L; readonly b
         });
       };
       const takeNext = (): void => begin(threads.add(tally.add(Tally.taken, 1)));
-      /** Looks for the next prime upwards, unless the chain is at its end. */
+      /** Searches for the next prime upwards, unless the chain is at its end. */
       const goUp = (index: Expr<'u32'>): void => {
         isDown.set(lit('bool', false));
         at.set(index);
@@ -93,12 +94,12 @@ export const chains = <L extends Unsigned>(shape: { readonly limb: L; readonly b
         when(isOver.get().not(), () => isOver.set(candidate.at(index).ge(owned)));
         when(isOver.get(), takeNext);
       };
-      /** No candidate between `from` and `top` is prime. */
+      /** Emits a gap: no candidate between `from` and `top` is prime. */
       const tell = (): void => {
         emit({ place: origin });
         goUp(top.get().add(1));
       };
-      /** Starts from the prime at `index`: down from the last candidate that is less than half places behind it. */
+      /** Starts from the prime at `index`: searches down from the last candidate less than `half` places after it. */
       const goDown = (index: Expr<'u32'>, where: Expr<'u32'>): void => {
         from.set(index);
         origin.set(where);
@@ -127,17 +128,17 @@ export const chains = <L extends Unsigned>(shape: { readonly limb: L; readonly b
             }).otherwise(() => goUp(index.add(1)));
           });
         },
-        { isLong: true }, // a GPU's thread works off hundreds of chains, a millisecond a test
+        { isLong: true }, // a GPU's thread runs hundreds of chains, a millisecond a test
       );
       tally.add(Tally.tests, tests);
       tally.add(Tally.primes, primes);
     },
   );
 
-/** The chunk's single words, whose types are lost where the limbs' type is a parameter. */
+/** The chunk's scalar fields, whose types are lost because the limb type is a parameter. */
 type Numbers = 'half' | 'owned' | 'perChain' | 'room';
 
-/** The largest index in [low, high) whose place is below `limit`; that of `low` is. */
+/** The largest index in [low, high) whose place is below `limit`; that of `low` is always below. */
 function lastBelow(
   candidate: { at(index: Expr<'u32'>): Expr<'u32'> },
   low: Expr<'u32'>,
@@ -155,7 +156,7 @@ function lastBelow(
   return lower.get();
 }
 
-/** The test of the number at a place: base + 2·place + 1. */
+/** Returns the test of the number at a place: base + 2·place + 1. */
 function testOf<L extends Unsigned>(
   { limb, bits }: { readonly limb: L; readonly bits: number },
   base: readonly Expr<L>[],

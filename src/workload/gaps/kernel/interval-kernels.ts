@@ -19,11 +19,11 @@ import { limbsOf } from './chain-kernel.js';
 import { behind, Tally } from './sieve-kernels.js';
 
 /**
- * Intervals that repeat with a primorial. Place i of interval k is base + k·step + 2i + 1, where base and step are even. What
- * the primorial's own primes divide is the same in all of them: the mask.
+ * Intervals that repeat with a primorial. Place i of interval k is base + k·step + 2i + 1, where base and step are even.
+ * The multiples of the primorial's primes are the same in all intervals: the mask.
  */
 
-/** Sieves one interval with the primes behind the primorial's. They are below 2^16, so that products fit a word. */
+/** Sieves one interval with the primes after the primorial's. They are below 2^16, so that products fit a word. */
 export const intervalSieve = (words: number) =>
   tiles(
     'gaps-interval-sieve',
@@ -32,7 +32,7 @@ export const intervalSieve = (words: number) =>
       chunk: { bits: 'u32', primes: 'u32' },
       buffers: {
         prime: read('u32'),
-        /** Of each prime, the place of its first multiple in interval 0, and half of the step modulo it. */
+        /** For each prime: the place of its first multiple in interval 0, and half of the step modulo the prime. */
         start: read('u32'),
         step: read('u32'),
         mask: read('u32'),
@@ -60,7 +60,7 @@ export const intervalSieve = (words: number) =>
     },
   );
 
-/** Tests what is left of an interval, ascending, up to the first prime. Where there is none it is a hit. */
+/** Tests the candidates of an interval, ascending, up to the first prime. An interval without one is a hit. */
 export const intervalTests = <L extends Unsigned>(shape: { readonly limb: L; readonly bits: number }, words: number) =>
   items(
     'gaps-interval-tests',

@@ -4,25 +4,25 @@ import type { Unsigned } from '../../../kernel/index.js';
 import { firstPrimes } from './prime-table.js';
 import { MASKED, MOST_DEPTH, STROKE } from './sieve-kernels.js';
 
-/** How a device searches. Nothing of it changes what is found. */
+/** How a device searches. Results do not depend on it. */
 export interface Plan {
   readonly limb: Unsigned;
   readonly tileBits: number;
-  /** Integers of a window: its bitmap should stay in a GPU's second-level cache. */
+  /** Integers per window: its bitmap should stay in a GPU's second-level cache. */
   readonly window: number;
-  /** Windows of the largest piece. */
+  /** Windows in the largest piece. */
   readonly depth: number;
-  /** Candidates of a chain. */
+  /** Candidates per chain. */
   readonly perChain: number;
-  /** Items that share the chains; those of a CPU do one each, since whoever is first would take them all. */
+  /** Items that share the chains. A CPU's items do one chain each, since the first item would take them all. */
   readonly threads: number;
-  /** Integers of 288 bits that it should search in a millisecond: a guess, for the first pieces. */
+  /** Estimated integers of 288 bits searched per millisecond, for the first pieces. */
   readonly perMs: number;
 }
 
 export type PlanOptions = Partial<Plan>;
 
-/** Shapes of numbers whose kernels are kept: a process that searches sizes of all kinds does not gather them. */
+/** Number shapes whose kernels are cached; bounds memory in a process that searches many sizes. */
 export const SHAPES = 32;
 
 export const DEFAULT_PRIMES = 900_000;
@@ -47,13 +47,13 @@ export function planFor({ info }: Pick<Device, 'info'>, asked: PlanOptions = {})
   };
 }
 
-/** An H200 has done 1e5 a multiprocessor, a core of a Neoverse N1 9,000. */
+/** An H200 reached 1e5 per multiprocessor, a Neoverse N1 core 9,000. */
 const GPU_PER_MS = 50_000;
 const CPU_PER_MS = 5000;
 
 /**
- * How many windows a piece takes, by how much is queued on the device: all that it may while that runs empty, one where
- * enough is there. None is waited for. With a depth of 4 these are the miners' steps, 4, 3, 2 and 1.
+ * The number of windows in a piece, by the fill of the device's queue: all that are allowed while it runs empty, one if it
+ * is full enough. It never waits for more. With a depth of 4 these are the miners' steps, 4, 3, 2 and 1.
  */
 export function windowsAtOnce(queued: number, capacity: number, depth: number): number {
   const fill = queued / capacity;
@@ -62,19 +62,19 @@ export function windowsAtOnce(queued: number, capacity: number, depth: number): 
 }
 
 /**
- * Integers per millisecond, before it is measured. A test takes time to the third power of the bits; of numbers with few bits
- * the sieve takes longer than the tests.
+ * Integers per millisecond, until it is measured. A test takes time in proportion to the third power of the bits; for
+ * numbers with few bits the sieve takes longer than the tests.
  */
 export const expectedPerMs = ({ perMs }: Pick<Plan, 'perMs'>, bits: number): number =>
   perMs * Math.min(1, (288 / bits) ** 3);
 
-/** The largest useful window of which pieces leave most of a GPU's memory free: six of them may be there at a time. */
+/** The largest useful window with which six pieces leave most of a GPU's memory free. */
 function windowWithin(memoryBytes: number): number {
   let window = 2 ** 28;
   while (window > 2 ** 22 && 6 * DEFAULT_DEPTH * window * LIST_BYTES > memoryBytes / 4) window /= 2;
   return window;
 }
-/** Of the list of candidates, for each integer: 3.4 in a hundred are left by 900,000 primes. */
+/** Bytes of the candidate list per integer: 900,000 primes leave 3.4 candidates in a hundred integers. */
 const LIST_BYTES = 0.16;
 
 /** Items per multiprocessor: about as many as its registers hold, with 80 of them each. */
@@ -82,23 +82,23 @@ const GPU_THREADS = 768;
 
 function tileBitsOf(kind: Device['info']['kind'], nearBytes = 2 ** 15): number {
   if (kind === 'interpreter') return 2 ** 13;
-  // WebGPU's 16 KiB are for the sum's partials as well.
+  // WebGPU's 16 KiB also hold the partial sums.
   return nearBytes < 2 ** 15 ? 2 ** 16 : 2 ** 17;
 }
 
-/** What of the primes depends on a tile's size: which are done by strokes, and which are far. */
+/** The primes, divided by the size of a tile: those sieved by strokes, and those larger than a tile. */
 export interface PrimeTable {
   /** From 3 on. */
   readonly primes: Uint32Array;
-  /** The first that is larger than a tile. */
+  /** Index of the first prime larger than a tile. */
   readonly firstFar: number;
-  /** Pairs: which prime, and where in the run of its multiples a stroke begins. */
+  /** Pairs: index of the prime, and the offset in its multiples at which the stroke begins. */
   readonly strokes: Uint32Array;
-  /** The share of odd numbers that none of them divides. */
+  /** The share of odd numbers that none of the primes divides. */
   readonly density: number;
 }
 
-/** The first `count` primes, 2 among them. The last table is kept: miners search header after header with the same. */
+/** The first `count` primes, including 2. The last table is cached: miners search header after header with the same one. */
 export function primeTable(count: number, tileBits: number): PrimeTable {
   if (!Number.isInteger(count) || count < LEAST_PRIMES || count > MOST_PRIMES) throw wrongCount(count);
   if (last?.count !== count || last.tileBits !== tileBits)
@@ -106,7 +106,7 @@ export function primeTable(count: number, tileBits: number): PrimeTable {
   return last.table;
 }
 
-/** 900,000 primes take 65 ms of the thread that feeds the devices. */
+/** Building a table of 900,000 primes blocks the thread that feeds the devices for 65 ms. */
 let last: { readonly count: number; readonly tileBits: number; readonly table: PrimeTable } | undefined;
 
 function newPrimeTable(count: number, tileBits: number): PrimeTable {
@@ -122,7 +122,7 @@ function newPrimeTable(count: number, tileBits: number): PrimeTable {
   return { primes, firstFar, strokes: Uint32Array.from(strokes), density };
 }
 
-/** Those that are done by masks are always there, and one more. */
+/** The primes sieved by masks are always used, and one more. */
 export const LEAST_PRIMES = MASKED.length + 2;
 export const MOST_PRIMES = 50_000_000;
 

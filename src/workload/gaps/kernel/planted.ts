@@ -1,16 +1,16 @@
 import type { Flow, FlowCanary, OpenFlow, Piece } from '../../../engine/index.js';
 
 /**
- * A flow that takes chunks with other values than the job's for its planted piece, whatever their indices: those are in
- * the middle of the job's own, and are searched by its own rules otherwise.
+ * Wraps a flow so that chunks with the canary's values run the planted piece, whatever their indices. The same indices are
+ * also part of the job, where its own rules apply.
  */
 export function withPlanted<Result>(flow: Flow<Result>, planted: Piece): Flow<Result> {
   return { name: flow.name, open: async (device, how) => wrapped(await flow.open(device, how), planted) };
 }
 
 /**
- * `items` is what it costs, in the items that devices are paid by: the planted piece is short, but tables are as long as
- * for a whole window.
+ * A canary for the planted piece. `items` is its cost, in items of the job: the planted piece is short, but its tables are
+ * as long as for a whole window.
  */
 export const plantedCanary = (items: number, hits: readonly bigint[]): FlowCanary => ({
   start: 0n,

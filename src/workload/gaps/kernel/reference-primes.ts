@@ -1,7 +1,7 @@
 import { firstPrimes } from './prime-table.js';
 
 /**
- * Primality in bigints, for the final word on what a device found. Nothing here is shared with the kernels.
+ * Primality in bigints, for the final check of a device's finds. Nothing here is shared with the kernels.
  *
  * No composite is known that passes `isProbablePrime`, and none exists below 2^64.
  */
@@ -16,7 +16,7 @@ export function isProbablePrime(n: bigint, rounds = 0): boolean {
   return SMALL.slice(1, rounds + 1).every((base) => isStrongProbablePrime(n, base));
 }
 
-/** 2^(n−1) mod n = 1: what a device finds out about an odd n. */
+/** 2^(n−1) mod n = 1: the test that devices run on an odd n. */
 export const passesFermat = (n: bigint): boolean => n > 2n && power(2n, n - 1n, n) === 1n;
 
 /** The first probable prime above n. */
@@ -32,7 +32,7 @@ export function nextPrime(n: bigint): bigint {
   }
 }
 
-/** Odd numbers that are sieved at a time, counted from `from`: those that no prime below 20,000 divides. */
+/** Indices of the odd numbers from `from` on, among `SPAN`, that no prime below 20,000 divides. */
 function* candidates(from: bigint): Generator<number> {
   const isComposite = new Uint8Array(SPAN);
   for (const p of firstPrimes(SIEVING).subarray(1)) {
@@ -44,7 +44,7 @@ function* candidates(from: bigint): Generator<number> {
 const SPAN = 2048;
 const SIEVING = 2262;
 
-/** The last probable prime below n; undefined where there is none. */
+/** The last probable prime below n; undefined if there is none. */
 export function previousPrime(n: bigint): bigint | undefined {
   if (n <= 2n) return undefined;
   if (n === 3n) return 2n;
@@ -58,13 +58,13 @@ export function power(base: bigint, exponent: bigint, n: bigint): bigint {
   let x = 1n % n;
   for (const bit of bits) {
     x = (x * x) % n;
-    // A product with 2 is cheaper than one with a long number: half of a test to base 2 is such products.
+    // A product with 2 is cheaper than one with a long number; half of the products of a test to base 2 are by 2.
     if (bit === '1') x = (x * factor) % n;
   }
   return x;
 }
 
-/** Miller and Rabin's test to one base, for odd n above 2. */
+/** The Miller–Rabin test to one base, for odd n above 2. */
 export function isStrongProbablePrime(n: bigint, base: bigint): boolean {
   const { odd, twos } = withoutTwos(n - 1n);
   let x = power(base, odd, n);
@@ -76,9 +76,9 @@ export function isStrongProbablePrime(n: bigint, base: bigint): boolean {
   return false;
 }
 
-/** Selfridge's parameters: the first D of 5, −7, 9, −11 … with (D/n) = −1, P = 1, Q = (1 − D)/4. */
+/** The strong Lucas test with Selfridge's parameters: the first D of 5, −7, 9, … with (D/n) = −1, P = 1, Q = (1 − D)/4. */
 export function isStrongLucasProbablePrime(n: bigint): boolean {
-  if (isSquare(n)) return false; // no D would do
+  if (isSquare(n)) return false; // no D exists
   let d = 5n;
   for (let symbol = jacobi(d, n); symbol !== -1; symbol = jacobi(d, n)) {
     if (symbol === 0 && (d < 0n ? -d : d) % n !== 0n) return false;
@@ -111,7 +111,7 @@ function lucas(d: bigint, q: bigint, k: bigint, n: bigint): [bigint, bigint, big
   return [u, v, power];
 }
 
-/** Jacobi's symbol for odd n. */
+/** The Jacobi symbol for odd n. */
 function jacobi(of: bigint, n: bigint): -1 | 0 | 1 {
   let a = mod(of, n);
   let m = n;
@@ -151,7 +151,7 @@ const mod = (x: bigint, n: bigint): bigint => {
   return rest < 0n ? rest + n : rest;
 };
 
-/** Primes below 1,000: they tell five of six odd composites for a hundredth of what a power costs. */
+/** Primes below 1,000: they reveal five of six odd composites for a hundredth of the cost of a power. */
 const SMALL: readonly bigint[] = Array.from({ length: 998 }, (_, i) => i + 2)
   .filter((n) => Array.from({ length: 30 }, (_, i) => i + 2).every((d) => d * d > n || n % d !== 0))
   .map(BigInt);

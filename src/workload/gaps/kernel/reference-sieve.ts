@@ -1,12 +1,12 @@
 /**
- * The sieve as miners have it, one index per integer: a bit is set where a prime of the table divides. What devices do is
- * held against it.
+ * The miners' sieve, one index per integer: a bit is set if a prime of the table divides. The devices' results are
+ * compared with it.
  */
 export class ReferenceSieve {
   /** From 2 on. */
   readonly primes: Uint32Array;
   readonly size: number;
-  /** For each prime, where its first odd multiple of the coming window is; 0 for the prime 2, which has none. */
+  /** For each prime, the offset of its first odd multiple in the next window; 0 for the prime 2, which has none. */
   readonly starts: Uint32Array;
 
   /** `start` is even. */
@@ -34,7 +34,7 @@ export class ReferenceSieve {
   }
 }
 
-/** The remainder of −start, made odd. */
+/** The offset of each prime's first odd multiple from `start` on. */
 export function startsOf(start: bigint, primes: Uint32Array): Uint32Array {
   return primes.map((p, k) => {
     if (k === 0) return 0;

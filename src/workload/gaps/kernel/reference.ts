@@ -3,8 +3,8 @@ import { MillraceError } from '../../../kernel/error.js';
 import { isProbablePrime, nextPrime } from './reference-primes.js';
 
 /**
- * Gapcoin's proof of work, in bigints and bit for bit: a header's hash H gives the numbers H·2^shift + adder; one of them is
- * to be a prime that a long gap follows. Real numbers are fixed point with 48 bits, in which 1 is 2^48.
+ * Gapcoin's proof of work, in bigints and bit for bit: a header's hash H gives the numbers H·2^shift + adder; one of them
+ * must be a prime that a long gap follows. Real numbers are fixed point with 48 fractional bits, in which 1 is 2^48.
  */
 export function difficultyOf(work: ProofOfWork): bigint {
   const start = startOf(work);
@@ -18,7 +18,7 @@ export interface ProofOfWork {
   readonly adder: bigint;
 }
 
-/** The number that a proof of work is about; undefined where the rules on hash, shift and adder are broken. */
+/** The first prime of a proof of work; undefined if hash, shift or adder break the rules. */
 export function startOf({ hash, shift, adder }: ProofOfWork): bigint | undefined {
   const isSound = shift >= LEAST_SHIFT && shift <= MOST_SHIFT && bitsOf(hash) === HASH_BITS;
   return isSound && adder >= 0n && bitsOf(adder) <= shift ? (hash << BigInt(shift)) + adder : undefined;
@@ -29,18 +29,18 @@ export const isValid = (work: ProofOfWork, target: bigint): boolean => difficult
 export const LEAST_SHIFT = 14;
 export const MOST_SHIFT = 1024;
 const HASH_BITS = 256;
-/** Rounds of Miller and Rabin's test that nodes ask of a start. */
+/** Miller–Rabin rounds that nodes require for a start. */
 export const PRIME_ROUNDS = 25;
 
 export const ONE = 1n << 48n;
-/** log2(e) in 112 and in 64 fractional bits, ln(150) in 48: the constants of the chain's rules. */
+/** log2(e) with 112 and with 64 fractional bits, ln(150) with 48: the constants of the chain's rules. */
 const LOG2_E_112 = 0x171547652b82fe1777d0ffda0d23an;
 const LOG2_E_64 = 0x171547652b82fe177n;
 const LN_150 = 0x502b8fea053a6n;
 
 /**
- * The binary logarithm in `accuracy` fractional bits by repeated squaring. Each step cuts off, and what is cut off is part
- * of the chain's rules: a better logarithm would be wrong.
+ * The binary logarithm with `accuracy` fractional bits by repeated squaring. Each step truncates, and the truncation is
+ * part of the chain's rules: a better logarithm would be wrong.
  */
 export function log2(n: bigint, accuracy: number): bigint {
   const whole = bitsOf(n) - 1;
@@ -61,37 +61,37 @@ export function log2(n: bigint, accuracy: number): bigint {
 /** gap / ln p. */
 export const merit = (start: bigint, end: bigint): bigint => ((end - start) * LOG2_E_112) / log2(start, 64);
 
-/** A number from 0 to 2^64 − 1 that depends on both primes. */
+/** A pseudo-random number from 0 to 2^64 − 1, derived from both primes. */
 export function rand(start: bigint, end: bigint): bigint {
   const digest = doubleHash(Buffer.concat([littleEndian(start), littleEndian(end)]));
   return [0, 8, 16, 24].reduce((sum, at) => sum ^ digest.readBigUInt64LE(at), 0n);
 }
 
-/** The merit, and by chance up to that of a gap longer by 2. */
+/** The merit plus a pseudo-random part, less than the merit of 2. */
 export function difficulty(start: bigint, end: bigint): bigint {
   return merit(start, end) + (rand(start, end) % ((2n * LOG2_E_112) / log2(start, 64)));
 }
 
-/** The length of a gap of that merit. */
+/** The length of a gap of a given merit. */
 export const targetSize = (start: bigint, target: bigint): bigint => (log2(start, 64) * target) / LOG2_E_112;
 
-/** The smallest gap that can have that difficulty: lengths are even, and chance adds less than 2. */
+/** The smallest gap that can have a given difficulty: lengths are even, and the pseudo-random part adds less than 2. */
 export const leastGap = (start: bigint, target: bigint): number => Number(targetSize(start, target) & ~1n);
 
-/** How much work a block of that difficulty stands for: primes that one expects to try. */
+/** The work that a block of a given difficulty stands for: the expected number of primes to try. */
 export const targetWork = (target: bigint): bigint => BigInt(Math.floor(Math.exp(Number(target) / 2 ** 48)));
 
-/** The difficulty of the block after one of difficulty `last`, which came `seconds` after its own predecessor. */
+/** The difficulty of the block after one of difficulty `last`, which came `seconds` after its predecessor. */
 export function nextDifficulty(last: bigint, seconds: number, isTestnet = false): bigint {
   const actual = log2(BigInt(Math.max(1, seconds)), 112) / LOG2_E_64;
-  const shift = actual > LN_150 ? 6n : 8n; // it falls faster than it rises
+  const shift = actual > LN_150 ? 6n : 8n; // the difficulty falls faster than it rises
   const next = last + (LN_150 >> shift) - (actual >> shift);
   const clamped = next > last + ONE ? last + ONE : next < last - ONE ? last - ONE : next;
   const least = isTestnet ? ONE : 16n * ONE;
   return clamped < least ? least : clamped;
 }
 
-/** What of a block is hashed, and beside it the proof. Hashes are as explorers show them. */
+/** The hashed part of a block header, and the proof. Hashes are as explorers show them. */
 export interface Header {
   readonly version: number;
   readonly previousHash: string;
@@ -104,7 +104,7 @@ export interface Header {
   readonly adder: bigint;
 }
 
-/** Reads a header of 80 bytes on; what is not there is 0. After the first 84 come the shift and the adder's bytes. */
+/** Parses a header of at least 80 bytes; missing fields are 0. After the first 84 bytes come the shift and the adder. */
 export function parseHeader(hex: string): Header {
   const bytes = Buffer.from(hex, 'hex');
   if (!/^([0-9a-fA-F]{2})*$/.test(hex) || bytes.length < 80) {
@@ -140,22 +140,22 @@ export function headerBytes(header: Omit<Header, 'shift' | 'adder'>): Buffer {
   return bytes;
 }
 
-/** As it is submitted: the header, shift and adder, without a length between. */
+/** The format for submission: header, shift and adder, without a length between. */
 export const submission = (header: Header): string =>
   Buffer.concat([headerBytes(header), shiftBytes(header.shift), littleEndian(header.adder)]).toString('hex');
 
-/** As nodes send and store it: the adder's length stands before it. */
+/** The format that nodes send and store: the adder's length stands before it. */
 export function networkHeader(header: Header): string {
   const adder = littleEndian(header.adder);
   const parts = [headerBytes(header), shiftBytes(header.shift), Buffer.from([adder.length]), adder];
   return Buffer.concat(parts).toString('hex');
 }
 
-/** The number that a header gives; only those of 256 bits will do. */
+/** The number that a header gives; only those of 256 bits are valid. */
 export const hashOf = (header: Omit<Header, 'shift' | 'adder'>): bigint =>
   fromLittleEndian(doubleHash(headerBytes(header)));
 
-/** The first nonce from `header.nonce` on whose hash has 256 bits: every second has. */
+/** The first nonce from `header.nonce` on whose hash has 256 bits: every second one has. */
 export function withUsableNonce<H extends Omit<Header, 'shift' | 'adder'>>(header: H): H {
   for (let nonce = header.nonce; ; nonce++) {
     const tried = { ...header, nonce };
@@ -167,7 +167,7 @@ const HEADER_BYTES = 84;
 
 export const bitsOf = (n: bigint): number => (n === 0n ? 0 : n.toString(2).length);
 
-/** Least significant byte first, without leading zeros, and at least one. */
+/** Least significant byte first, without leading zeros, at least one byte. */
 function littleEndian(n: bigint): Buffer {
   const hex = n.toString(16);
   return Buffer.from(hex.padStart(hex.length + (hex.length % 2), '0'), 'hex').reverse();

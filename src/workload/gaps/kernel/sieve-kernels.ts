@@ -15,17 +15,17 @@ import {
 } from '../../../kernel/index.js';
 
 /**
- * The sieve on a device. It works on odd numbers alone: place i of a piece is base + 2i + 1, where base is even. A bit is
- * set where one of the primes divides. All that the host brings per piece is its base: remainders are computed and move on
- * where they are used.
+ * The sieve on a device. It works on odd numbers only: place i of a piece is base + 2i + 1, where base is even. A bit is
+ * set if one of the primes divides. The host sends only the base of each piece: remainders are computed and updated on the
+ * device.
  */
 
-/** Bits of one tile: what a workgroup sieves in its own memory. */
+/** Bits of one tile, which a workgroup sieves in workgroup memory. */
 export interface TileShape {
   readonly tileBits: number;
 }
 
-/** Primes that are done by masks, a word at a time: each has a multiple in every word. */
+/** Primes sieved by masks, a word at a time: each has a multiple in every word. */
 export const MASKED = [3, 5, 7, 11, 13, 17, 19, 23, 29, 31] as const;
 
 /** The place of each prime's first multiple in a piece. `base` is the even number that the piece begins at. */
@@ -36,7 +36,7 @@ export const place = (limbs: number) =>
     ({ item, chunk, buffers }) => {
       const p = buffers.prime.at(item);
       // Bit by bit: primes are below 2^31, so a doubled remainder fits its word. Divisions of 64 by 32 bits would take as
-      // long on a CPU, which has no vectors of them, and pages of text where 64-bit integers are made of two words.
+      // long on a CPU, which has no vector form of them, and much code where 64-bit integers are made of two words.
       const rest = cell('u32', 0);
       for (const limb of [...(chunk.base as readonly Expr<'u32'>[])].reverse()) {
         loop(32, (i) => {
@@ -44,13 +44,13 @@ export const place = (limbs: number) =>
           rest.set(select(next.ge(p), next.sub(p), next));
         });
       }
-      // base + 2i + 1 = 0 modulo p: 2i + 1 is −base, made odd by p where it is even.
+      // base + 2i + 1 = 0 modulo p: 2i + 1 is −base, plus p if that is even.
       const odd = p.sub(rest);
       buffers.start.set(item, select(odd.and(1).eq(0), odd.add(p), odd).shr(1));
     },
   );
 
-/** Primes that are larger than a tile: one item each, over a whole window. They then stand at the next one. */
+/** Sieves with the primes larger than a tile: one item each, over a whole window. Updates `start` for the next window. */
 export const far = items(
   'gaps-far',
   { chunk: { first: 'u32', bits: 'u32' }, buffers: { prime: read('u32'), start: rw('u32'), map: atomic() }, lanes: 1 },
@@ -70,15 +70,15 @@ export const far = items(
 );
 
 /**
- * One tile of a window: masks of the smallest primes, strokes of the others below the tile's size, and what `far` has
- * marked. A stroke is a prime and where in the run of its multiples it begins: all are about equally long, so that threads
- * end together. It counts what is left.
+ * Sieves one tile of a window: masks for the smallest primes, strokes for the others below the tile's size, and the marks
+ * of `far`. A stroke is a prime and an offset in its multiples; all are about equally long, so that threads end together.
+ * Counts the candidates that are left.
  */
 export const sieve = ({ tileBits }: TileShape) =>
   tiles(
     'gaps-sieve',
     {
-      // `from`: the window's first place in the piece; `bits`: of the window, those behind are no candidates.
+      // `from`: the window's first place in the piece; `bits`: of the window; places after them are not candidates.
       chunk: { from: 'u32', bits: 'u32', strokes: 'u32' },
       buffers: {
         prime: read('u32'),
@@ -131,18 +131,18 @@ export const sieve = ({ tileBits }: TileShape) =>
     },
   );
 
-/** Which numbers the bits of a host's bitmap stand for: `odd` ones only, or `all` integers. */
+/** The numbers that the bits of a host's bitmap stand for: `odd` ones only, or `all` integers. */
 export type BitmapLayout = 'odd' | 'all';
 
 /**
- * Takes the bitmaps that a host brought, of all windows of a piece at once: each window begins with a tile of its own, `tiles`
- * behind the one before. It leaves the bits of odd numbers in `map`, and counts those that are 0.
+ * Takes the host's bitmaps of all windows of a piece at once. Each window begins with a new tile, `tiles` after the start of
+ * the one before. Writes the bits of odd numbers to `map`, and counts those that are 0.
  */
 export const count = ({ tileBits }: TileShape, layout: BitmapLayout) =>
   tiles(
     'gaps-count',
     {
-      // `bits`: of each window but the last, which has `lastBits`.
+      // `bits`: of each window except the last, which has `lastBits`.
       chunk: { tiles: 'u32', windows: 'u32', bits: 'u32', lastBits: 'u32' },
       buffers: { given: read('u32'), map: rw('u32'), counts: rw('u32') },
     },
@@ -173,10 +173,10 @@ function oddBits(word: Expr<'u32'>): Expr<'u32'> {
   return masks.reduce((bits, mask, k) => bits.or(bits.shr(1 << k)).and(mask), word.shr(1).and(0x5555_5555));
 }
 
-/** Multiples of one stroke at most. */
+/** The most multiples in one stroke. */
 export const STROKE = 128;
 
-/** Counts of a window's tiles, from tile `first` on, become where each tile's candidates begin in the list; `tally` is kept up. */
+/** Replaces the counts of a window's tiles, from tile `first` on, by each tile's start in the list; updates `tally`. */
 export const rank = tiles(
   'gaps-rank',
   {
@@ -204,7 +204,7 @@ export const rank = tiles(
     once(() => {
       buffers.tally.set(Tally.candidates, all);
       buffers.tally.set(chunk.window.add(Tally.windows), all);
-      // The next launch is as large as there are chains, or as many threads as are to share them.
+      // The next launch has one item per chain, at most `threads`.
       const chains = min(all, chunk.room).add(chunk.perChain.sub(1)).div(chunk.perChain);
       buffers.tally.set(Tally.chains, chains);
       buffers.tally.set(Tally.threads, min(chains, chunk.threads));
@@ -212,16 +212,16 @@ export const rank = tiles(
   },
 );
 
-/** Words of the buffer `tally`; from `windows` on, how many candidates there are up to the end of each window. */
+/** Words of the buffer `tally`; from `windows` on, the number of candidates up to the end of each window. */
 export const Tally = { candidates: 0, chains: 1, threads: 2, taken: 3, tests: 4, primes: 5, windows: 8 } as const;
-/** Windows of a piece at most. */
+/** The most windows in a piece. */
 export const MOST_DEPTH = 64;
 export const TALLY_WORDS = Tally.windows + MOST_DEPTH;
 const RANKED = 1024;
 
 /**
- * The places of the candidates of a window, or of several that lie `tiles` tiles and `places` places apart, ascending, to where
- * `rank` said.
+ * Writes the places of the candidates, ascending, at the positions from `rank`: of one window, or of several that lie
+ * `tiles` tiles and `places` places apart.
  */
 export const list = ({ tileBits }: TileShape) =>
   tiles(
@@ -250,7 +250,7 @@ export const list = ({ tileBits }: TileShape) =>
           const rest = cell('u32', word);
           const origin = from.add(first.add(group.mul(GROUP)).add(k).shl(5));
           whileTrue(
-            // What does not fit is counted all the same, and seen by that.
+            // Candidates that do not fit are still counted, which reveals the overflow.
             () => rest.ne(0).and(to.lt(chunk.room)),
             () => {
               const lowest = rest.get().and(rest.get().neg());
@@ -263,16 +263,16 @@ export const list = ({ tileBits }: TileShape) =>
       });
     },
   );
-/** Words that one item looks at: a quad. */
+/** Words per item: a quad. */
 const GROUP = 4;
 
-/** Which bits of a word are behind the window's last: they are no candidates. */
+/** The bits of a word that are after the window's last: they are not candidates. */
 export function behind(bits: Expr<'u32'>, word: Expr<'u32'>): Expr<'u32'> {
   const left = bits.sub(min(bits, word.shl(5)));
   return select(left.lt(32), lit('u32', 0xffff_ffff).shl(left.and(31)), 0);
 }
 
-/** The first multiple of p at or behind `from`, counted from there; `start` is one of its multiples. */
+/** The first multiple of p at or after `from`, as an offset from there; `start` is a multiple. */
 function firstIn(from: Expr<'u32'>, start: Expr<'u32'>, p: Expr<'u32'>): Expr<'u32'> {
   const passed = max(from, start).sub(start).rem(p);
   const next = select(passed.eq(0), 0, p.sub(passed));

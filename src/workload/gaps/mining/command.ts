@@ -35,7 +35,7 @@ export function addMineCommand(gaps: Command): void {
   );
 }
 
-/** 296 bits: as fast as any from 289 on, and a header lasts an H200 for more than a minute. */
+/** 296 bits: as fast as any size from 289 on, and a header lasts an H200 for more than a minute. */
 const DEFAULT_SHIFT = 40;
 
 interface MineOptions extends MiningOptions, PlanGiven {
@@ -72,7 +72,7 @@ function diagnosing(output: Output): Pick<GapScan, 'onPlan' | 'traced' | 'onPiec
   if (!output.diagnose) return {};
   const planned = new Set<Device>();
   return {
-    // The same for every header.
+    // The plan is the same for every header.
     onPlan: (device, plan) => {
       if (!planned.has(device)) diagnosePlan(output, device, plan);
       planned.add(device);

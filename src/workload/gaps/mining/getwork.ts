@@ -5,10 +5,10 @@ import type { Verdict } from '../../mining/source.js';
 import { submission } from '../kernel/reference.js';
 import { type Given, headerOf, parseGiven, type Share, type Work, workOfGiven } from './work.js';
 
-/** What getwork gave, and where it is polled. */
+/** Work from getwork, and its long-poll path. */
 export interface GetworkOffer extends Offer, Given {}
 
-/** Nodes of 2014 to 2021, which make the block themselves and pay their own wallet: getwork, both ways. */
+/** Nodes of 2014 to 2021, which build the block and pay to their own wallet: getwork, both ways. */
 export class GetworkNode implements NodeProtocol<Share, GetworkOffer> {
   readonly name: string;
   readonly #rpc: JsonRpc;
@@ -33,7 +33,7 @@ export class GetworkNode implements NodeProtocol<Share, GetworkOffer> {
     return { chain: undefined, message: 'getwork, which pays the node’s wallet' };
   }
 
-  /** Long polls have a path of their own; one that takes too long is followed by a plain question. */
+  /** Asks for work. Long polls have a separate path; one that times out is followed by a plain request. */
   async ask(longPollId: string | undefined, signal: AbortSignal): Promise<GetworkOffer> {
     const timeoutMs = longPollId === undefined ? ASK_MS : LONG_POLL_MS;
     try {
@@ -47,7 +47,7 @@ export class GetworkNode implements NodeProtocol<Share, GetworkOffer> {
     }
   }
 
-  /** Every answer has another coinbase: only a new tip, another target or a much later time is something new. */
+  /** Every answer has a new coinbase: only a new tip, another target or a much later time counts as new. */
   isSame(last: GetworkOffer, next: GetworkOffer): boolean {
     return (
       last.previous === next.previous &&
@@ -64,7 +64,7 @@ export class GetworkNode implements NodeProtocol<Share, GetworkOffer> {
   async submit(_: GetworkOffer, share: Share, signal: AbortSignal): Promise<Verdict> {
     const result = await this.#rpc.call('getwork', [submission(headerOf(share))], { signal, timeoutMs: ASK_MS });
     if (result === true) return { state: 'accepted' };
-    // What is submitted has been checked: a node says no when the tip is another by now.
+    // The share has been checked, so a rejection means that the node has a new tip.
     return { state: 'stale', reason: result === false ? 'the node has a new tip' : 'an answer that is none' };
   }
 }
@@ -72,5 +72,5 @@ export class GetworkNode implements NodeProtocol<Share, GetworkOffer> {
 const METHOD_NOT_FOUND = -32601;
 const ASK_MS = 30_000;
 const LONG_POLL_MS = 60_000;
-/** As old as known miners let a work become. */
+/** The age at which known miners replace their work. */
 const STALE_S = 180;

@@ -12,24 +12,24 @@ import { leastGapFor, type Share, type Turn, turnOf, turnsOf, type Work, weigh }
 export interface GapScan {
   readonly engine: Engine;
   readonly referee: Referee;
-  /** Where devices are tried; new work does not wait until others are found. Default: in each header's first numbers. */
+  /** Known gaps for canaries, so that new work need not wait for them. Default: found in each header's first numbers. */
   readonly plant?: NonNullable<Running['plant']>;
   readonly shift: number;
-  /** What a search is asked for beside, as on the command line. */
+  /** Plan options, as on the command line. */
   readonly plan?: PlanOptions & { readonly primes?: number };
   readonly onPlan?: NonNullable<GapFlowOptions['onPlan']>;
   /** See `GapFlowOptions`. */
   readonly traced?: boolean;
-  /** What each piece took; `start` is where its header's numbers begin. */
+  /** Called with the cost of each piece; `start` is its header's first number. */
   readonly onPiece?: (start: bigint, work: PieceWork) => void;
-  /** Each gap that is long enough, whether it is good enough or not. */
+  /** Called with each gap that is long enough, even if its difficulty is too low. */
   readonly onCandidate?: (share: Share) => void;
 }
 
 /**
- * Mines a work on all devices of an engine, a header after the other: what one gives, 2^shift numbers, is one search, of
- * which every device takes other pieces. Proofs are told as they are found, both ends and all between tested on the CPU. It
- * ends with the signal, or after the last header.
+ * Mines a work on all devices of an engine, one header after the other. A header's 2^shift numbers are one search, of
+ * which devices take disjoint pieces. Yields proofs as they are found; both ends and all numbers between are tested on the
+ * CPU. Ends with the signal, or after the last header.
  */
 export async function* scanWork(scan: GapScan, work: Work, options: ScanOptions): AsyncGenerator<Share> {
   const { signal, firstTurn = 0n, onProgress, onStart, onTurn } = options;
@@ -42,7 +42,7 @@ export async function* scanWork(scan: GapScan, work: Work, options: ScanOptions)
       if (!isStarted) onStart?.();
       isStarted = true;
     },
-    // Counted as soon as it is done: until it is audited, the work may be over.
+    // Counted as soon as it is done: before its canary, the work may be over.
     onDone: (count) => {
       tried += BigInt(count);
       onProgress?.(tried);
@@ -57,9 +57,9 @@ export async function* scanWork(scan: GapScan, work: Work, options: ScanOptions)
 
 interface Hearers {
   readonly signal: AbortSignal;
-  /** A piece is on its way to a device. */
+  /** Called when a piece is submitted to a device. */
   readonly onSubmit: () => void;
-  /** A piece of so many integers is done. */
+  /** Called when a piece is done, with its number of integers. */
   readonly onDone: (integers: number) => void;
 }
 
@@ -91,17 +91,17 @@ async function* searchTurn(scan: GapScan, work: Work, turn: Turn, hearers: Heare
     };
     const gaps = searchGaps(request, { engine, referee, signal: stop, onGap, ...(plant && { plant }) });
     for await (const _ of gaps) {
-      // Told already.
+      // Reported by `onGap`.
     }
   });
 }
 
-/** A search numbers its integers in 128 bits; no device comes to the end of 2^64. */
+/** A search numbers its integers in 128 bits; no device reaches the end of 2^64. */
 const MOST_SEARCHED = 64;
 
 /**
- * What something tells while it runs, for whoever iterates. It waits while nobody takes what it has told, and is stopped when
- * nobody asks any more.
+ * Yields the values that `run` passes to `tell`. `tell` waits until its value is taken. `run` is stopped when the caller
+ * stops iterating.
  */
 async function* asFound<One>(
   signal: AbortSignal,
@@ -114,7 +114,7 @@ async function* asFound<One>(
   const abort = (): void => stop.abort();
   signal.addEventListener('abort', abort, { once: true });
   if (signal.aborted) abort();
-  // Once it is over nobody takes anything: what is told then must not wait for it.
+  // After the end no value is taken, so `tell` must not wait.
   const tell = (one: One): Promise<void> =>
     new Promise((taken) => {
       if (stop.signal.aborted) return taken();
@@ -125,7 +125,7 @@ async function* asFound<One>(
     isOver = true;
     wake();
   });
-  running.catch(() => undefined); // told below
+  running.catch(() => undefined); // thrown below
   try {
     while (!isOver || found.length > 0) {
       const next = found.shift();
@@ -140,7 +140,7 @@ async function* asFound<One>(
     }
     await running;
   } catch (error) {
-    // That it was told to stop is no failure.
+    // An abort is not a failure.
     if (!signal.aborted) throw error;
   } finally {
     abort();
@@ -151,8 +151,8 @@ async function* asFound<One>(
 }
 
 /**
- * Gaps that are found once, of the first header: all have 256 + shift bits. They take 20 to 40 ms at 288 bits, which
- * is most of what new work would wait for.
+ * Finds the canary's gaps once, for the first header: the numbers of all headers have 256 + shift bits. Finding them takes
+ * 20 to 40 ms at 288 bits, which would be most of the delay of new work.
  */
 export function plantOnce(referee: Referee): NonNullable<Running['plant']> {
   let known: Promise<PlantedGaps> | undefined;
@@ -169,7 +169,7 @@ export function plantOnce(referee: Referee): NonNullable<Running['plant']> {
   };
 }
 
-/** All gaps of a window are checked before one is told: where they are frequent, it is smaller than suits a device. */
+/** All gaps of a window are checked before one is reported: if they are frequent, the window is smaller than usual. */
 function smallWindow({ engine, plan }: GapScan, start: bigint, leastGap: number): { readonly window?: number } {
   const usual = Math.min(...engine.devices.map((device) => planFor(device, plan).window));
   const enough = Math.ceil(GAPS_AT_ONCE / chanceOf(bitsOf(start), leastGap) / 64) * 64;
@@ -177,7 +177,7 @@ function smallWindow({ engine, plan }: GapScan, start: bigint, leastGap: number)
 }
 const GAPS_AT_ONCE = 16;
 
-/** How likely a number of so many bits is to begin such a gap: it is prime, and so few primes are followed by one. */
+/** The probability that a number of `bits` bits is prime and begins a gap of at least `leastGap`. */
 function chanceOf(bits: number, leastGap: number): number {
   const logarithm = bits * Math.LN2;
   return Math.exp(-leastGap / logarithm) / logarithm;

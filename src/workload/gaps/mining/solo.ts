@@ -8,7 +8,7 @@ import { GetworkNode } from './getwork.js';
 import { blockOf, parseGapTemplate, workOf } from './template.js';
 import type { Share } from './work.js';
 
-/** Mines Gapcoin for oneself: blocks that pay an address, or without one what the node's getwork gives. */
+/** Mines Gapcoin solo: blocks that pay to an address, or without one the work of the node's getwork. */
 export function gapcoinNode(rpc: JsonRpc, payout: string | undefined, clock?: Clock): WorkSource<Share> {
   if (payout === undefined) return new NodeSource(new GetworkNode(rpc), clock);
   const coin = { chains: GAPCOIN_CHAINS, parse: parseGapTemplate, workOf, blockOf };

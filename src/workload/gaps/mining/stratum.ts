@@ -6,15 +6,15 @@ import { decimal } from '../command/given.js';
 import { submission } from '../kernel/reference.js';
 import { type Given, headerOf, MOST_TARGET, parseGiven, type Share, type Work, workOfGiven } from './work.js';
 
-/** Opens sessions with pools by Gapcoin's own Stratum. */
+/** Opens sessions with pools by Gapcoin's variant of Stratum. */
 export const gapStratumOpener =
   (agent: string): OpenSession<Share> =>
   (call) =>
     GapStratumSession.open(call, agent);
 
 /**
- * `mining.request` for work, `mining.submit` for headers, and work that the pool sends on its own account: an object with
- * `data` and `difficulty`, whatever its method is called.
+ * `mining.request` asks for work, `mining.submit` sends headers. The pool also sends work unasked: an object with `data` and
+ * `difficulty`, whatever its method is called.
  */
 class GapStratumSession {
   readonly #call: PoolCall<Work>;
@@ -26,7 +26,7 @@ class GapStratumSession {
     try {
       const session = new GapStratumSession(call, lines);
       const answer = parseAnswer(await lines.request('mining.request', [call.user, call.password]), call.user);
-      // Work that the pool has sent by itself in the meantime is the newer one.
+      // Work that the pool has sent in the meantime is newer.
       if (!session.#given) session.#take(answer);
       const { user, password } = call;
       return sessionOf<Share>(lines, (share) => lines.submit([user, password, submission(headerOf(share))]));
@@ -53,7 +53,7 @@ class GapStratumSession {
     return true;
   }
 
-  /** A block that is new, or a share that is worth more by now: then nothing of the old will do. */
+  /** Replaces the work. It is clean if the previous block changed or the target rose: then older shares are invalid. */
   #take(given: Given): void {
     const last = this.#given;
     this.#given = given;
@@ -64,18 +64,18 @@ class GapStratumSession {
   }
 }
 
-/** What they bring is work, or wrong. */
+/** Messages of these methods must contain work. */
 const WORK_METHODS = ['mining.notify', 'blockchain.block.new'];
 
-/** The answer to `mining.request`. */
+/** Parses the answer to `mining.request`. */
 export function parseAnswer({ result, error }: Reply, user: string): Given {
   if (result === null || error !== null) throw new Error(`the pool refuses the worker ${user}: ${errorText(error)}`);
   return parseGiven('the answer to mining.request', result);
 }
 
 /**
- * What shares are mined for: `[share]`, `[share, network]` or an object, in fixed point. A number below 2^16 is taken as the
- * difficulty itself: in fixed point it would be one that every prime has.
+ * Parses the share target: `[share]`, `[share, network]` or an object, in fixed point. A number below 2^16 is taken as the
+ * difficulty itself: in fixed point every prime would reach it.
  */
 export function parseTarget(method: string, params: unknown): bigint {
   const read = fieldsOf(method);

@@ -5,7 +5,7 @@ import type { Own } from '../../mining/server/template-node.js';
 import { networkHeader } from '../kernel/reference.js';
 import { headerOf, MOST_TARGET, type Share, type Work } from './work.js';
 
-/** Gapcoin's templates: `bits` are the difficulty in fixed point, 64 bits in hex, with leading zeros or without. */
+/** Parses Gapcoin's templates: `bits` is the difficulty in fixed point, 64 bits in hex, leading zeros optional. */
 export const parseGapTemplate = (given: unknown): Template<bigint> => parseTemplate(given, bitsIn);
 
 function bitsIn(read: Fields, given: unknown): bigint {
@@ -14,7 +14,7 @@ function bitsIn(read: Fields, given: unknown): bigint {
   return read.natural(BigInt(`0x${bits}`).toString(), 'bits', 1n, MOST_TARGET);
 }
 
-/** What there is to mine in a template. Nonces and seconds are enough: the coinbase is the same for all of them. */
+/** Builds the work from a template. Nonces and seconds are enough variation: they all share one coinbase. */
 export function workOf(template: Template<bigint>, { id, script, mark }: Own): Work {
   const { height, value, transactions, hasWitness, version, previous, bits, time, latestTime } = template;
   const commitment = hasWitness ? commitmentOf(transactions) : undefined;
@@ -34,9 +34,9 @@ export function workOf(template: Template<bigint>, { id, script, mark }: Own): W
   };
 }
 
-/** The whole block, as `submitblock` takes it: behind the header its shift and its adder with the adder's length. */
+/** The whole block in hex, as `submitblock` takes it: after the header its shift, the adder's length and the adder. */
 export const blockOf = (template: Template<bigint>, share: Share): string =>
   networkHeader(headerOf(share)) + bodyOf(template, share.work.coinbase ?? new Uint8Array());
 
-/** A number of the work's, so that no two templates have the same coinbase. */
+/** Holds the work's number, so that no two templates have the same coinbase. */
 const EXTRANONCE_BYTES = 4;

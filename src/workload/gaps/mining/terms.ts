@@ -4,7 +4,7 @@ import { candidateLine } from '../command/tell.js';
 import { merit } from '../kernel/reference.js';
 import type { Share } from './work.js';
 
-/** Gapcoin's mining in words. What is tried are integers: of every ln p one is prime, and of those e^−d begin such a gap. */
+/** How Gapcoin's mining is reported. Tries are integers: one in ln p is prime, and e^−d of those begin a long enough gap. */
 export const gapTerms = (shift: number): Terms<Share> => {
   const logarithm = (256 + shift) * Math.LN2;
   const tries = (target: bigint): number => logarithm * Math.exp(Math.min(real(target), MOST));
@@ -27,7 +27,7 @@ export const gapTerms = (shift: number): Terms<Share> => {
   };
 };
 
-/** What is submitted, or would be if it were enough, for the log. */
+/** The log line of a share, or of a candidate below the target. */
 export const candidateText = ({ work, hash, adder, difficulty }: Share): string =>
   candidateLine({ offset: adder, target: work.target, reached: difficulty, hash, isValid: difficulty >= work.target });
 
@@ -36,7 +36,7 @@ function figuresOf({ work: { target }, hash, adder, difficulty }: Share): string
   return `hash ${hash.toString(16)} adder 0x${adder.toString(16)} target ${target} difficulty ${difficulty} ratio ${ratio}`;
 }
 
-/** e to it is a number yet. */
+/** e to this power is still finite. */
 const MOST = 500;
 
 const real = (fixed: bigint): number => Number(fixed) / 2 ** 48;

@@ -2,27 +2,27 @@ import { fieldsOf } from '../../../network/fields.js';
 import type { MinedWork } from '../../mining/source.js';
 import { bitsOf, difficulty, type Header, hashOf, leastGap, parseHeader, startOf } from '../kernel/reference.js';
 
-/** What is mined: a header in which the nonce and, after all nonces, the time are free. */
+/** Work to mine: a header in which the nonce and, after all nonces, the time are free. */
 export interface Work extends MinedWork {
   readonly header: FixedHeader;
-  /** No later time is tried. */
+  /** The latest time that is tried. */
   readonly latestTime: number;
-  /** A difficulty from it on is worth telling, in fixed point; the header's own is a block's. */
+  /** The least difficulty of a share, in fixed point; the header's own is that of a block. */
   readonly target: bigint;
-  /** Of a template: what the header's merkle root begins with. */
+  /** Set for a template: the first transaction under the header's merkle root. */
   readonly coinbase?: Uint8Array;
 }
 
 export type FixedHeader = Omit<Header, 'nonce' | 'shift' | 'adder'>;
 
-/** A header whose hash will do. */
+/** A header whose hash has 256 bits. */
 export interface Turn {
   readonly nonce: number;
   readonly time: number;
   readonly hash: bigint;
 }
 
-/** A proof of work that is worth telling, checked. */
+/** A proof of work, checked. A candidate for the log may be below the share target. */
 export interface Share {
   readonly work: Work;
   readonly nonce: number;
@@ -36,7 +36,7 @@ export interface Share {
   readonly isBlock: boolean;
 }
 
-/** Header number `turn` of a work: all nonces, then a second later. Undefined where its hash has less than 256 bits. */
+/** Header number `turn` of a work: all nonces, then a second later. Undefined if its hash has less than 256 bits. */
 export function turnOf(work: Work, turn: bigint): Turn | undefined {
   const nonce = Number(turn & 0xffffffffn);
   const time = work.header.time + Number(turn >> 32n);
@@ -44,7 +44,7 @@ export function turnOf(work: Work, turn: bigint): Turn | undefined {
   return bitsOf(hash) === 256 ? { nonce, time, hash } : undefined;
 }
 
-/** How many headers a work has. */
+/** The number of headers of a work. */
 export const turnsOf = ({ header, latestTime }: Work): bigint => BigInt(latestTime - header.time + 1) << 32n;
 
 /** The whole header of a share. */
@@ -57,8 +57,8 @@ export const headerOf = ({ work, nonce, time, shift, adder }: Share): Header => 
 });
 
 /**
- * What two consecutive primes are worth, by the chain's own arithmetic; undefined where hash, shift and adder break its
- * rules: an adder of more than `shift` bits is refused by every node.
+ * Computes the difficulty of two consecutive primes by the chain's arithmetic. Undefined if hash, shift and adder break its
+ * rules: every node refuses an adder of more than `shift` bits.
  */
 export function weigh(
   work: Work,
@@ -74,12 +74,12 @@ export function weigh(
   return { work, nonce, time, shift, adder, hash, start, end, difficulty: reached, isBlock };
 }
 
-/** The shortest gap that is looked for. No gap of any merit above 70 has ever been seen, at no size of numbers. */
+/** The shortest gap to search for, capped: no gap of a merit above 70 has ever been seen, at any size of numbers. */
 export const leastGapFor = (start: bigint, target: bigint): number =>
   Math.min(Math.max(2, leastGap(start, target)), MOST_GAP);
 const MOST_GAP = 2 ** 16;
 
-/** `{ data, difficulty }` of getwork and of pools: the first 80 bytes of a header, and what is mined for. */
+/** `{ data, difficulty }` of getwork and of pools: the first 80 bytes of a header, and the share target. */
 export interface Given {
   readonly header: FixedHeader;
   readonly target: bigint;
@@ -93,7 +93,7 @@ export function parseGiven(what: string, value: unknown): Given {
   return { header, target: read.natural(target, 'difficulty', 1n, MOST_TARGET) };
 }
 
-/** What there is to mine. */
+/** Builds the work from getwork's or a pool's data. */
 export const workOfGiven = ({ header, target }: Given, id: string): Work => ({
   id,
   header,
@@ -105,5 +105,5 @@ export const workOfGiven = ({ header, target }: Given, id: string): Work => ({
 const HEADER_BYTES = 80;
 const LONGEST_HEADER = 1024;
 export const MOST_TARGET = 2n ** 64n - 1n;
-/** Seconds past a work's time that are tried: pools and nodes take two hours past the real one. */
+/** Seconds after a work's time that are tried: pools and nodes accept two hours after the real time. */
 const ROLLED_SECONDS = 600;

@@ -12,13 +12,13 @@ import { hashNonce } from '../kernel/reference.js';
 
 export interface RateOptions extends PlanOptions {
   readonly engine?: EngineOptions;
-  /** How long a run should take. */
+  /** Seconds that a run should take. */
   readonly seconds?: number;
   readonly runs?: number;
 }
 
 export interface Rated extends Candidate {
-  /** What the device got. */
+  /** The plan that the device's memory allows. */
   readonly plan: Plan;
   /** Nonces that were recomputed by the reference. */
   readonly checked: number;
@@ -26,8 +26,8 @@ export interface Rated extends Candidate {
 }
 
 /**
- * The rate of a search that finds nothing, as the engine feeds it. Before it is measured, some digests of a whole batch
- * are recomputed by the reference.
+ * The rate of a search that finds nothing, fed by the engine. Before the measurement, some digests of a whole batch are
+ * recomputed by the reference.
  */
 export async function rateOf(device: Device, options: RateOptions = {}): Promise<Rated> {
   const { engine: asked = {}, seconds = RUN_SECONDS, runs, ...plan } = options;
@@ -54,8 +54,8 @@ export async function rateOf(device: Device, options: RateOptions = {}): Promise
     if (used === undefined) throw new TypeError('a search has opened no flow');
     const { batch } = used;
     const checked = await audit(device, engine, batch, { ...plan, tuned, scratch });
-    await scan(BigInt(batch)); // memory that was never touched is slower
-    // Two batches at a time: what one alone takes says little.
+    await scan(BigInt(batch)); // the first touch of memory is slower
+    // Two batches are in flight: the time of one alone says little.
     const pair = await scan(2n * BigInt(batch));
     const work = 2 * batch * Math.max(1, Math.round(seconds / pair));
     const run = async () => {
@@ -72,10 +72,10 @@ export async function rateOf(device: Device, options: RateOptions = {}): Promise
 
 const RUN_SECONDS = 1;
 const HEADER = new Uint8Array(32);
-/** Leading zero bits that no digest of these nonces has. */
+/** More leading zero bits than any digest of these nonces has. */
 const IMPOSSIBLE = 256;
 
-/** Digests that are recomputed, spread over the batch: first, last, and all phases. */
+/** Digests to recompute, spread over the batch: first, last, and all phases. */
 const SAMPLES = 7;
 
 async function audit(device: Device, engine: Engine, batch: number, options: ProofOptions) {
@@ -95,7 +95,7 @@ async function audit(device: Device, engine: Engine, batch: number, options: Pro
   return samples;
 }
 
-/** All digests of the first nonces in one, to compare devices by. */
+/** SHA-256 over the digests of the first nonces, to compare devices. */
 export async function checksum(device: Device, nonces: number, options: PlanOptions = {}): Promise<string> {
   const sum = createHash('sha256');
   const flow = proofs({ header: HEADER, difficulty: 0 }, { ...options, wanted: 'digests' });

@@ -4,7 +4,7 @@ import { BookSource, type Books, partOf } from '../../../store/index.js';
 import { hex } from '../given.js';
 import type { Challenge, Found } from './flow.js';
 
-/** Mining as a job of the ledger: an index is a nonce. Undefined where there is none to try. */
+/** Mining as a job in the ledger: an index is a nonce. Undefined if there are no nonces to try. */
 export function bookMining({ header, difficulty }: Challenge, space: Range): Booked | undefined {
   if (space.length === 0n) return undefined;
   return {

@@ -9,9 +9,9 @@ import type { Plan, PlanOptions } from '../kernel/plan.js';
 import { type Room, Scratch } from './scratch.js';
 import { openBatchSlot } from './slot.js';
 
-/** What a search for proofs is about. */
+/** The challenge of a search for proofs. */
 export interface Challenge {
-  /** What stands before the nonce. */
+  /** The bytes before the nonce. */
   readonly header: Uint8Array;
   /** Leading zero bits. */
   readonly difficulty: number;
@@ -23,21 +23,21 @@ export interface Found {
   readonly hash: Uint8Array;
 }
 
-/** What comes back of a batch: the proof with the smallest nonce, all proofs, or all digests, proofs or not. */
+/** The result of a batch: the proof with the smallest nonce, all proofs, or all digests. */
 export type Wanted = 'first' | 'all' | 'digests';
 
 export interface ProofOptions extends PlanOptions {
-  /** Default `first`: then bytes read back do not depend on the batch. */
+  /** Default `first`: then the number of bytes read back does not depend on the batch. */
   readonly wanted?: Wanted;
-  /** Proofs that come back of one batch, with `all`; one with more is run again in smaller pieces. Default 256. */
+  /** Capacity for proofs of one batch, with `all`; a batch with more is run again in smaller pieces. Default 256. */
   readonly ring?: number;
-  /** Memory that outlives the search. Default: its own. */
+  /** Memory that outlives the search. Default: allocated for the search. */
   readonly scratch?: Scratch;
   /** Challenges of canaries, numbered from 1. */
   readonly others?: readonly Challenge[];
-  /** What suits a device, where nothing else is asked for (tune.ts). */
+  /** The tuned options of a device, used where none are given (tune.ts). */
   readonly tuned?: (device: Device) => Promise<PlanOptions>;
-  /** Told which plan a device got, with the memory that it has. */
+  /** Called with each device's plan, after its memory is allocated. */
   readonly onPlan?: (device: Device, plan: Plan) => void;
 }
 
@@ -63,11 +63,11 @@ export function proofs(challenge: Challenge, options: ProofOptions = {}): Flow<r
   };
 }
 
-/** What every batch of an open flow needs. */
+/** The state that all batches of an open flow share. */
 export interface Batches {
   readonly room: Room;
   readonly wanted: Wanted;
-  /** Proofs that its ring holds. */
+  /** Capacity of the ring, in proofs. */
   readonly ring: number;
   readonly programs: Programs;
   /** Number 0 is the challenge itself, the others are the canaries'. */
@@ -78,7 +78,7 @@ export interface Jobs {
   readonly seeding: BoundJob;
   readonly filling: BoundJob;
   readonly mixing: BoundJob;
-  /** Where the first proof is wanted. */
+  /** Set if only the first proof is wanted. */
   readonly judging: BoundJob | undefined;
   readonly telling: BoundJob;
 }
@@ -138,10 +138,10 @@ async function open(
   };
 }
 
-/** Kernels of one key are the same: one for each of the keys used last, so that its program is compiled once. */
+/** Kernels by key, the most recently used ones, so that each program is compiled once. */
 const kernels = new Recent<Kernel>(64);
 
-/** Little-endian words, the last one filled up; at least one, since a kernel's field has at least one. */
+/** Little-endian words, the last one zero-padded; at least one, since a kernel's field has at least one. */
 function wordsOf(bytes: Uint8Array): Uint32Array {
   const padded = new Uint8Array(Math.max(4, Math.ceil(bytes.length / 4) * 4));
   padded.set(bytes);

@@ -2,9 +2,8 @@ import { readFileSync } from 'node:fs';
 import { bytes } from '../../../console/output/format.js';
 
 /**
- * How much of this process's memory is in huge pages, for people. Random reads over megabytes miss a CPU's translation
- * buffers with pages of 4 KiB; the native device asks for pages of 2 MiB and may not get them. Undefined where the system
- * does not tell.
+ * How much of this process's memory is in huge pages, for display. Random reads over megabytes miss a CPU's TLB with pages
+ * of 4 KiB; the native device asks for pages of 2 MiB and may not get them. Undefined if the system does not report it.
  */
 export function hugePageStatus(
   read: (path: string) => string = (path) => readFileSync(path, 'latin1'),

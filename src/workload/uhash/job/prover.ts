@@ -18,27 +18,27 @@ import { type Challenge, type Found, type ProofOptions, proofs } from './flow.js
 import { Scratch } from './scratch.js';
 import { uhashTunable } from './tune.js';
 
-/** A prover on opened devices. It keeps their programs, streams and scratchpads until it is closed. */
+/** Creates a prover on opened devices. It keeps their programs, streams and scratchpads until it is closed. */
 export function createProver(devices: Device | readonly Device[], options: ProverOptions = {}): Prover {
   return new Prover(Array.isArray(devices) ? devices : [devices as Device], options);
 }
 
 export interface ProverOptions {
-  /** Nonces of a batch on each device; by default what suits it (`plan.ts`). */
+  /** Nonces in a batch on each device; default: the best for the device (`plan.ts`). */
   readonly batch?: number;
-  /** Other choices for all devices. */
+  /** Other plan options for all devices. */
   readonly plan?: PlanOptions;
-  /** How its engine feeds devices; or the engine, which is closed with the prover. */
+  /** Options of the prover's engine; or an engine, which is closed with the prover. */
   readonly engine?: EngineOptions | Engine;
   readonly challenge?: Challenge;
-  /** Told once for each device, with what its memory allows. */
+  /** Called once for each device, with the plan that its memory allows. */
   readonly onPlan?: (device: Device, plan: Plan) => void;
 }
 
 export const NONCES = 1n << 64n;
 /**
- * Devices go up to here. Of the last three nonces it is not certain what a right digest is (nonce + chain passes 2^64);
- * they are hashed here, as version 0.2.8 of the original does it.
+ * The end of the nonces that devices try. For the last three the right digest is not certain (nonce + chain passes 2^64);
+ * the host hashes them, as version 0.2.8 of the original does.
  */
 const DEVICE_NONCES = NONCES - 3n;
 
@@ -49,10 +49,10 @@ export class Prover {
   readonly #options: ProverOptions;
   readonly #planned = new Map<string, Plan>();
   #challenge: Challenge | undefined;
-  /** Counts challenges: what was found for an earlier one is dropped. */
+  /** Counts challenges: proofs of an earlier one are dropped. */
   #generation = 0;
   #swap: AbortController | undefined;
-  /** Calls of `mine` that have not ended. They may never, so nobody waits for their scratchpads. */
+  /** Running calls of `mine`. They may never end, so `find` does not wait for their scratchpads. */
   #mining = 0;
 
   constructor(devices: readonly Device[], options: ProverOptions) {
@@ -67,36 +67,36 @@ export class Prover {
     return this.#challenge;
   }
 
-  /** Hashes that devices have computed, whether they counted or not. */
+  /** Hashes that devices have computed, including those whose results were not used. */
   get hashes(): bigint {
     return this.engine.devices.reduce((sum: bigint, { items }: DeviceStatus) => sum + items, 0n);
   }
 
-  /** What each device was found to have room for. */
+  /** The plan that each device's memory allows. */
   get plans(): ReadonlyMap<string, Plan> {
     return this.#planned;
   }
 
-  /** `mine` goes on with this one; what is in flight for the one before is stopped, and proofs of it are dropped. */
+  /** Makes `mine` continue with this challenge. Batches in flight for the previous one are cancelled, its proofs dropped. */
   setChallenge(challenge: Challenge): void {
     this.#challenge = checked(challenge);
     this.#generation++;
     this.#swap?.abort();
   }
 
-  /** Compiles and allocates what `find` or `mine` needs, on all devices, and has one nonce hashed and checked. */
+  /** Compiles and allocates for `find` or `mine` on all devices, and has one nonce hashed and checked. */
   async prepare(wanted: 'first' | 'all', challenge: Challenge | undefined = this.#challenge): Promise<void> {
     const easy = { ...needed(challenge), difficulty: 0 };
     const flow = proofs(easy, this.#flowOptions(wanted));
     const slots = this.engine.streams * this.engine.slots;
-    // Why a device cannot be used is told by the search, which goes on without it.
+    // The search reports why a device cannot be used, and continues without it.
     await Promise.allSettled(this.#devices.map(async (device) => (await flow.open(device, { slots })).close()));
     await search(flow, { ...this.#where(easy, 'first', undefined), space: 1 }).first();
   }
 
   /**
-   * The proof with the smallest nonce among `count` from `start` on, and how many hashes were computed to find it. Nonces
-   * end at 2^64. Beside a `mine` it has scratchpads of its own, in what memory is left.
+   * Finds the proof with the smallest nonce among `count` from `start` on. Also returns the number of hashes computed.
+   * Nonces end at 2^64. During a `mine` it allocates separate scratchpads, in the memory that is left.
    */
   async find({ start, count, challenge = this.#challenge, signal }: Wanted): Promise<Answer> {
     const wanted = needed(challenge);
@@ -126,8 +126,8 @@ export class Prover {
   }
 
   /**
-   * Every proof from `start` on, in the order of their nonces, for the challenge of the moment: after `setChallenge` it
-   * begins again at `start`. Ends after `count` nonces of one challenge, or when nobody asks any more.
+   * Yields every proof from `start` on, in the order of their nonces, for the current challenge: after `setChallenge` it
+   * starts again at `start`. Ends after `count` nonces of one challenge, or when the caller stops iterating.
    */
   async *mine(options: MineOptions = {}): AsyncGenerator<Mined, void, undefined> {
     this.#mining++;
@@ -176,7 +176,7 @@ export class Prover {
     this.engine.resume();
   }
 
-  /** Stops what is under way and gives all memory back. The devices stay open. */
+  /** Cancels running searches and frees all memory. The devices stay open. */
   async close(): Promise<void> {
     await this.engine.close();
     await this.#scratch.close();
@@ -199,8 +199,8 @@ export class Prover {
   }
 
   /**
-   * Every proof is recomputed by the reference, which takes 60 ms. One is found at most with `first`, and that is done
-   * here; with all, in a thread.
+   * Every proof is recomputed by the reference, which takes 60 ms. Mode `first` finds at most one, which is checked in this
+   * thread; otherwise a worker thread checks them.
    */
   #where({ header, difficulty }: Challenge, mode: Mode, signal: AbortSignal | undefined) {
     const data = { header, difficulty };
@@ -209,7 +209,7 @@ export class Prover {
     return { engine: this.engine, mode, verify, ...(signal && { signal }) };
   }
 
-  /** Room for four times as many proofs as a batch should have, and no less than for luck. */
+  /** Capacity for four times the expected number of proofs in a batch, and at least 64, for lucky batches. */
   #ringFor(difficulty: number): number {
     const batch = Math.max(...[...this.#planned.values()].map((plan) => plan.batch), this.#options.batch ?? 0, 4096);
     return Math.max(64, Math.ceil(4 * batch * 2 ** -difficulty));
@@ -226,7 +226,7 @@ export interface Wanted {
 
 export interface Answer {
   readonly proof: Proof | undefined;
-  /** Really computed: less than asked for when a proof was found early, more when batches were under way beside it. */
+  /** Hashes actually computed: fewer than asked for if a proof was found early, more if other batches were in flight. */
   readonly hashes: bigint;
 }
 
@@ -234,11 +234,11 @@ export interface MineOptions {
   readonly start?: bigint;
   readonly count?: bigint;
   readonly signal?: AbortSignal;
-  /** Where the work for a challenge comes from and is written down, instead of memory. */
+  /** The chunk source for a challenge, which also records finished work. Default: in memory. */
   readonly source?: (challenge: Challenge, space: Range) => ChunkSource<readonly Found[]>;
 }
 
-/** The nonces that `mine` tries: those of devices. */
+/** The nonces that `mine` tries: only those that devices can. */
 export const minedNonces = (start: bigint, count: bigint = DEVICE_NONCES): Range =>
   between(start, greater(start, smaller(start + count, DEVICE_NONCES)));
 
@@ -246,7 +246,7 @@ export interface Mined extends Proof {
   readonly challenge: Challenge;
 }
 
-/** No digest has more zero bits. */
+/** The bits of a digest: the highest difficulty. */
 export const MOST_BITS = 256;
 
 function checked(challenge: Challenge): Challenge {

@@ -5,13 +5,13 @@ import { PAD_BYTES } from '../kernel/pads.js';
 import { inThrees, type Plan, type PlanOptions, perPadOf, planFor } from '../kernel/plan.js';
 
 /**
- * The memory of batches: gigabytes, so it is allocated once and stays while searches come and go. How large batches are
- * follows from what a device really has: the wanted number of them is allocated at the beginning, smaller until it fits.
+ * The memory of batches: gigabytes, so it is allocated once and kept between searches. The batch size follows from the
+ * memory that a device really has: it is reduced until the wanted number of batches can be allocated.
  */
 export class Scratch {
   readonly #rooms = new Map<Device, Promise<Room>>();
 
-  /** The device's memory for batches, `slots` of them. One that was made for other wishes is given up. */
+  /** The device's memory for `slots` batches. Memory that was allocated for other options is freed. */
   room(device: Device, asked: PlanOptions, slots: number): Promise<Room> {
     const key = JSON.stringify([asked, slots]);
     const next = async (known?: Promise<Room>): Promise<Room> => {
@@ -25,7 +25,7 @@ export class Scratch {
     return room;
   }
 
-  /** Gives all of it back; what is in use, once it no longer is. */
+  /** Frees all memory; buffers in use are freed when their batch ends. */
   async close(): Promise<void> {
     const rooms = [...this.#rooms.values()];
     this.#rooms.clear();
@@ -33,10 +33,10 @@ export class Scratch {
   }
 }
 
-/** Where one batch is on a device. Its contents mean nothing before and after. */
+/** Buffers of one batch on a device. Their contents are undefined before and after. */
 export interface Place {
   readonly state: DeviceBuffer;
-  /** By the names that kernels have for them: `pad0` … */
+  /** By buffer name in the kernels: `pad0` … */
   readonly pads: Readonly<Record<string, DeviceBuffer>>;
 }
 
@@ -56,8 +56,8 @@ export class Room {
   }
 
   /**
-   * A place that nobody uses. A search needs one, and waits for it: the search before may have been cancelled and not have
-   * ended. For what it would have beside that, it is as if there were no memory: the engine then does with less.
+   * Takes a free place. With `isNeeded` it waits for one: the previous search may be cancelled but not have ended yet. A
+   * search needs one place; for further ones this throws as if memory were short, and the engine works with fewer.
    */
   async take(isNeeded: boolean): Promise<Place> {
     const place = this.#free.pop();
@@ -79,7 +79,7 @@ export class Room {
   }
 }
 
-/** So much of a batch's size is tried next when memory was short. */
+/** The factor by which a batch shrinks if memory is short. */
 const SMALLER = 0.8;
 
 async function openRoom(device: Device, asked: PlanOptions, slots: number, key: string): Promise<Room> {

@@ -6,7 +6,7 @@ import { blocksPerLaunch, inThrees, perPadOf, roundsPerLaunch } from '../kernel/
 import type { Batches, Found, Jobs } from './flow.js';
 import type { Place } from './scratch.js';
 
-/** Makes the place of one batch in flight: its scratchpads from the room, and what comes back from it. The first is needed. */
+/** Opens the slot of one batch in flight: scratchpads from the room, and buffers for its result. The first is needed. */
 export async function openBatchSlot(
   batches: Batches,
   stream: Stream,
@@ -43,7 +43,7 @@ export async function openBatchSlot(
 
 interface Memory {
   readonly place: Place;
-  /** The smallest item that is a proof. */
+  /** Holds the smallest item that is a proof. */
   readonly best: DeviceBuffer;
   /** The ring of proofs, or the digests, and the host's copy. */
   readonly result: DeviceBuffer;
@@ -89,11 +89,11 @@ class BatchSlot implements FlowSlot<readonly Found[]> {
     this.#memory.free();
   }
 
-  /** Seeds, scratchpads, rounds. */
+  /** Launches seeds, scratchpads and rounds. */
   #run(jobs: Jobs, { start, count }: Piece): void {
     const { plan } = this.#batches.room;
     const { state, pads } = this.#memory.place;
-    // Three chains at a time need whole groups of three nonces; what is past the piece is not looked at.
+    // Three chains at a time need whole groups of three nonces; results past the piece are ignored.
     const slots = inThrees(count) * CHAINS;
     const perPhase = Math.ceil(slots / 3 / PHASE_UNIT) * PHASE_UNIT;
     const perPad = perPadOf(plan);
@@ -118,7 +118,7 @@ class BatchSlot implements FlowSlot<readonly Found[]> {
     }
   }
 
-  /** What becomes of the last states, and what is read back. */
+  /** Compares the final states with the difficulty, and reads the result back. */
   #judge(jobs: Jobs, { count }: Piece): void {
     const { wanted, programs } = this.#batches;
     const { place, best, result, host } = this.#memory;
@@ -143,10 +143,10 @@ class BatchSlot implements FlowSlot<readonly Found[]> {
   }
 }
 
-/** A phase begins with a warp of its own. */
+/** Phases are aligned to warps. */
 const PHASE_UNIT = 32;
 
-/** What `tell` and `tellAll` emit. */
+/** The record that `tell` and `tellAll` emit. */
 const told = { offset: 'u32', digest: ['u32', 8] } as const;
 
 function bytesOf(words: readonly number[]): Uint8Array {

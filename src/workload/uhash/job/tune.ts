@@ -12,20 +12,19 @@ import { hashNonce } from '../kernel/reference.js';
 import { type Found, proofs } from './flow.js';
 import { Scratch } from './scratch.js';
 
-/** A part of a plan. */
 export type UhashSetting = Setting & PlanOptions;
 
 /**
- * What there is to choose of a plan, tried on a search with many proofs: all candidates must find the same ones, and before
- * that give the digests that the reference gives. A batch takes what memory there is, so only one is open at a time;
- * where it does not fit it is made smaller, and that is then what was tried.
+ * The tunable parts of a plan, tried on a search with many proofs. All candidates must find the same proofs, and before
+ * that compute the reference's digests. A batch takes all available memory, so only one candidate is open at a time.
+ * A batch that does not fit is made smaller, and the smaller one is then measured.
  */
 export const uhashTunable: Tunable<UhashSetting> = {
   name: 'uhash',
   unit: 'H',
   isAlone: true,
   kernels,
-  // Five kernels and their memory: only a job is worth timing.
+  // Five kernels and their memory: only a whole job is worth timing.
   axes: (info) => axes(info).map((axis) => ({ ...axis, measured: 'job' })),
   audit,
   open,
@@ -79,7 +78,7 @@ function axes(info: DeviceInfo): readonly Axis<UhashSetting>[] {
 const HEADER = new Uint8Array(32);
 /** Four groups of three: every phase of every chain. */
 const AUDITED = 12;
-/** Of those, recomputed by the reference, which takes 60 ms each. */
+/** Nonces recomputed by the reference, which takes 60 ms each. */
 const RECOMPUTED = [0, 5, 11] as const;
 
 async function audit(device: Device, setting: UhashSetting): Promise<string> {
@@ -99,7 +98,7 @@ async function audit(device: Device, setting: UhashSetting): Promise<string> {
   return digestOf(all);
 }
 
-/** Bits of a proof: one nonce of 64 is one. */
+/** Bits of a proof: one nonce in 64 is one. */
 const DIFFICULTY = 6;
 
 async function open(device: Device, setting: UhashSetting): Promise<Trial> {
@@ -122,11 +121,11 @@ async function open(device: Device, setting: UhashSetting): Promise<Trial> {
     await scratch.close();
   };
   try {
-    // Compiles and allocates: then it is known what really runs.
+    // Compiles and allocates: only then the actual plan is known.
     const opened = await flowOf(64).open(device, { slots: IN_FLIGHT.streams * IN_FLIGHT.slots });
     opened.close();
     const work = await windowOf(device, scan, plan.batch);
-    await scan(Math.min(2 * plan.batch, work / 2)); // memory that was never touched is slower
+    await scan(Math.min(2 * plan.batch, work / 2)); // the first touch of memory is slower
     return {
       identity: JSON.stringify({ ...plan, lanes: opened.lanes }),
       close,
@@ -144,7 +143,7 @@ async function open(device: Device, setting: UhashSetting): Promise<Trial> {
 
 const windows = new WeakMap<Device, Promise<number>>();
 
-/** Nonces of a run: four batches as they are usually, or as many as take half a second. */
+/** Nonces of a run: four batches of the first candidate, or as many as take half a second. */
 function windowOf(device: Device, scan: (nonces: number) => Promise<unknown>, batch: number): Promise<number> {
   const measured = async (): Promise<number> => {
     await scan(batch);

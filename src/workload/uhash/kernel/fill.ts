@@ -6,15 +6,15 @@ import { put, stateAt } from './state.js';
 type Word = Expr<'u32'>;
 
 /**
- * Blocks `from` to `from + blocks` of every scratchpad: two states of a chain of AES rounds, twice; the second is the next
- * block's first, and so a later launch finds where the one before it has ended.
+ * Fills blocks `from` to `from + blocks` of every scratchpad: two states of a chain of AES rounds, twice. The second state
+ * is the next block's first, so a later launch can resume from the last block of the one before.
  */
 export const fill = (variant: Variant) => (variant.tile ? fillTiles(variant, variant.tile) : fillItems(variant));
 
-/** What the launches are told. */
+/** Chunk values of the launches. */
 const fillChunk = { from: u32, blocks: u32, perPad: u32 } as const;
 
-/** Each item fills one: what a CPU does best. On a GPU neighbours then write 16 bytes each, far from each other. */
+/** Each item fills one scratchpad: the fastest on a CPU. On a GPU neighbours write 16 bytes each, far from each other. */
 const fillItems = ({ copies, tables, pads: count }: Variant) =>
   items(
     'uhash-fill',
@@ -37,9 +37,9 @@ const fillItems = ({ copies, tables, pads: count }: Variant) =>
   );
 
 /**
- * A workgroup fills as many as it has threads. Some blocks' states go to workgroup memory first, one chain a thread; then
- * neighbours write neighbouring quads of one scratchpad. On an H200 stores of 16 bytes, each to a line of its own, took
- * 35 ms for what are 8 ms at the memory's pace.
+ * A workgroup fills one scratchpad per thread. The states of some blocks go to workgroup memory first, one chain a thread;
+ * then neighbours write neighbouring quads of one scratchpad. On an H200 stores of 16 bytes, each to a different line, took
+ * 35 ms, against 8 ms at memory bandwidth.
  */
 const fillTiles = ({ pads: count }: Variant, { chains, blocks, copies, tables }: FillTile) =>
   tiles(
@@ -51,7 +51,7 @@ const fillTiles = ({ pads: count }: Variant, { chains, blocks, copies, tables }:
       const pads = { buffers, count, perPad: chunk.perPad };
       const part = partOf(pads, first);
       const padOfSlot = (slot: Word): Pad => padIn(pads, part, firstOf(pads, slot, part));
-      // An odd number: quads of one chain are then in different banks, as are those of one place.
+      // Odd: quads of one chain are then in different banks, as are those of one place.
       const row = chains + 1;
       const keys = near('u32', 4 * row);
       const states = near('u32', (blocks + 1) * 4 * row);
@@ -97,7 +97,7 @@ const fillTiles = ({ pads: count }: Variant, { chains, blocks, copies, tables }:
             put(state, next);
           });
         });
-        // So many chains at a time, a run of quads each.
+        // Writes chains / quads scratchpads at a time, a run of quads each.
         const quads = blocks * 4;
         each(chains, (thread) => {
           const quad = thread.rem(quads);

@@ -24,9 +24,9 @@ import { rolledAes, rolledBlake3, rolledSha256 } from './rolled.js';
 import { halves, put, setState, stateAt } from './state.js';
 
 /**
- * UniversalHash in five launches over a batch of nonces, which meet in memory only: the seeds of all chains, their
- * scratchpads (fill.ts), the rounds (in one launch or in several, so that none is long), the digests, and the proof. Chain
- * c of the batch's nonce number n is slot 4n + c; `state` has 8 words of each slot, the scratchpads are `pads`.
+ * UniversalHash in five launches over a batch of nonces, which communicate through memory only: the seeds of all chains,
+ * their scratchpads (fill.ts), the rounds (in one or several launches, so that none is long), the digests, and the proof.
+ * Chain c of nonce number n of the batch is slot 4n + c; `state` has 8 words per slot, the scratchpads are `pads`.
  */
 
 type Word = Expr<'u32'>;
@@ -37,20 +37,20 @@ const PHI = 0x9e3779b97f4a7c15n;
 
 export interface Variant {
   /**
-   * Chains that one item works on: one, or three that are never at the same compression. Three in turn leave time to
-   * fetch a block before it is needed, and no lane ever waits for another; one keeps more items busy.
+   * Chains per item: one, or three that are never at the same compression. Three in turn leave time to fetch a block
+   * before it is needed, and no lane ever waits for another; one keeps more items busy.
    */
   readonly chainsPerItem: 1 | 3;
-  /** How often the AES table stands in workgroup memory, and how many of its rotations do (`aes.rounds`). */
+  /** Copies of the AES table in workgroup memory, and the number of its rotations there (`aes.rounds`). */
   readonly copies: number;
   readonly tables: 1 | 2 | 4;
-  /** With three chains an item: all three blocks are read before the first compression, where nothing can be fetched ahead. */
+  /** With three chains an item: reads all three blocks before the first compression, for targets without prefetch. */
   readonly early?: boolean;
-  /** Compressions as loops (rolled.ts): a third of the instructions' bytes, some instructions more. */
+  /** Compressions as loops (rolled.ts): a third of the code size, some instructions more. */
   readonly rolled?: boolean;
-  /** Buffers that the scratchpads are spread over, where one binding cannot hold them. */
+  /** Buffers that the scratchpads are spread over, if one binding cannot hold them. */
   readonly pads: number;
-  /** Scratchpads are filled by workgroups together (fill.ts); otherwise each item fills one. */
+  /** Workgroups fill scratchpads together (fill.ts); otherwise each item fills one. */
   readonly tile?: FillTile | false;
 }
 
@@ -58,14 +58,14 @@ export interface Variant {
 export interface FillTile {
   /** Scratchpads, one for each thread. */
   readonly chains: number;
-  /** Blocks of each that are written at a time, a power of two: 64 bytes each in a row. */
+  /** Blocks of each that are written at a time, a power of two: 64 contiguous bytes each. */
   readonly blocks: number;
-  /** As of `Variant`. */
+  /** As in `Variant`. */
   readonly copies: number;
   readonly tables: 1 | 2 | 4;
 }
 
-/** The first state of each chain: BLAKE3 of header and nonce. What depends on the header alone, the host does once. */
+/** The first state of each chain: BLAKE3 of header and nonce. The part that depends on the header only is hoisted. */
 export const seeds = (spec: { readonly headerBytes: number }) =>
   items(
     'uhash-seeds',
@@ -77,7 +77,7 @@ export const seeds = (spec: { readonly headerBytes: number }) =>
     ({ job, chunk, item, buffers }) => {
       const chain = item.and(3);
       const times = chain.to('u64').mul(PHI);
-      // A chunk ends at multiples of 2^32: there is no carry.
+      // A chunk never crosses a multiple of 2^32: there is no carry.
       const low = chunk.nonce[0].add(item.shr(2)).xor(times.lo);
       const high = chunk.nonce[1].xor(times.hi);
       const header = job.header.slice(0, Math.ceil(spec.headerBytes / 4));
@@ -88,12 +88,12 @@ export const seeds = (spec: { readonly headerBytes: number }) =>
 
 /**
  * Rounds `from` (a multiple of 3) to `from + rounds` of every chain. Neighbours must be at the same compression: chains of
- * one phase, (nonce + chain) mod 3, follow each other, and `perPhase` of them (some without a nonce) fill whole gangs
+ * one phase, (nonce + chain) mod 3, are adjacent, and `perPhase` of them (some without a nonce) fill whole gangs
  * and workgroups.
  */
 export const mix = (variant: Variant) => (variant.chainsPerItem === 1 ? mixOne(variant) : mixThree(variant));
 
-/** What the launches of `mix` are told. */
+/** Chunk values of the launches of `mix`. */
 const mixChunk = {
   from: u32,
   rounds: u32,
@@ -140,9 +140,9 @@ const mixOne = ({ copies, tables, rolled = false, pads: count }: Variant) =>
   );
 
 /**
- * Three chains of one item, in phases 0, 2 and 1 at first: the one that is to do SHA-256, the one with AES, the one with
- * BLAKE3. After each round they change places instead of branches. In this order a chain's next block has at least the time
- * of a SHA-256 to come from memory, after BLAKE3; with AES first it would have none.
+ * Three chains per item, in phases 0, 2 and 1 at first: the next to do SHA-256, AES and BLAKE3. After each round they
+ * rotate, so that no branch is needed. In this order a chain's next block has at least the time of a SHA-256 to arrive
+ * from memory, after BLAKE3; with AES first it would have none.
  */
 const mixThree = ({ copies, tables, rolled = false, early = false, pads: count }: Variant) =>
   items(
@@ -178,7 +178,7 @@ const mixThree = ({ copies, tables, rolled = false, early = false, pads: count }
           pad.fetch(blockOf(after, round.add(1)));
           return { turn: one.turn, own, after };
         });
-        // Who has done AES does SHA-256 next, and so on.
+        // The chain that has done AES does SHA-256 next, and so on.
         done.forEach(({ turn, own, after }) => {
           const next = places.find((one) => one.turn === (turn + 1) % 3);
           next?.slot.set(own);
@@ -191,7 +191,7 @@ const mixThree = ({ copies, tables, rolled = false, early = false, pads: count }
 
 const proof = { offset: u32, digest: [u32, 8] } as const;
 
-/** Notes the smallest item that is a proof in `best`, which holds 2^32 − 1 before. */
+/** Stores the smallest item that is a proof in `best`, which is initialized to 2^32 − 1. */
 export const judge = items(
   'uhash-judge',
   { job: { difficulty: u32 }, buffers: { state: rw(u32), best: atomic() } },
@@ -201,7 +201,7 @@ export const judge = items(
   },
 );
 
-/** One item: tells the proof that `judge` has noted. */
+/** Emits the proof that `judge` stored, with a single item. */
 export const tell = items(
   'uhash-tell',
   { buffers: { state: rw(u32), best: atomic() }, hit: proof },
@@ -211,7 +211,7 @@ export const tell = items(
   },
 );
 
-/** Every proof of the batch. */
+/** Emits every proof of the batch. */
 export const tellAll = items(
   'uhash-tell-all',
   { job: { difficulty: u32 }, buffers: { state: rw(u32) }, hit: proof },
@@ -221,12 +221,12 @@ export const tellAll = items(
   },
 );
 
-/** Every digest of the batch, proof or not. */
+/** Stores every digest of the batch. */
 export const digests = items('uhash-digests', { buffers: { state: rw(u32), digests: rw(u32) } }, ({ item, buffers }) =>
   setState(buffers.digests, item, digestOf(buffers.state, item)),
 );
 
-/** BLAKE3 of SHA-256 of what the four chains' states are together. */
+/** BLAKE3 of SHA-256 of the XOR of the four chains' states. */
 function digestOf(state: RwBuffer<'u32'>, nonce: Word): Word[] {
   const finals = [0, 1, 2, 3].map((chain) => stateAt(state, nonce.mul(CHAINS).add(chain)));
   const sum = finals.reduce((all, one) => all.map((word, i) => word.xor(one[i] as Word)));
@@ -249,10 +249,10 @@ function zeroBits(digest: readonly Word[]): Word {
   return bits;
 }
 
-/** A nonce's place within its group of three, so that chain `chain` of it is in `phase`; `turn` is the first one's. */
+/** The index of a nonce in its group of three, so that its chain `chain` is in `phase`; `turn` is the first nonce mod 3. */
 const offsetOf = (phase: Word, chain: Word, turn: Word): Word => phase.add(chain.mul(2)).add(turn.mul(2)).rem(3);
 
-/** Which block a round looks at, as its first quad: of the specification's 64 bits only 13 survive. */
+/** The first quad of the block that a round reads: of the specification's 64 bits only 13 matter. */
 const blockOf = (state: readonly Word[], round: Word): Word =>
   (state[0] as Word)
     .xor(state[2] as Word)
@@ -278,7 +278,7 @@ function aesStep(state: readonly Word[], block: readonly Word[], look: AesTables
   return [...aes.rounds(state.slice(0, 4), order(0), look), ...aes.rounds(state.slice(4), order(2), look)];
 }
 
-/** A header of any number of bytes and the eight of the nonce, as words. */
+/** Appends the eight bytes of the nonce to a header of any length, as words. */
 function followedBy(header: readonly Word[], bytes: number, low: Word, high: Word): Word[] {
   const shift = 8 * (bytes % 4);
   if (shift === 0) return [...header, low, high];

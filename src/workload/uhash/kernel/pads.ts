@@ -5,56 +5,55 @@ type Word = Expr<'u32'>;
 /** Blocks of a scratchpad, of 64 bytes: four quads each. */
 export const BLOCKS = 8192;
 /**
- * Quads from one scratchpad to the next. One block more than it has: with 2^19 bytes the same block of all scratchpads
- * would fall in one set of a CPU's caches, and while they are filled all lanes are at the same block.
+ * Quads from one scratchpad to the next: one block more than a scratchpad has. With a stride of 2^19 bytes the same block of
+ * all scratchpads would map to one set of a CPU's caches, and during filling all lanes are at the same block.
  */
 const PAD_QUADS = BLOCKS * 4 + 4;
 export const PAD_BYTES = PAD_QUADS * 16;
-/** Quads are counted in 32 bits: so many scratchpads are the most of one buffer. */
+/** The most scratchpads in one buffer: quads are indexed in 32 bits. */
 export const MOST_PADS = Math.floor(2 ** 32 / PAD_QUADS);
 
-/** The scratchpads of a kernel: `pad0`, `pad1` … */
+/** The scratchpad buffers of a kernel: `pad0`, `pad1` … */
 export function padBuffers(count: number): Readonly<Record<`pad${number}`, ReturnType<typeof rw<'u32'>>>> {
   return Object.fromEntries(Array.from({ length: count }, (_, at) => [`pad${at}`, rw('u32')]));
 }
 
-/** One slot's scratchpad. Places are quads from its beginning on, all of a block at once. */
+/** One slot's scratchpad. A `block` is the index of its first quad in the scratchpad. */
 export interface Pad {
   /** The sixteen words of a block. */
   read(block: Word): Word[];
-  /** Two or four quads from a block's first on. */
+  /** Writes quads from a block's first on. */
   write(block: Word, quads: readonly (readonly Word[])[]): void;
-  /** The block will be read soon. */
+  /** Prefetches a block that will be read soon. */
   fetch(block: Word): void;
 }
 
-/** Where scratchpads are: `perPad` slots in each of `count` buffers, in their order. */
+/** Layout of the scratchpads: `perPad` slots in each of `count` buffers, in order. */
 export interface Pads {
   readonly buffers: Readonly<Record<`pad${number}`, RwBuffer<'u32'>>>;
   readonly count: number;
   readonly perPad: Word;
 }
 
-/** A slot's scratchpad. */
 export const padOf = (pads: Pads, slot: Word): Pad => {
   const part = partOf(pads, slot);
   return padIn(pads, part, firstOf(pads, slot, part));
 };
 
-/** The number of the buffer that a slot's scratchpad is in. */
+/** The index of the buffer that holds a slot's scratchpad. */
 export function partOf({ count, perPad }: Pads, slot: Word): Word {
   let part = lit('u32', 0);
   for (let at = 1; at < count; at++) part = select(slot.lt(perPad.mul(at)), part, lit('u32', at));
   return part;
 }
 
-/** Its first quad there. */
+/** The scratchpad's first quad in that buffer. */
 export const firstOf = ({ perPad }: Pads, slot: Word, part: Word): Word => slot.sub(part.mul(perPad)).mul(PAD_QUADS);
 
 /** The scratchpad that begins with quad `first` of buffer `part`. */
 export function padIn({ buffers, count }: Pads, part: Word, first: Word): Pad {
   const parts = Array.from({ length: count }, (_, at) => buffers[`pad${at}`] as RwBuffer<'u32'>);
-  // No target can choose a buffer by a number, so an access is branches, by halves; neighbours mostly take the same ones.
+  // No target can index buffers, so an access is a binary tree of branches; neighbours mostly take the same ones.
   const reach = (act: (buffer: RwBuffer<'u32'>) => void, from = 0, to = count): void => {
     const [only, middle] = [parts[from], (from + to + 1) >> 1];
     if (only === undefined) return;

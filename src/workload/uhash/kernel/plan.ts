@@ -3,29 +3,29 @@ import type { EngineOptions } from '../../../engine/index.js';
 import { CHAINS, type FillTile, ROUNDS, type Variant } from './kernel.js';
 import { BLOCKS, MOST_PADS, PAD_BYTES } from './pads.js';
 
-/** How batches run on a device: what is compiled, how many nonces there are at a time, in how many launches. */
+/** How batches run on a device: kernel variant, batch size, number of launches. */
 export interface Plan extends Variant {
-  /** Threads of a workgroup, or lanes of a gang; the device's own choice unless told. */
+  /** Workgroup size, or lanes of a gang; default: chosen by the device. */
   readonly lanes?: number;
-  /** Nonces of a batch. */
+  /** Nonces in a batch. */
   readonly batch: number;
-  /** Launches that a batch's rounds are cut into: a divisor of 4,096. */
+  /** Launches that a batch's rounds are split into: a divisor of 4,096. */
   readonly launches: number;
-  /** Launches that its scratchpads are filled in: a divisor of 8,192. */
+  /** Launches that fill its scratchpads: a divisor of 8,192. */
   readonly fillLaunches: number;
-  /** Batches in flight, where the engine would have more. */
+  /** The most batches in flight, if the engine allows more. */
   readonly slots: number;
 }
 
 export type PlanOptions = Partial<Plan>;
 
-/** Batches of each device that are in flight: one works while the next begins, and more memory would bring nothing. */
+/** Batches in flight per device: one runs while the next begins. More would only take more memory. */
 export const IN_FLIGHT: Required<Pick<EngineOptions, 'streams' | 'slots'>> = { streams: 2, slots: 1 };
 
 /**
- * The plan for a device, from what it says of itself. A batch is what keeps the device busy once and no more: on a CPU a
- * gang for each thread, or as many as take some 25 ms; on a GPU a thousand chains for each multiprocessor, whose memory is
- * the limit before that on most cards. What memory is really free is seen when it is asked for (`scratch.ts`).
+ * The plan for a device, from its info. A batch keeps the device busy once and no more: on a CPU a gang for each thread,
+ * or as many as take some 25 ms; on a GPU a thousand chains for each multiprocessor, although most cards run out of memory
+ * before that. The free memory is only known when it is allocated (`scratch.ts`).
  */
 export function planFor(info: DeviceInfo, options: PlanOptions = {}): Plan {
   const plan = { ...usualPlan(info), ...options };
@@ -33,7 +33,7 @@ export function planFor(info: DeviceInfo, options: PlanOptions = {}): Plan {
   return { ...plan, pads, batch: Math.max(1, Math.min(plan.batch, mostNonces(info, { ...plan, pads }))) };
 }
 
-/** Chains that a GPU's multiprocessor works on at once: 32 warps of 32. */
+/** Chains that a GPU's multiprocessor runs at once: 32 warps of 32. */
 const GPU_CHAINS = 1024;
 
 function usualPlan({ kind, processor, units, limits, details }: DeviceInfo): Plan {
@@ -42,14 +42,14 @@ function usualPlan({ kind, processor, units, limits, details }: DeviceInfo): Pla
     const own = { ...plain, copies: 8, chainsPerItem: 1, tile: tileFor(limits) } as const;
     const batch = inThrees((units * GPU_CHAINS) / CHAINS);
     if (kind !== 'webgpu') return { ...own, batch, rolled: true, launches: 16, fillLaunches: 4 };
-    // It tells nothing of its size: all that kernels can bind.
+    // WebGPU does not report the GPU's size, so the plan takes all buffers that kernels can bind.
     const pads = (limits.buffers ?? 6) - 1;
     const lanes = Math.min(details?.vendor === 'nvidia' ? 32 : 64, limits.lanes);
     const three = { chainsPerItem: 3, early: true, lanes } as const;
     return { ...own, ...webgpuLaunches, ...three, pads, batch: Number.POSITIVE_INFINITY, slots: 1 };
   }
   // PoCL runs one item after the other, SwiftShader four at once; its dispatches cannot be stopped. Their compilers take
-  // many seconds for what is unrolled.
+  // many seconds for unrolled code.
   if (kind === 'opencl') return { ...plain, chainsPerItem: 3, rolled: true, batch: 3 * units };
   if (kind === 'webgpu') return { ...plain, launches: 32, fillLaunches: 16, chainsPerItem: 3, rolled: true, batch: 3 };
   const lanes = kind === 'interpreter' ? 1 : limits.lanes;
@@ -58,22 +58,22 @@ function usualPlan({ kind, processor, units, limits, details }: DeviceInfo): Pla
 }
 
 /**
- * A batch costs the engine about a millisecond, and a native thread has done three nonces in six: four times as many gave
+ * A batch costs the engine about a millisecond, and a native thread takes six for three nonces: four times as many gave
  * 900 H/s instead of 829 on two cores that the engine had to share (Neoverse-N1).
  */
 const NATIVE_NONCES = 12;
 
 /**
- * As few as go in one piece: the device cuts what takes longer than 15 ms, since WebGPU cannot stop a dispatch, and each
+ * As few launches as possible: the device splits launches longer than 15 ms, since WebGPU cannot stop a dispatch, and each
  * launch costs about a millisecond there. On an H200 four times as many gave 80 kH/s instead of 109.
  */
 const webgpuLaunches = { launches: 8, fillLaunches: 4 } as const;
 
-/** Bytes of a table that stands once in each of 32 banks. */
+/** Bytes of an AES table with one copy in each of 32 banks. */
 const WHOLE_TABLE = 32 * 1024;
 
 /**
- * Lines of 256 bytes are written at a time; at least two workgroups fit a multiprocessor, so that one computes meanwhile.
+ * Writes lines of 256 bytes. At least two workgroups fit a multiprocessor, so that one computes while the other writes.
  * For the rounds, 8 copies of one table are as good as any: they wait for memory.
  */
 function tileFor({ nearBytes = 0 }: DeviceInfo['limits']): FillTile {
@@ -81,7 +81,7 @@ function tileFor({ nearBytes = 0 }: DeviceInfo['limits']): FillTile {
   return isRoomy ? { chains: 256, blocks: 4, copies: 32, tables: 2 } : { chains: 128, blocks: 4, copies: 8, tables: 1 };
 }
 
-/** As few buffers as hold the batch: `pads` is the most. */
+/** The fewest buffers that hold the batch, at most `pads`. */
 function padsFor({ limits }: DeviceInfo, plan: Plan): number {
   const wanted = inThrees(plan.batch) * CHAINS;
   if (wanted <= padsOfBuffer(limits.bufferBytes, { ...plan, pads: 1 })) return 1;
@@ -94,7 +94,7 @@ const mostNonces = ({ limits }: DeviceInfo, plan: Plan): number =>
 const padsOfBuffer = (bytes: number, plan: Plan): number =>
   wholeTiles(Math.min(MOST_PADS, Math.floor(bytes / PAD_BYTES)), plan, Math.floor);
 
-/** Of several buffers, each ends with a tile of those that fill them. */
+/** With several buffers, each holds whole fill tiles. */
 function wholeTiles(slots: number, { tile, pads }: Pick<Plan, 'tile' | 'pads'>, round: (value: number) => number) {
   return tile && pads > 1 ? Math.max(1, round(slots / tile.chains)) * tile.chains : slots;
 }

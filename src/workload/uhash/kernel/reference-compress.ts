@@ -1,10 +1,10 @@
 /**
- * The compressions that UniversalHash is made of, and BLAKE3 whole, written for the reference alone: bytes and words as
- * the standards have them, no code of the kernel language. AES goes by its definition, byte by byte (SubBytes, ShiftRows,
- * MixColumns in one look-up per byte, which is what a JavaScript engine does fast).
+ * The compressions of UniversalHash, and all of BLAKE3, for the reference only: bytes and words as in the standards, no
+ * code of the kernel language. AES follows its definition, byte by byte (SubBytes, ShiftRows, MixColumns in one look-up
+ * per byte, which JavaScript engines do fast).
  */
 
-/** Four 32-bit words at a place, column by column, row 0 in the low byte. */
+/** One AES round on the four words at `at`: column by column, row 0 in the low byte. */
 export function aesRound(state: Uint32Array, at: number, keys: Uint32Array, key: number): void {
   const [w0, w1, w2, w3] = [state[at] ?? 0, state[at + 1] ?? 0, state[at + 2] ?? 0, state[at + 3] ?? 0];
   state[at] = column(w0, w1, w2, w3) ^ (keys[key] ?? 0);
@@ -74,7 +74,7 @@ export const BLAKE3_IV = Uint32Array.of(
 const CHUNK = 1024;
 const Flag = { chunkStart: 1, chunkEnd: 2, parent: 4, root: 8 } as const;
 
-/** The chaining value of the subtree whose first chunk is number `first`. The left one is the largest full one. */
+/** The chaining value of the subtree whose first chunk is number `first`. The left subtree is the largest full one. */
 function tree(message: Uint8Array, first: number, isRoot: boolean): Uint32Array {
   if (message.length <= CHUNK) return chunk(message, first, isRoot);
   let left = CHUNK;
@@ -125,7 +125,7 @@ function mix(v: Uint32Array, a: number, b: number, c: number, d: number, x: numb
   v[d] = vd;
 }
 
-/** Which four words each mix takes: the columns, then the diagonals. */
+/** The four words of each mix: the columns, then the diagonals. */
 const quarters = Uint8Array.from(
   [
     [0, 4, 8, 12],
@@ -139,7 +139,7 @@ const quarters = Uint8Array.from(
   ].flat(),
 );
 
-/** Which message words each of the seven rounds takes, from the permutation between rounds. */
+/** The message words of each of the seven rounds, from the permutation between rounds. */
 const messageOrders = (() => {
   const permutation = [2, 6, 3, 10, 7, 0, 4, 13, 1, 11, 12, 5, 9, 14, 15, 8];
   let order = Array.from({ length: 16 }, (_, i) => i);
@@ -191,7 +191,7 @@ const sBox = Uint8Array.from({ length: 256 }, (_, byte) => {
   }
   return out;
 });
-/** What a byte in row r gives to the four rows of its new column. */
+/** The contribution of a byte in row r to the four rows of its new column. */
 const given = [0, 1, 2, 3].map((row) =>
   Uint32Array.from(sBox, (s) => {
     const rows = [2, 1, 1, 3].map((factor) => product(s, factor));

@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto';
 import { aesRound, BLAKE3_IV, blake3, blake3Rounds, bytesOf, sha256Compress, wordsOf } from './reference-compress.js';
 
 /**
- * UniversalHash v4 as its specification says it, written without the kernel language: one chain after the other, one
- * round after the other, numbers as bigints where they have 64 bits. About 60 ms a hash.
+ * UniversalHash v4 by its specification, written without the kernel language: one chain after the other, one round after
+ * the other, 64-bit numbers as bigints. About 60 ms a hash.
  */
 export function hash(input: Uint8Array): Uint8Array {
-  // Fewer than eight bytes hold no nonce: it is taken from their digest, and there is no header.
+  // Fewer than eight bytes hold no nonce: it is taken from their digest, and the header is empty.
   if (input.length < 8) return hashNonce(new Uint8Array(), readLe64(blake3(input), 0));
   const end = input.length - 8;
   return hashNonce(input.subarray(0, end), readLe64(input, end));
@@ -41,7 +41,7 @@ export interface Proof {
   readonly hash: Uint8Array;
 }
 
-/** Recomputes a proof: is its hash the right one, and does it meet the difficulty? */
+/** Recomputes a proof: checks its hash and its difficulty. */
 export function verify(
   header: Uint8Array,
   { nonce, hash: claimed }: Proof,
@@ -55,7 +55,7 @@ export function verify(
   };
 }
 
-/** For the engine's checking thread: is what a device has found a proof? */
+/** Checks a device's result, in the engine's verification thread. */
 export function checkFound(
   { index, hash: claimed }: { readonly index: bigint; readonly hash: Uint8Array },
   { header, difficulty }: { readonly header: Uint8Array; readonly difficulty: number },
@@ -65,7 +65,7 @@ export function checkFound(
   return difficultyMet || `but its hash has ${zeroBits(right)} leading zero bits, not ${difficulty}`;
 }
 
-/** Eight words: key and first state of a chain's scratchpad, and the state its rounds begin with. */
+/** Eight words: key and first state of a chain's scratchpad, and the initial state of its rounds. */
 export function seedOf(header: Uint8Array, nonce: bigint, chain: number): Uint32Array {
   const message = new Uint8Array(header.length + 8);
   message.set(header);
@@ -94,7 +94,7 @@ export function fillPad(seed: Uint32Array): Uint32Array {
   return pad;
 }
 
-/** The rounds of a chain over its pad; `after` sees the state after each, for tests of what lies between. */
+/** Runs the rounds of a chain over its pad; `after` receives the state after each round, for tests. */
 export function mixPad(
   seed: Uint32Array,
   pad: Uint32Array,
@@ -130,7 +130,7 @@ export function mixPad(
   return state;
 }
 
-/** Which of the three compressions a chain's first round is one after. */
+/** The phase of a chain: its first round does the compression after this one. */
 export const phaseOf = (nonce: bigint, chain: number): number => Number(BigInt.asUintN(64, nonce + BigInt(chain)) % 3n);
 
 const CHAINS = 4;

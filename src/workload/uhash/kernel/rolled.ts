@@ -13,14 +13,14 @@ import {
 import { roundConstants } from '../../../kernel/std/hash/sha256.js';
 
 /**
- * The three compressions as loops: 21 KB of a GPU's instructions instead of 54, and little to compile. What runs once a
- * nonce always takes these.
+ * The three compressions as loops: 21 KB of GPU code instead of 54, and less to compile. The once-per-nonce steps always
+ * use these.
  */
 
 type Word = Expr<'u32'>;
 type Words = readonly In<'u32'>[];
 
-/** Two rounds of both halves, twice: with the halves' places changed in between, the keys stay where they are. */
+/** Two rounds of both halves, twice: the halves swap in between, so that the keys stay in place. */
 export function rolledAes(state: readonly Word[], block: readonly Word[], look: AesTables): Word[] {
   const [a, b, c, d] = [0, 4, 8, 12].map((at) => block.slice(at, at + 4)) as [Word[], Word[], Word[], Word[]];
   const [low, high] = [cells('u32', state.slice(0, 4)), cells('u32', state.slice(4))];
@@ -68,7 +68,7 @@ type Eight = [Word, Word, Word, Word, Word, Word, Word, Word];
 const sum = (word: Word, ...by: [number, number, number]): Word =>
   word.rotr(by[0]).xor(word.rotr(by[1])).xor(word.rotr(by[2]));
 
-/** BLAKE3's compression, a round at a time. `rest` is what follows the state: the IV and four words more. */
+/** BLAKE3's compression, a round at a time. `rest` follows the state: the IV and four more words. */
 export function rolledBlake3(state: Words, rest: Words, block: Words): Word[] {
   const [working, message] = [cells('u32', [...state, ...rest]), cells('u32', block)];
   loop(7, () => {

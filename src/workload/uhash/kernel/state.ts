@@ -2,7 +2,7 @@ import type { Cell, Expr, RwBuffer } from '../../../kernel/index.js';
 
 type Word = Expr<'u32'>;
 
-/** The chains' states in memory: 8 words of each slot, as two quads. */
+/** A chain's state in memory: 8 words per slot, as two quads. */
 export const stateAt = (state: RwBuffer<'u32'>, slot: Word): Word[] => [
   ...state.at4(slot.mul(2)),
   ...state.at4(slot.mul(2).add(1)),
