@@ -73,7 +73,7 @@ async function bench({ output, options: given }: Call<BenchOptions>): Promise<En
 
 async function resident(output: Output, device: Device, runs: number): Promise<void> {
   const rows = [];
-  // One after the other: each holds gigabytes.
+  // Sequential, because each case holds gigabytes.
   for (const characters of [8, 10, 12, 16]) {
     const candidate = await residentRate(device, characters, runs);
     rows.push(...(await measured(output, [candidate])));
@@ -100,7 +100,7 @@ async function small(output: Output, device: Device, runs: number): Promise<void
   await candidate.close();
 }
 
-/** The recorded digests, those that the device makes in a reasonable time. */
+/** Checks the recorded digests that the device can make in a reasonable time. */
 async function digests(output: Output, device: Device): Promise<readonly Told[]> {
   const most = device.info.processor === 'gpu' ? 100_000_000 : 10_000_000;
   const rows = [];

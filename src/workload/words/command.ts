@@ -143,7 +143,7 @@ async function words(call: Call<WordsOptions & RequestOptions>): Promise<Ending>
   }
 }
 
-/** Words in a file are a job; those that go elsewhere are gone when they are written. */
+/** Returns a ledger job if the words go to a file. Words written elsewhere cannot be resumed. */
 function bookedOf({ options: given, args }: Call<WordsOptions & RequestOptions>, request: Request): Booked | undefined {
   const { output: file, maxRun, maxOccurrence, digest } = given;
   if (digest || file === undefined) return undefined;
@@ -178,10 +178,10 @@ async function make(
     signal,
     whenRunning: () => monitor?.whenRunning(),
     engine: openEngine,
-    // Who names a device wants to see it work, however little there is to do.
+    // A device that the user names is used even for little work.
     hostBelow: given.device === undefined ? undefined : 0,
   };
-  // A device that is not there must be told before the first byte; and one that cannot be of use, too.
+  // Reports a missing or unusable device before the first byte is written.
   if (given.device !== undefined) {
     await openEngine();
     if (space.segments.some((segment) => !isRegular(segment.words))) {
@@ -227,7 +227,7 @@ async function make(
     return { exit: Exit.ok, answer: told(progress, request.range.start) };
   } catch (error) {
     monitor.end();
-    await written?.end(counted(), false).catch(() => undefined); // what is not written down is made again
+    await written?.end(counted(), false).catch(() => undefined); // words that were not recorded are made again
     if (!signal.aborted) throw error;
     await booking.end({ isComplete: false, reason: 'stopped' });
     const goesOn = booking.ledger ? `the same command (job ${booking.ledger.id})` : `--skip ${progress.next}`;
@@ -239,8 +239,8 @@ async function make(
 }
 
 /**
- * Whoever reads the pipe needs a processor too, and a pipe takes no more than two threads make: on two processors 1.6 GB/s with
- * one thread, 1.4 with two.
+ * The reader of the pipe needs a processor too, and two threads saturate a pipe: on two processors 1.6 GB/s with one
+ * thread, 1.4 with two.
  */
 function threadsFor({ output: file, digest }: WordsOptions): { readonly threads?: number } {
   if (file !== undefined || digest || !isStdoutPipe(host().stdout)) return {};

@@ -13,7 +13,7 @@ const resident = (characters: number): BenchCase => ({
   open: (device, { runs }) => residentRate(device, characters, runs),
 });
 
-/** So many words of 10 characters. A million, or with everything all of them, have the digest that others recorded. */
+/** Words of 10 characters. The digest of the first million (of all words in a full run) must match the recorded one. */
 const toHost = (millions: number): BenchCase => ({
   name: `${millions} M words of 10, to host memory`,
   checkedBy: 'the recorded SHA-256 of the first million, with --full of all',
@@ -47,7 +47,7 @@ export const wordsCases: Benched = {
   sized: sizedOn,
   async *peers(device, { runs, isFull }) {
     if (device.info.kind !== 'native' && device.info.kind !== 'wasm') return;
-    // 832 MB; with those who take ten times as long 320 MB.
+    // 832 MB, or 320 MB with the peers that take ten times as long.
     const mask = isFull ? '?l?l?l?l?d?d' : '?l?l?l?l?l?d';
     const { candidates, absent } = await pipes(mask, { device: device.info.id, runs, isFull });
     const slow = isFull ? [] : ['hashcat and crunch (ten times as slow: with --full)'];

@@ -1,6 +1,6 @@
 import type { Layout } from '../space/layout.js';
 
-/** The first words of ?l?l?l?l?l?l?d?d?d?d: their SHA-256, recorded with other programs. */
+/** SHA-256 of the first words of ?l?l?l?l?l?l?d?d?d?d, recorded with other programs. */
 export const recordedDigests: readonly { readonly words: number; readonly layout: Layout; readonly sha256: string }[] =
   [
     { words: 1_000_000, layout: 'newline', sha256: 'e4a7b7d446764a547590256bde1f75d8185b59fb566851ffd1e40db65b72b810' },

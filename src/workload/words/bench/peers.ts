@@ -12,13 +12,13 @@ export interface PipeOptions {
   readonly runs: number;
   /** Default: all cores. */
   readonly threads?: number;
-  /** Also who takes ten times as long. */
+  /** Also runs the peers that take ten times as long. */
   readonly isFull?: boolean;
 }
 
 /**
- * All words of a mask through a pipe, so that every program can end by itself: Millrace with one thread and with all,
- * then the others that are installed. Choose a mask of about 1 GB.
+ * Writes all words of a mask through a pipe, so that every program ends by itself: Millrace with one thread and with all,
+ * then the installed peers. Choose a mask of about 1 GB.
  */
 export async function pipes(mask: string, { device, runs, threads, isFull = false }: PipeOptions) {
   const parsed = parseMask(mask);
@@ -39,7 +39,7 @@ export async function pipes(mask: string, { device, runs, threads, isFull = fals
   return { candidates, absent, wordBytes: bytes / words };
 }
 
-/** Who else makes all words of a mask, and how: crunch and hashcat have their own signs for letters and digits. */
+/** Command lines of the peers for a mask. crunch and hashcat have their own syntax for letters and digits. */
 const others = (mask: string, isFull: boolean): [program: string, ...args: string[]][] => {
   const length = String(mask.replaceAll(/\?./g, '.').length);
   const crunch: [string, ...string[]] = [
@@ -53,7 +53,7 @@ const others = (mask: string, isFull: boolean): [program: string, ...args: strin
   return [['mp64', mask], ...(isFull ? [hashcat, crunch] : [])];
 };
 
-/** Words through a pipe into `wc -c`, as whole commands: what a user waits for, start included. */
+/** Times whole commands that write words through a pipe into `wc -c`, including their start. */
 function pipeRate(name: string, command: readonly string[], bytes: number, runs: number): Candidate {
   const run = async () => {
     const counted = await piped(command, bytes);
@@ -62,7 +62,7 @@ function pipeRate(name: string, command: readonly string[], bytes: number, runs:
   return { name, unit: 'B', runs, run };
 }
 
-/** Is a program there? */
+/** True if a program is installed. */
 async function isThere(program: string): Promise<boolean> {
   const child = spawn(program, ['--help'], { stdio: 'ignore' });
   return once(child, 'close').then(
@@ -71,11 +71,11 @@ async function isThere(program: string): Promise<boolean> {
   );
 }
 
-/** `command | head -c bytes | wc -c`, or without `head` where the command ends by itself. */
+/** Runs `command | head -c bytes | wc -c`, without `head` if the command ends by itself. */
 async function piped([program = '', ...args]: readonly string[], bytes: number): Promise<number> {
   const maker = spawn(program, args, { stdio: ['ignore', 'pipe', 'ignore'] });
   const counter = spawn('wc', ['-c'], { stdio: [maker.stdout, 'pipe', 'ignore'] });
-  // This process must not hold the pipe, or its end would never be seen.
+  // The reader sees the end of the pipe only if this process does not hold it open.
   maker.stdout?.destroy();
   let text = '';
   counter.stdout?.on('data', (chunk: Buffer) => {

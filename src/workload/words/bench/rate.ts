@@ -10,30 +10,30 @@ import type { Layout } from '../space/layout.js';
 import { parseMask } from '../space/mask.js';
 import { wordsOf } from '../space/words.js';
 
-/** What figures are made with: letters, then up to four digits. */
+/** The mask of the figures: letters, then up to four digits. */
 const maskOf = (characters: number): string => {
   const digits = characters > 8 ? 4 : 0;
   return '?l'.repeat(characters - digits) + '?d'.repeat(digits);
 };
 
-/** A candidate that counts bytes, and how many of them make a word. */
+/** A candidate that counts bytes, with the number of bytes per word. */
 export interface WordRate extends Candidate {
   readonly wordBytes: number;
   close(): Promise<void>;
 }
 
 /**
- * Words made and left on the device, packed: time on the device, of some launches in a row. Windows of the last batch are
- * read back and compared with the host's words.
+ * Measures packed words that stay on the device: device time of several consecutive launches. Windows of the last batch
+ * are read back and compared with the host's words.
  */
 export async function residentRate(device: Device, characters: number, runs: number): Promise<WordRate> {
   const mask = parseMask(maskOf(characters));
   const plan = new Plan(mask, 'canonical', '');
   const launches = 4;
-  const ring = await DeviceRing.open(device, plan, launches); // none waits for another to end
+  const ring = await DeviceRing.open(device, plan, launches); // no launch waits for another to end
   const stream = device.stream();
   const { processor, limits } = device.info;
-  // The last item is whole: a buffer as large as may be would not have room for it.
+  // Leaves room for the last item, which is always written whole.
   const bytes = processor === 'gpu' ? Math.min(2 ** 32, limits.bufferBytes - 2 ** 16) : 2 ** 26;
   const words = Math.floor(bytes / plan.stride);
   const run = async () => {
@@ -51,7 +51,7 @@ export async function residentRate(device: Device, characters: number, runs: num
       const count = 20_000;
       const from = Math.floor(share * (words - count));
       const [got, expected] = [new Uint8Array(count * plan.stride), new Uint8Array(count * plan.stride)];
-      // A copy begins at a whole word of memory.
+      // A copy must begin at a multiple of 4 bytes.
       const lead = (from * plan.stride) % 4;
       const block = new Uint8Array(Math.ceil((got.length + lead) / 4) * 4);
       stream.read(batch.buffer, block, from * plan.stride - lead);
@@ -73,7 +73,10 @@ export async function residentRate(device: Device, characters: number, runs: num
 
 export type Way = 'sync' | 'async' | 'direct';
 
-/** Words to host memory, page-locked where the device has such, seen as views: one chunk at a time, several, or in one. */
+/**
+ * Measures words copied to host memory, page-locked if the device supports it, and seen as views: one chunk at a time,
+ * several, or all in one.
+ */
 export async function hostRate(device: Device, count: number, way: Way, runs: number): Promise<WordRate> {
   const characters = 10;
   const generator = await createGenerator({
@@ -102,13 +105,13 @@ export async function hostRate(device: Device, count: number, way: Way, runs: nu
   };
   const how = { sync: 'one chunk at a time', async: 'several chunks', direct: 'one call' }[way];
   const name = `${count / 1e6} M words of 10, packed, to host memory: ${how}`;
-  // A GPU is done in 2 ms, a job of the engine's costs a tenth of that until V8 has compiled it: some hundred jobs.
+  // A GPU takes 2 ms. An engine job costs a tenth of that until V8 has compiled it, after some hundred jobs.
   const isShort = device.info.processor === 'gpu';
   const steady = isShort ? { warmup: Math.ceil(3e9 / count), runs: Math.max(runs, 31) } : { warmup: 2, runs };
   return { name, unit: 'B', ...steady, run, wordBytes: characters, close: () => generator.close() };
 }
 
-/** Words of 10 from the first on, in batches to host memory, by all of the devices: what scaling is measured with. */
+/** The job of the scaling measurement: words of 10 characters from index 0, in batches to host memory, on all devices. */
 export async function sizedOn(devices: readonly Device[], most?: number): Promise<Sized> {
   const generator = await createGenerator({ devices: [...devices], mode: 'async' });
   configure(generator, 'packed');
@@ -126,7 +129,7 @@ export async function sizedOn(devices: readonly Device[], most?: number): Promis
   return { unit: 'words', most: most ?? (await mostOf(run, 10 ** 10)), run, close: () => generator.close() };
 }
 
-/** Small batches, each asked for by itself, some of them at a time. */
+/** Measures small batches, each requested separately, several at a time. */
 export async function smallRate(device: Device, runs: number): Promise<WordRate> {
   const generator = await createGenerator({ devices: device, batchBytes: 1 << 16 });
   configure(generator, 'packed');
@@ -147,7 +150,7 @@ export async function smallRate(device: Device, runs: number): Promise<WordRate>
   return { name, unit: 'batches', runs, run, wordBytes: Number.NaN, close: () => generator.close() };
 }
 
-/** The SHA-256 of the first words, through batches, as the recorded ones were made. */
+/** Returns the SHA-256 of the first words, for comparison with the recorded digests. */
 export async function digestOf(device: Device, count: number, layout: Layout): Promise<string> {
   const generator = await createGenerator({ devices: device, mode: 'async' });
   configure(generator, layout);

@@ -7,7 +7,7 @@ import { header } from './header.js';
 import { library } from './library.js';
 import { tables } from './tables.js';
 
-/** Writes the C library to a folder: a header, and one file that needs a C11 compiler and threads. Gives their names. */
+/** Writes the C library to a folder: a header, and one file that needs C11 and threads. Returns the files' names. */
 export function emitC(folder: string): string[] {
   const files = { 'millrace_words.h': header, 'millrace_words.c': libraryText() };
   try {
@@ -27,9 +27,9 @@ export function emitC(folder: string): string[] {
 
 const QUADS = 16;
 
-/** The kernel as its printer makes it, with what stands around it. */
+/** Returns the text of the C file: the printed kernel and the library's functions. */
 function libraryText(): string {
-  // Values stay in the kernel, so that each parameter is one of the job's or the launch's.
+  // Nothing is hoisted, so that each parameter is a value of the job or of the launch.
   const { text, program } = lower(wordPieces(QUADS), {
     target: 'c',
     lanes: 1,
@@ -40,7 +40,7 @@ function libraryText(): string {
   });
   const kernel = text
     .replace('uint64_t millrace_run(', 'static uint64_t millrace_run(')
-    .replace(/^ *u32 \*const b_ring = .*\n/m, ''); // it has no hits to tell
+    .replace(/^ *u32 \*const b_ring = .*\n/m, ''); // the kernel has no hits
   const words = program.params.map(({ node, word }) => {
     const fields = node.op === 'job' ? program.job : program.chunk;
     const { name = '', array = false } = fields[node.detail.field as number] ?? {};
@@ -59,7 +59,7 @@ function libraryText(): string {
   return [intro(), kernel, tables, parameters, '', library].join('\n');
 }
 
-/** The kernel's job values in the plan. */
+/** Maps the kernel's job values to fields of the plan. */
 const jobValues: Readonly<Record<string, string>> = {
   block: 'plan->block_by',
   period: 'plan->period_by',

@@ -1,6 +1,5 @@
 /**
- * plan.ts in C: the tables of a mask, and what a launch is told. The comments there and in kernel.ts say what near,
- * middle and far are.
+ * plan.ts in C: the tables of a mask, and the parameters of a launch. kernel.ts defines near, middle and far.
  */
 export const tables = `/* A divisor: size, magic, shift. n / size = (2n * magic) >> 32 >> shift for n below 2^31. */
 typedef struct { uint32_t w[3]; } divisor_t;

@@ -10,8 +10,8 @@ import type { Request } from '../space/request.js';
 import type { Sink } from './sink.js';
 
 /**
- * Words in a file as a job of the ledger: what is done are the words that are safe in the file, counted from the first
- * that is wanted. Undefined for what cannot be gone on with: a pipe, a device, words whose bytes cannot be told.
+ * Describes words in a file as a job of the ledger. Its completed indices are the words synced to the file, counted from
+ * the first requested word. Undefined if the output cannot be resumed: a pipe, a device, words of unknown size.
  */
 export function bookWords(
   request: Request,
@@ -34,7 +34,7 @@ export function bookWords(
   };
 }
 
-/** How far a file has come: words, and the bytes they take. */
+/** Returns the progress of a file: complete words and their bytes. */
 export function reachedIn(request: Request, completed: Intervals): { readonly words: bigint; readonly bytes: bigint } {
   const words = completed.firstMissing(0n);
   return { words, bytes: bytesOf(request, words) ?? 0n };
@@ -44,7 +44,7 @@ export function reachedIn(request: Request, completed: Intervals): { readonly wo
 const bytesOf = ({ space, range: { start }, layout }: Request, words: bigint): bigint | undefined =>
   extentOf(space, start, start + words, separatorOf(layout).length);
 
-/** Whether a file still has the words that were written to it: it is as long, and the last of them stands in its place. */
+/** True if a file still has the words written to it: it is long enough, and the last word is in its place. */
 function isThere(request: Request, file: string, completed: Intervals): boolean {
   const { words, bytes } = reachedIn(request, completed);
   const size = statSync(file, { throwIfNoEntry: false })?.size ?? -1;
@@ -65,8 +65,8 @@ function readAt(path: string, from: bigint, length: number): Bytes {
 }
 
 /**
- * Writes down how far a file has come. A word counts when the disk has it: about once a second the file is made safe,
- * while the next words are written, and what was there when that began counts when it is done.
+ * Records the progress of a file. A word counts once it is on disk. The file is synced about once a second, while
+ * further words are written; words written before a sync began count when the sync has ended.
  */
 export class WrittenWords {
   readonly #books: Books;
@@ -82,7 +82,7 @@ export class WrittenWords {
     this.#counted = words;
   }
 
-  /** So many words are in the file, or on their way to the disk. Throws where they cannot be written down. */
+  /** Reports that the first `words` words were written, synced or not. Throws if progress cannot be recorded. */
   reached(words: bigint): void {
     if (this.#fault !== undefined) throw this.#fault;
     if (this.#syncing || performance.now() - this.#begunMs < SAFE_MS) return;
@@ -96,7 +96,7 @@ export class WrittenWords {
       });
   }
 
-  /** It has ended, here. Once all words are there nobody will go on with it, and nobody waits for the disk. */
+  /** Ends recording. A complete file will not be resumed, so this does not wait for its sync. */
   async end(words: bigint, isComplete: boolean): Promise<void> {
     if (isComplete) return this.#count(words);
     await this.#syncing;

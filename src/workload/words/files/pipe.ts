@@ -1,12 +1,12 @@
 import koffi from 'koffi';
 
 const F_SETPIPE_SZ = 1031;
-/** What Linux lets anybody have: /proc/sys/fs/pipe-max-size. */
+/** Linux's default limit for unprivileged users: /proc/sys/fs/pipe-max-size. */
 const WIDE_BYTES = 1 << 20;
 
 /**
- * Lets a pipe hold 1 MiB instead of 64 KiB, where Linux allows it, so that writer and reader take fewer turns. What it
- * holds now, in bytes; undefined where nothing could be done.
+ * Enlarges a pipe from 64 KiB to 1 MiB if Linux allows it, so that writer and reader switch less often. Returns the new
+ * capacity in bytes, or undefined if it could not be changed.
  */
 export function widenPipe(file: number): number | undefined {
   if (process.platform !== 'linux') return undefined;

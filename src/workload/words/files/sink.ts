@@ -6,15 +6,15 @@ import { promisify } from 'node:util';
 import { MillraceError } from '../../../kernel/error.js';
 import { widenPipe } from './pipe.js';
 
-/** Where words go. */
+/** A destination of words. */
 export interface Sink {
-  /** For people. */
+  /** Shown to the user. */
   readonly name: string;
-  /** Resolves when the system has all of the bytes. Throws a `ShortWrite` where it does not take them. */
+  /** Resolves when the operating system has taken all bytes. Throws a `ShortWrite` if it does not. */
   write(bytes: Uint8Array): Promise<void>;
-  /** Takes the last bytes back, where that can be done: what is half a word. */
+  /** Removes the last bytes, an incomplete word. Absent if the destination cannot do this. */
   retract?(bytes: number): Promise<void>;
-  /** Resolves when what was written is on the disk. */
+  /** Resolves when all written bytes are on disk. */
   sync?(): Promise<void>;
   close(): Promise<void>;
 }
@@ -23,7 +23,7 @@ export interface Sink {
 export class ShortWrite extends Error {
   /** Bytes of the call that were written. */
   readonly written: number;
-  /** The reader has gone: nobody misses the rest. */
+  /** The reader has closed the pipe. */
   readonly isClosedPipe: boolean;
 
   constructor(written: number, cause: NodeJS.ErrnoException) {
@@ -34,8 +34,8 @@ export class ShortWrite extends Error {
 }
 
 /**
- * Standard output. A pipe gets writes that never block a thread, so that Ctrl-C is heard while the reader sleeps; a file,
- * a device or a terminal is written to by a thread of Node's pool; a stream of the host's own by its own methods.
+ * Standard output. Writes to a pipe never block a thread, so that Ctrl-C works while the reader sleeps. A file, a device
+ * or a terminal is written by a thread of Node's pool; a stream given by the host program by its own methods.
  */
 export function stdoutSink(stream: Writable): Sink {
   if (stream !== process.stdout) return streamSink(stream);
@@ -48,7 +48,7 @@ export function isStdoutPipe(stream: Writable): boolean {
   return kind.isFIFO() || kind.isSocket();
 }
 
-/** A stream that stays open. It may hold on to what it is given, and the bytes are used again. */
+/** A stream that stays open. It may keep a reference to the bytes, which are reused, so they are copied. */
 const streamSink = (stream: Writable): Sink => ({
   name: 'stdout',
   write: (bytes) =>
@@ -58,7 +58,7 @@ const streamSink = (stream: Writable): Sink => ({
   close: async () => undefined,
 });
 
-/** A file, replaced, or gone on with after so many bytes. Throws `io` where it cannot be written. */
+/** A file, truncated to its first `after` bytes and appended to. Throws `io` if it cannot be written. */
 export function fileSink(path: string, after = 0n): Sink {
   let file: number;
   try {
@@ -105,7 +105,7 @@ class FileSink implements Sink {
         at += bytesWritten;
       } catch (error) {
         const cause = error as NodeJS.ErrnoException;
-        // A terminal or a device that somebody else has made non-blocking, and that is full.
+        // A full terminal or device that another process has made non-blocking.
         if (cause.code !== 'EAGAIN') throw new ShortWrite(at, cause);
         await new Promise((resolve) => setTimeout(resolve, FULL_MS));
       }
@@ -129,7 +129,7 @@ class FileSink implements Sink {
 const writeSome = promisify(write);
 const FULL_MS = 5;
 
-/** A pipe or socket, written to when it has room. */
+/** A pipe or socket, written to when it has space. */
 class PipeSink implements Sink {
   readonly name: string;
   readonly #socket: Socket;
@@ -139,7 +139,7 @@ class PipeSink implements Sink {
     this.name = name;
     widenPipe(file);
     this.#socket = new Socket({ fd: file, readable: false, writable: true });
-    // Each write tells its own failure.
+    // Each write reports its own failure.
     this.#socket.on('error', (error) => {
       this.#failed = error;
     });
@@ -161,8 +161,8 @@ class PipeSink implements Sink {
 }
 
 /**
- * The pipe opened once more where the system can: writes that do not block are a property of what was opened, which other
- * processes may share with us.
+ * Reopens the pipe if the system can. Non-blocking mode belongs to the open file description, which other processes may
+ * share.
  */
 function ownPipe(file: number): number {
   try {

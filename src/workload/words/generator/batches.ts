@@ -16,22 +16,22 @@ import { wordsTunable } from './tune.js';
 
 export interface WordOptions {
   readonly layout: Layout;
-  /** The devices to use; asked for when there is something for them to make. */
+  /** Returns the engine to use; called only if a device has words to make. */
   readonly engine: () => Promise<Engine>;
   /** Bytes of the largest batch; default by device. */
   readonly batchBytes?: number | undefined;
-  /** Parts of fewer bytes than this are made by the host: a device takes longer to get ready. Default 4 MiB. */
+  /** The host makes parts of fewer bytes than this, because a device takes longer to start. Default 4 MiB. */
   readonly hostBelow?: number | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Undefined, or resolves when the next batch of the host may be made: a job that is paused waits. */
+  /** Resolves when the host may make its next batch, for pausing a job. Undefined if it may do so at once. */
   readonly whenRunning?: (() => Promise<void> | undefined) | undefined;
-  /** Where the work comes from and is written down, instead of from memory. */
+  /** Hands out and records ranges. Default: in memory. */
   readonly source?: ((range: Range) => ChunkSource<Uint8Array>) | undefined;
 }
 
 /**
  * The words `[from, to)` of a space as batches of bytes, in order. A batch's bytes are a view of the memory that the device
- * copies to, page-locked where it has such; it is filled again once it is released.
+ * copies to, page-locked if the device supports it; it is refilled after its release.
  */
 export async function* wordBatches(
   space: Keyspace,
@@ -44,7 +44,7 @@ export async function* wordBatches(
   }
 }
 
-/** Whether the host makes a part itself. */
+/** True if the host makes a part itself. */
 function onHost({ words, from, to }: Part, { hostBelow = HOST_BELOW, layout }: WordOptions): boolean {
   const bytes = (to - from) * BigInt(longestOf(words.mask) + separatorOf(layout).length);
   return !isRegular(words) || Number(bytes) < hostBelow;
@@ -74,7 +74,7 @@ async function* deviceBatches(part: Part, options: WordOptions): AsyncGenerator<
   const separator = separatorOf(options.layout);
   const plan = new Plan(words.mask, words.order, separator);
   const reference = referenceOf(words, separator);
-  // The engine counts from the part's own beginning: it takes indices up to 2^128, a mask may have more.
+  // Indices count from the start of the part: the engine takes indices up to 2^128, and a mask may have more.
   const range = between(0n, to - from);
   const made = batches({
     flow: wordFlow(plan, { batchBytes: options.batchBytes, words: to - from, first: from, tuned }),

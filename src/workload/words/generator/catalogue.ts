@@ -2,7 +2,7 @@ import { buildOf } from '../../../console/command/version.js';
 import { listDevices } from '../../../device/registry.js';
 import { Status, WordsError } from './status.js';
 
-/** What devices there are for generators, as the C interface asks for it. */
+/** Lists devices for generators, as the C interface does. */
 
 export const wordsVersion = (): string => buildOf();
 
@@ -11,11 +11,11 @@ export async function isCudaAvailable(): Promise<boolean> {
   return devices.some(({ kind }) => kind === 'cuda');
 }
 
-/** The names of all GPUs, as `createGenerator` takes them; the best device where there is none. */
+/** Returns the names of all GPUs, as `createGenerator` takes them, or the best device if there is no GPU. */
 export async function everyGpu(): Promise<string> {
   const { devices } = await listDevices();
   const [best] = devices;
-  // One runtime's: the same card is there once more for each of the others.
+  // Of one runtime only: every runtime lists the same card.
   const all = devices.filter(({ kind, processor }) => processor === 'gpu' && kind === best?.kind);
   return all.length === 0 ? 'auto' : all.map(({ id }) => id).join(',');
 }
@@ -25,17 +25,17 @@ export async function deviceCount(): Promise<number> {
 }
 
 export interface DeviceProperties {
-  /** What `createGenerator` takes. */
+  /** The name for `createGenerator`. */
   readonly id: string;
   readonly name: string;
-  /** Of CUDA's compute capability; 0 elsewhere. */
+  /** CUDA's compute capability; 0 on other devices. */
   readonly major: number;
   readonly minor: number;
   readonly memoryBytes: number;
   readonly units: number;
 }
 
-/** Of the device with a number, from 0. */
+/** Returns the properties of a device by its number, from 0. */
 export async function deviceProperties(number: number): Promise<DeviceProperties> {
   const { devices } = await listDevices();
   const info = devices[number];

@@ -6,9 +6,9 @@ import { separatorOf } from '../space/layout.js';
 import { widthOf } from '../space/mask.js';
 import { type WordOptions, wordBatches } from './batches.js';
 
-/** How far a delivery is, or was when it ended. */
+/** The progress of a delivery. */
 export interface Delivery {
-  /** The index of the next word: what `--skip` takes to go on. */
+  /** The index of the next word; `--skip` with this value resumes. */
   next: bigint;
   bytes: bigint;
   /** The reader went away before the end. */
@@ -16,8 +16,8 @@ export interface Delivery {
 }
 
 /**
- * Takes words to a sink, in order, and writes into `progress` how far it is; `reached` hears of each batch. A closed pipe ends it. Anything else that
- * keeps the sink from taking bytes is an error which says how many words were written whole.
+ * Writes words to a sink, in order, updates `progress`, and calls `reached` after each batch. A closed pipe ends the
+ * delivery. Any other failure of the sink is an error that says how many complete words were written.
  */
 export async function deliver(
   space: Keyspace,
@@ -49,7 +49,7 @@ export async function deliver(
   return progress;
 }
 
-/** How many words, and bytes of them, are whole in a batch's first bytes. */
+/** Returns the number of complete words in a batch's first bytes, and their bytes. */
 function wholeWords(
   space: Keyspace,
   { layout }: WordOptions,

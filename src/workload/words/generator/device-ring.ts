@@ -15,13 +15,13 @@ export interface DeviceBatch {
   readonly layout: Layout;
   /** The event: other streams `wait` for it, the host awaits `ready.done`. */
   readonly ready: Completion;
-  /** Frees the memory now, instead of when the ring comes round; twice is no harm. */
+  /** Frees the memory now, before the ring reuses it. Idempotent. */
   free(): void;
 }
 
 /**
- * Device batches of one mask: a ring of buffers, so that one is filled while others are read. A batch is good until as
- * many further ones as the ring has places are asked for. What each launch needs besides is in its place too.
+ * Device batches of one mask: a ring of buffers, so that one is filled while others are read. With n places in the ring,
+ * a batch is valid until n further ones are requested. A place also holds the other memory that its launch needs.
  */
 export class DeviceRing {
   readonly #device: Device;
@@ -62,9 +62,9 @@ export class DeviceRing {
     }
   }
 
-  /** Queues a batch on a stream. `into` is memory of the caller's (`roomFor`); else it is the ring's. */
+  /** Queues a batch on a stream. `into` is the caller's memory (`roomFor`); default: the ring's. */
   launch(stream: Stream, start: bigint, words: number, layout: Layout, into?: DeviceBuffer): Promise<DeviceBatch> {
-    // One after the other: a place is taken when the launch before has told its event.
+    // Sequential: a place is taken when the previous launch has recorded its event.
     const launched = this.#turn.then(() => this.#launch(stream, start, words, layout, into));
     this.#turn = launched.catch(() => undefined);
     return launched;
@@ -95,7 +95,7 @@ export class DeviceRing {
     const buffers = { ...this.#tables, far, out };
     stream.launch({ job: this.#job, base: 0n, count: extent.items, chunk: told.chunk, buffers });
     const ready = stream.mark();
-    ready.done.catch(() => undefined); // told to whoever awaits the batch
+    ready.done.catch(() => undefined); // the caller that awaits the batch gets the error
     place.ready = ready;
     return {
       buffer: out,
@@ -114,7 +114,7 @@ export class DeviceRing {
     };
   }
 
-  /** Bytes that a destination of so many words must have: items are whole. */
+  /** Returns the bytes that a destination of `words` words must have: the last item is written whole. */
   roomFor(words: number): number {
     return extentOf(this.#plan, kernelOn(this.#device).quads, words).quads * 16;
   }
@@ -141,7 +141,7 @@ export class DeviceRing {
   }
 }
 
-/** One batch's place: its output, its far rows there and here, and the event of its last launch. */
+/** One batch's place: its output, its far rows on device and host, and the event of its last launch. */
 interface Place {
   out?: DeviceBuffer | undefined;
   far?: DeviceBuffer | undefined;

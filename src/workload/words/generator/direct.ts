@@ -4,8 +4,8 @@ import type { HeldFlow } from './held.js';
 import { Status, WordsError } from './status.js';
 
 /**
- * Batches of one chunk each, without a job around them: two commands and a copy. Several may be in flight; more wait until
- * one is given back.
+ * Batches of one chunk each, without a job: two commands and a copy. Several may be in flight; further ones wait until a
+ * slot is returned.
  */
 export class DirectBatches {
   readonly #flow: HeldFlow;
@@ -31,7 +31,7 @@ export class DirectBatches {
     return this.#opened.shape.most;
   }
 
-  /** `use` sees the words in the device's host memory, which is filled again when it is done. */
+  /** Passes the words to `use` in the device's host memory, which is reused when `use` has ended. */
   async batch<T>(start: bigint, count: number, use: (bytes: Uint8Array) => T | Promise<T>): Promise<T> {
     const slot = await this.#take();
     try {
@@ -50,7 +50,7 @@ export class DirectBatches {
     }
   }
 
-  /** Batches in flight end; their slots go then. */
+  /** Batches in flight complete; their slots are freed afterwards. */
   close(): void {
     this.#isClosed = true;
     for (const slot of this.#free) slot.close();

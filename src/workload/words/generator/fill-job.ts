@@ -15,12 +15,12 @@ export interface FillRequest {
   readonly count: number;
   /** At least `count` words long. */
   readonly into: Uint8Array;
-  /** How devices share the words; default each pulls. */
+  /** How devices share the words. Default: each device pulls. */
   readonly partition?: Partition | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Fills memory with words from all devices of an engine, each part at its place as soon as it is there. */
+/** Fills memory with words from all devices of an engine. Each part is stored as soon as it arrives. */
 export async function fillFromDevices(engine: Engine, request: FillRequest): Promise<void> {
   const { flow, plan, reference, start, count, into, partition, signal } = request;
   if (count === 0) return;

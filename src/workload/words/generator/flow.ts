@@ -4,7 +4,7 @@ import type { Setting } from '../../../engine/tune/tune.js';
 import { wordPieces } from '../kernel/kernel.js';
 import type { Plan } from '../kernel/plan.js';
 
-/** How the words of a mask are made on any device: an index is a word, a chunk is one launch and one copy to the host. */
+/** Returns the flow that makes the words of a mask: an index is a word, a chunk is one launch and one copy to the host. */
 export function wordFlow(plan: Plan, { batchBytes, words, first = 0n, tuned }: WordFlowOptions): Flow<Uint8Array> {
   return {
     name: 'words',
@@ -15,11 +15,11 @@ export function wordFlow(plan: Plan, { batchBytes, words, first = 0n, tuned }: W
   };
 }
 
-/** How a device makes words, where that is not left to it (tune.ts). Every way makes the same. */
+/** Tuned settings of a device (tune.ts). All settings make the same words. */
 export interface WordSetting extends Setting {
   /** Bytes of a batch. */
   readonly batchBytes?: number;
-  /** What an item makes (kernel.ts). */
+  /** Quads per item (kernel.ts). */
   readonly quads?: number;
   /** Threads of a workgroup. */
   readonly lanes?: number;
@@ -28,15 +28,15 @@ export interface WordSetting extends Setting {
 export interface WordFlowOptions {
   /** Bytes of a batch; default by device. */
   readonly batchBytes?: number | undefined;
-  /** How many words there are: no batch needs to hold more. */
+  /** The number of words, which limits the size of a batch. */
   readonly words: bigint;
-  /** The word that the engine's index 0 stands for. */
+  /** The index of the word at the engine's index 0. */
   readonly first?: bigint;
-  /** What suits a device, where nothing else is asked for. */
+  /** Returns the tuned settings of a device, used unless others are given. */
   readonly tuned?: (device: Device) => Promise<WordSetting>;
 }
 
-/** One kernel for the processors of each kind, so that programs are shared; `quads` is what an item makes (kernel.ts). */
+/** One kernel for GPUs and one for CPUs, so that programs are shared. */
 export const kernelOn = ({ info }: { readonly info: Pick<DeviceInfo, 'processor'> }): WordKernel =>
   kernels[info.processor];
 
@@ -61,14 +61,14 @@ function kernelOf(device: Device, quads: number | undefined): WordKernel {
 }
 
 /**
- * A CPU's batches stay in its last cache between the kernel, the copy and the pipe, and are as long as makes the engine's
- * share small: a batch costs it 0.4 ms (3.2 GB to a pipe: 5.4 processor seconds with 2 MiB, 4.5 with 4, 3.6 with 8, 3.4
- * with 16). Those of a GPU are as long as the bus needs to be at its best (PCIe 5: 48 GB/s with 8 MiB, 55 from 32 MiB on), and
- * as makes the joints between copies few: of 100 M words to an H200's host 32 MiB lose 4.8 %, 64 MiB 0.7 %.
+ * A CPU's batch stays in its last-level cache between the kernel, the copy and the pipe, and is large enough that the
+ * engine's 0.4 ms per batch matter little (3.2 GB to a pipe: 5.4 processor seconds with 2 MiB, 4.5 with 4, 3.6 with 8, 3.4
+ * with 16). A GPU's batch is large enough for the bus's full rate (PCIe 5: 48 GB/s with 8 MiB, 55 from 32 MiB on) and for
+ * few gaps between copies: of 100 M words to an H200's host, 32 MiB lose 4.8 %, 64 MiB 0.7 %.
  */
 const batchOn = ({ info }: Device): number => (info.processor === 'cpu' ? 8 << 20 : 64 << 20);
 
-/** Items and quads of so many words. */
+/** Returns the items and quads of `words` words. */
 export function extentOf(plan: Plan, quadsPerItem: number, words: number) {
   const bytes = words * plan.stride;
   const items = Math.ceil(bytes / 16 / quadsPerItem);
@@ -106,7 +106,7 @@ function openOn(
     reap: ({ count }, { host }) => (host.rows as Uint8Array).subarray(0, count * plan.stride),
     granularity: Math.min(plan.align, most),
     most,
-    // The first chunk is a quarter of it, a whole batch: words are never slow, and a batch is never long.
+    // The first chunk is a quarter of the stride, so a whole batch: even a slow device completes a batch quickly.
     stride: () => 4 * most,
   });
 }

@@ -24,13 +24,13 @@ import { borrowStream } from './shared-stream.js';
 import { Status, WordsError, wordsError } from './status.js';
 
 export interface GeneratorOptions {
-  /** A list of names such as `cuda:0,cpu`, or opened devices, which then stay open. Default `auto`, the best there is. */
+  /** A list of names such as `cuda:0,cpu`, or opened devices, which then stay open. Default `auto`, the best device. */
   readonly devices?: string | Device | readonly Device[];
   /** `sync`: one chunk at a time. `async`: several in flight on each device. The bytes are the same. Default `sync`. */
   readonly mode?: 'sync' | 'async';
-  /** How several devices share a host batch: each pulls, or has a part, equal or by its measured speed. Default `pull`. */
+  /** How several devices share a host batch: each pulls, or gets a part, equal or by its measured speed. Default `pull`. */
   readonly share?: Share;
-  /** Whether a device that is done with its part helps the others. Default true. */
+  /** True if a device that has finished its part helps the others. Default true. */
   readonly steal?: boolean;
   /** Bytes of a chunk; default by device. */
   readonly batchBytes?: number;
@@ -61,8 +61,8 @@ async function openNamed(names: string, mode: GeneratorOptions['mode']): Promise
 }
 
 /**
- * Makes words by their index, on one device or several: into memory of the caller's, as views of page-locked memory, or
- * on the device. Any number of generators may be open.
+ * Makes words by their index, on one device or several: into the caller's memory, as views of page-locked memory, or on
+ * the device. Any number of generators may be open.
  */
 export class Generator {
   readonly #configuration = new Configuration();
@@ -92,7 +92,7 @@ export class Generator {
     return this.#devices.map(({ info }) => info);
   }
 
-  /** The last call's error; undefined after one that succeeded. */
+  /** The error of the last call; undefined if it succeeded. */
   get lastError(): WordsError | undefined {
     return this.#lastError;
   }
@@ -102,12 +102,12 @@ export class Generator {
     this.#now(`charset ${id}`, () => this.#configuration.setCharset(id, characters));
   }
 
-  /** One number of a charset for each position. */
+  /** Sets the mask: a charset number for each position. */
   setMask(ids: ArrayLike<number>): void {
     this.#now('a mask', () => this.#configuration.setMask(ids));
   }
 
-  /** What follows each word. */
+  /** Sets the separator that follows each word. */
   setFormat(layout: Layout): void {
     this.#now(`layout ${layout}`, () => this.#configuration.setLayout(layout));
   }
@@ -116,19 +116,19 @@ export class Generator {
     return this.#configuration.layout;
   }
 
-  /** How many words there are, exactly; 0 without a mask. */
+  /** The exact number of words; 0 without a mask. */
   get keyspace(): bigint {
     return this.#now('the keyspace', () => this.#configuration.words?.size ?? 0n);
   }
 
-  /** Bytes of so many words; 0 without a mask. */
+  /** Returns the bytes of `words` words; 0 without a mask. */
   bufferSize(words: number): number {
     return this.#now('a size', () => {
       return this.#configuration.words ? words * this.#configuration.made('a size').plan.stride : 0;
     });
   }
 
-  /** Where a word is; undefined where it is not. */
+  /** Returns the index of a word; undefined if the keyspace does not contain it. */
   indexOf(word: Uint8Array | string): bigint | undefined {
     return this.#now('an index', () => {
       const text = typeof word === 'string' ? word : latin(word);
@@ -144,7 +144,7 @@ export class Generator {
     });
   }
 
-  /** Words from `start` on into memory of the caller's; gives the bytes written. */
+  /** Writes words from `start` on into the caller's memory; returns the bytes written. */
   generate(start: bigint, count: number, into: Uint8Array, signal?: AbortSignal): Promise<number> {
     const asked = `${count} words from ${start} on`;
     return this.#later(asked, async () => {
@@ -163,7 +163,7 @@ export class Generator {
     });
   }
 
-  /** One batch of at most `batchBytes`, seen by `use` in the memory that the device copied it to, page-locked if it can. */
+  /** Passes one batch of at most `batchBytes` to `use`, in the memory the device copied it to, page-locked if possible. */
   withBatch<T>(start: bigint, count: number, use: (bytes: Uint8Array) => T | Promise<T>): Promise<T> {
     const asked = `${count} words from ${start} on`;
     return this.#later(asked, async () => {
@@ -178,7 +178,7 @@ export class Generator {
     });
   }
 
-  /** Batches in order, as views of page-locked memory: each is filled again after its `release()`. */
+  /** Yields batches in order, as views of page-locked memory, which is refilled after `release()`. */
   async *batches(start: bigint, count: bigint | number, signal?: AbortSignal): AsyncGenerator<Batch, void, undefined> {
     const asked = `${count} words from ${start} on`;
     const made = this.#now(asked, () => {
@@ -213,7 +213,7 @@ export class Generator {
     }
   }
 
-  /** Words that stay on the first device; resolves when they are there. */
+  /** Makes words that stay on the first device; resolves when they are complete. */
   generateOnDevice(start: bigint, count: number, into?: DeviceBuffer): Promise<DeviceBatch> {
     return this.#later(`${count} words from ${start} on the device`, async () => {
       const batch = await this.#launch(this.#borrowed.stream, start, count, into);
@@ -222,12 +222,12 @@ export class Generator {
     });
   }
 
-  /** The same on a stream of the caller's: resolves when it is queued. What is queued after it sees the words. */
+  /** Like `generateOnDevice`, on the caller's stream; resolves when queued. Commands queued after it see the words. */
   generateOnStream(stream: Stream, start: bigint, count: number, into?: DeviceBuffer): Promise<DeviceBatch> {
     return this.#later(`${count} words from ${start} on a stream`, () => this.#launch(stream, start, count, into));
   }
 
-  /** Frees everything. Twice is no harm. */
+  /** Frees everything. Idempotent. */
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -237,7 +237,7 @@ export class Generator {
     if (this.#isOwner) await Promise.all(this.#devices.map((device) => device.close()));
   }
 
-  /** Slots ever made, for whoever wants to know that batches allocate nothing. */
+  /** The number of slots ever made; constant while batches allocate nothing. */
   get slots(): number {
     return this.#held?.flow.slots ?? 0;
   }
@@ -259,7 +259,7 @@ export class Generator {
         into.set(batch.bytes, Number(batch.start - start) * made.plan.stride);
         batch.release();
       }
-      this.#checkOpen(`${count} words from ${start} on`); // batches of a generator that was closed just end
+      this.#checkOpen(`${count} words from ${start} on`); // batches of a closed generator end without an error
       return;
     }
     const { share = 'pull', steal = true } = this.#options;
@@ -278,7 +278,7 @@ export class Generator {
     });
   }
 
-  /** As a job of the engine's, from the word behind the first `given` on. */
+  /** Makes the batches as an engine job, skipping the first `given` words. */
   async *#byJob(
     flow: HeldFlow,
     reference: ReferenceJob,
@@ -327,7 +327,7 @@ export class Generator {
     return ring.launch(stream, start, count, this.format, into);
   }
 
-  /** For what is more than one chunk, or is for several devices: made when it is needed. */
+  /** The engine, for more than one chunk or several devices; made on first use. */
   #engineFor(): Engine {
     this.#engine ??= new Engine(this.#devices, { pipeline: this.#options.mode === 'async' ? 'poll' : 'sync' });
     return this.#engine;
@@ -341,7 +341,7 @@ export class Generator {
     return this.#held.flow;
   }
 
-  /** Without a job, where there is one device and it is swift; undefined where the engine is to do it, or to say why. */
+  /** Begins without a job if there is one fast device. Undefined if the engine has to do it, or report the error. */
   #begin(flow: HeldFlow, request: Asked): Course | undefined | Promise<Course | undefined> {
     const [device, ...others] = this.#devices;
     if (!device || others.length > 0 || this.#options.mode !== 'async' || !SWIFT.has(device.info.kind))
@@ -369,7 +369,7 @@ export class Generator {
       void closeOpened(this.#direct?.batches);
       const opening = DirectBatches.open(flow, this.#device, [this.#borrowed.stream]);
       this.#direct = { flow, batches: opening };
-      // The next call opens it again: memory that was short may be free by then.
+      // The next call opens it again: memory may be free by then.
       opening.catch(() => {
         if (this.#direct?.batches === opening) this.#direct = undefined;
       });
@@ -429,13 +429,13 @@ export class Generator {
   }
 }
 
-/** Kinds of devices that take milliseconds for a batch: others need chunks to their measure, which only a job has. */
+/** Kinds of devices that take milliseconds for a batch. Others need chunk sizes that only a job measures. */
 const SWIFT: ReadonlySet<DeviceInfo['kind']> = new Set(['cuda', 'opencl', 'native']);
 
 /** A launch counts its quads in 31 bits. */
 const MOST_DEVICE_BYTES = 2 ** 35;
 
-/** Closes a thing that was opened. If opening it failed, its caller has the error and there is nothing to close. */
+/** Closes a resource once it is open. If opening failed, the caller has the error and there is nothing to close. */
 async function closeOpened(opening: Promise<{ close(): void | Promise<void> }> | undefined): Promise<void> {
   await opening?.then((opened) => opened.close()).catch(() => undefined);
 }

@@ -6,7 +6,7 @@ import { wordFlow } from './flow.js';
 
 /**
  * A mask's flow whose buffers and page-locked memory outlive the jobs that use them: ten thousand small batches allocate
- * what the first one needs and no more. Slots go back to the stream they belong to.
+ * no more than the first one. Slots return to the stream they belong to.
  */
 export class HeldFlow {
   readonly #flow: Flow<Uint8Array>;
@@ -25,7 +25,7 @@ export class HeldFlow {
     return this.#slots;
   }
 
-  /** As a job sees it whose index 0 is the word `first`. */
+  /** The flow for a job whose index 0 is the word `first`. */
   from(first: bigint): Flow<Uint8Array> {
     return {
       name: this.#flow.name,
@@ -56,7 +56,7 @@ export class HeldFlow {
     return opening;
   }
 
-  /** A slot on a stream, used before or new. */
+  /** Returns a slot on a stream, reused or new. */
   slot(opened: OpenFlow<Uint8Array>, stream: Stream, first = 0n): FlowSlot<Uint8Array> | Promise<FlowSlot<Uint8Array>> {
     const free = this.#free.get(stream) ?? [];
     this.#free.set(stream, free);
@@ -71,7 +71,7 @@ export class HeldFlow {
     return Promise.resolve(opened.slot(stream)).then(held);
   }
 
-  /** Frees everything that is not in use, and the rest as it comes back. */
+  /** Frees everything that is not in use, and the rest when it is returned. */
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -86,7 +86,7 @@ export class HeldFlow {
   }
 }
 
-/** A slot as a job sees it whose index 0 is the word `first`. */
+/** A slot for a job whose index 0 is the word `first`. */
 class HeldSlot implements FlowSlot<Uint8Array> {
   readonly #slot: FlowSlot<Uint8Array>;
   readonly #first: bigint;
@@ -111,7 +111,7 @@ class HeldSlot implements FlowSlot<Uint8Array> {
   }
 }
 
-/** One after the other on a device: opening takes a stream for a moment, of which there are some dozens. */
+/** Opens flows on a device one at a time: opening briefly takes a stream, and a device has some dozens. */
 function inTurn<T>(device: Device, open: () => Promise<T>): Promise<T> {
   const opening = (turns.get(device) ?? Promise.resolve()).then(open);
   turns.set(

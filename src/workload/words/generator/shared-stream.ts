@@ -2,7 +2,7 @@ import type { Device, Stream } from '../../../device/device.js';
 
 /**
  * One stream of a device for all generators on it: devices have some dozens of streams, and there may be any number of
- * generators. Batches of one launch need no stream of their own.
+ * generators. Batches of one launch do not need a separate stream.
  */
 export function borrowStream(device: Device): { readonly stream: Stream; giveBack(): void } {
   const shared = streams.get(device) ?? { stream: device.stream(), users: 0 };

@@ -1,6 +1,6 @@
 import { type ErrorCode, firstLine, MillraceError } from '../../../kernel/error.js';
 
-/** What went wrong, as numbers: those of the C interface. 0 is success. */
+/** Error codes of the C interface. 0 is success. */
 export const Status = {
   ok: 0,
   /** The generator was closed. */
@@ -39,7 +39,7 @@ const codes: Readonly<Record<StatusCode, ErrorCode>> = {
   [-7]: 'launch-range',
 };
 
-/** Any error as one of these: what devices throw keeps its words. */
+/** Converts any error to a `WordsError`, and keeps its message. */
 export function wordsError(error: unknown, asked: string): WordsError {
   if (error instanceof WordsError) return error;
   const known = error instanceof MillraceError ? error : undefined;

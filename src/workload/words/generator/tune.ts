@@ -12,8 +12,8 @@ import { parseMask, widthOf } from '../space/mask.js';
 import { kernelOn, type WordSetting, wordFlow } from './flow.js';
 
 /**
- * What there is to choose for words, tried on nine letters and a line feed each: real output, of which every 4,093rd byte
- * must be the same for all candidates; before that, all bytes of the first words, which the reference recomputes.
+ * The choices for words, tried on nine letters and a line feed each. Every 4,093rd byte of the output must be the same for
+ * all candidates; before that, the reference recomputes all bytes of the first words.
  */
 export const wordsTunable: Tunable<WordSetting> = {
   name: 'words',
@@ -46,7 +46,7 @@ const SEPARATOR = '\n';
 const stride = (widthOf(mask) ?? 0) + SEPARATOR.length;
 let plan: Plan | undefined;
 
-/** Not a multiple of anything: pieces begin everywhere. */
+/** Prime, so that pieces begin at every offset. */
 const AUDITED = 100_003n;
 
 async function audit(device: Device, setting: WordSetting): Promise<string> {
@@ -83,8 +83,8 @@ function sample(sum: Hash, bytes: Uint8Array, position: number): void {
 }
 
 /**
- * So many words as a job makes them, each batch seen in order. Counted from the first batch on: until then it is memory that
- * is page-locked, which a job does once.
+ * Makes words as a job does and shows each batch in order. Time counts from the first batch on: before it, memory is
+ * page-locked, which a job does once.
  */
 async function make(
   device: Device,
@@ -117,7 +117,7 @@ async function make(
 
 const windows = new WeakMap<Device, Promise<number>>();
 
-/** Bytes that take about half a second. */
+/** Returns the number of bytes that take about half a second. */
 function windowOf(device: Device): Promise<number> {
   const measured = async (): Promise<number> => {
     for (let bytes = 1 << 20; ; bytes *= 4) {

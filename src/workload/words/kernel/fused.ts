@@ -5,14 +5,14 @@ import { sizeOf, widthOf } from '../space/mask.js';
 import { type Order, significance } from '../space/order.js';
 
 /**
- * The words of a mask as a function for kernels of one's own: from an index to the bytes, in registers, so that a word is
- * hashed, compared or counted where it is made and never stored.
+ * The words of a mask as a function for your own kernels: from an index to the bytes, in registers, so that a word is
+ * hashed, compared or counted without being stored.
  *
  *   const words = fusedWords(parseMask('?l?l?l?l?d?d?d?d'));
  *   const kernel = items('find', { job: { wanted: [u32, 8] }, hit: {} }, ({ job, index, emit }) => {
  *     const digest = sha256.hash(words.at(index).map((word) => word.byteSwap())); …
  *
- * Positions next to each other are looked up together; their number in mixed radix costs a multiplication each.
+ * Adjacent positions are looked up together; each lookup costs a multiplication to split the index in mixed radix.
  */
 export function fusedWords(mask: Mask, order: Order = 'canonical'): FusedWords {
   const bytes = widthOf(mask);
@@ -45,20 +45,20 @@ export function fusedWords(mask: Mask, order: Order = 'canonical'): FusedWords {
 }
 
 export interface FusedWords {
-  /** Of a word. */
+  /** Bytes of a word. */
   readonly bytes: number;
   readonly size: bigint;
   /**
-   * The word with an index, in little-endian words, its last one filled up with zeros. `start` are digits to count from,
-   * those of a chunk's first word, by which spaces may be larger than 2^64; the index then counts from 0.
+   * Returns the word with an index, as little-endian u32s, the last one padded with zeros. `start` has the digits of a
+   * chunk's first word, for spaces larger than 2^64; the index then counts from that word.
    */
   at(index: Expr<'u32'> | Expr<'u64'>, start?: readonly In<'u32'>[]): Expr<'u32'>[];
-  /** How many digits `start` has, and what they are for a word. */
+  /** The number of digits in `start`, and the digits of a word. */
   readonly digits: number;
   digitsAt(index: bigint): number[];
 }
 
-/** Neighbouring positions that are looked up together: at most four bytes. */
+/** Adjacent positions that are looked up together: at most four bytes. */
 interface Group {
   readonly column: number;
   /** By digit, the bytes as a little-endian number. */
@@ -66,10 +66,10 @@ interface Group {
   readonly bytes: number;
 }
 
-/** A table should stay in the memory next to the threads, with all others of its kernel: 4 KiB each. */
+/** 4 KiB per table, so that all tables of a kernel fit into workgroup memory or the nearest cache. */
 const MOST_TEXTS = 1024;
 
-/** From the fastest on. */
+/** Returns the groups, fastest first. */
 function groupsOf(mask: Mask, order: Order): Group[] {
   const columns: number[] = [];
   mask.reduce((column, [first = '']) => columns.push(column) && column + first.length, 0);

@@ -2,29 +2,29 @@ import { bitSelect, cell, type Expr, items, lit, loop, read, rw, select, u32, wh
 import { divide } from './divisor.js';
 
 /**
- * Makes words, whatever the mask: an item is 16 bytes of the output, wherever words begin and end in it, so that
- * neighbours store neighbouring bytes. It does no work per character: each output quad is three quads put together.
+ * Makes the words of any mask. An item is 16 bytes of the output (a quad), regardless of where words begin and end, so
+ * that adjacent items store adjacent bytes. There is no work per character: each output quad combines three quads.
  *
- *   near     the characters of the fastest positions and the separator, for one period of them. Repeated until it ends on
- *            a quad it is a block, and the output repeats the block. There is one for each place in a quad that a launch's
- *            first word has in its block
- *   middle   the characters of the next positions, by how many periods have passed
- *   far      all other characters, by how often the middle ones have come round: from the host, for each launch, so a
- *            space may have any size
+ *   near     the characters of the fastest positions and the separator, for one period of them. A block is the period
+ *            repeated until it ends on a quad; the output repeats the block. There is one block for each offset in a quad
+ *            that a launch's first word can have
+ *   middle   the characters of the next positions, indexed by the number of periods passed
+ *   far      all other characters, indexed by the number of cycles of the middle ones; written by the host for each
+ *            launch, so a space may have any size
  *
- * Where a quad begins in a word depends on its number only; there are `phases` cases, and middle and far have a quad for
- * each. plan.ts makes the tables. All sizes are job values: one program for all masks of a device.
+ * The offset in a word at which a quad begins depends only on the quad's number; there are `phases` cases, and middle and
+ * far have a quad for each. plan.ts makes the tables. All sizes are job values: one program for all masks of a device.
  *
- * `quads` is how many neighbouring quads an item makes. On a GPU one, so that the stores of a warp are 512 bytes in a row.
- * A core of a CPU is faster with more (4.4 GB/s with 16, 2.2 with one): only the first is found by divisions, the others
- * by counting on.
+ * `quads` is the number of adjacent quads per item. A GPU makes one, so that a warp stores 512 contiguous bytes. A CPU core
+ * is faster with more (4.4 GB/s with 16, 2.2 with one): only the first needs divisions, the others are found by
+ * incrementing.
  */
 export const wordPieces = (quads: number) =>
   items(
     'words',
     {
       job: {
-        // A divisor each (divisor.ts): quads of a block, bytes of a period, phases, rows of the middle.
+        // Divisors (divisor.ts): quads of a block, bytes of a period, phases, rows of the middle.
         block: [u32, 3],
         period: [u32, 3],
         phases: [u32, 3],
@@ -32,7 +32,7 @@ export const wordPieces = (quads: number) =>
         periods: u32, // of a block
         step: u32, // phases from one quad to the next
       },
-      // The launch's first quad in its block, and how many bytes later it begins; the block as it is seen from there, in
+      // The launch's first quad in its block, and its offset in bytes; the block for that offset, in
       // `near`; the block's first row of the middle.
       chunk: { quad: u32, shift: u32, block: u32, row: u32 },
       buffers: { near: read(u32), middle: read(u32), far: read(u32), out: rw(u32) },
@@ -67,7 +67,7 @@ export const wordPieces = (quads: number) =>
         const near = buffers.near.at4(quad.add(chunk.block));
         const others = around();
         const words = others.map((word) => cell('u32', word));
-        // A period may end inside the quad, or with it: what follows has the characters of the next one.
+        // A period may end inside the quad, or with it: the bytes after it belong to the next period.
         when(left.le(16), () => {
           nextPeriod();
           const next = around();
@@ -96,7 +96,7 @@ export const wordPieces = (quads: number) =>
     },
   );
 
-/** Ones in those bytes of a quad's word k that are among the quad's first `count`. */
+/** Mask of the bytes of a quad's word k that are among the quad's first `count`. */
 function firstBytes(count: Expr<'u32'>, k: number): Expr<'u32'> {
   const part = lit('u32', 1).shl(count.and(3).shl(3)).sub(1);
   return select(count.ge(4 * k + 4), lit('u32', 0xffff_ffff), select(count.gt(4 * k), part, 0));

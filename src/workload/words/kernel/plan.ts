@@ -4,16 +4,16 @@ import { type Mask, sizeOf, widthOf } from '../space/mask.js';
 import { type Order, significance } from '../space/order.js';
 import { divisorOf } from './divisor.js';
 
-/** A mask's tables for the kernel: what is written to a device once, and what each launch is told. */
+/** A mask's tables for the kernel, written to a device once, and the parameters of each launch. */
 export class Plan {
   /** Bytes of a word with its separator. */
   readonly stride: number;
-  /** So many words are whole quads: launches that begin at multiples of it use one and the same block. */
+  /** The number of words that fill whole quads: launches that begin at a multiple of it use the same block. */
   readonly align: number;
   readonly near: Uint8Array<ArrayBuffer>;
   readonly middle: Uint8Array<ArrayBuffer>;
   readonly job: JobValues;
-  /** Words of a period, of a block, and until the far characters change. */
+  /** Words per period, per block, and until the far characters change. */
   readonly #period: number;
   readonly #block: number;
   readonly #turn: number;
@@ -62,12 +62,12 @@ export class Plan {
     return this.#phases * 16;
   }
 
-  /** Bytes of the far rows of any launch of so many quads. */
+  /** Returns the largest size in bytes of the far rows of a launch of `quads` quads. */
   farBytes(quads: number): number {
     return (Math.floor((quads * 16) / this.stride / this.#turn) + 3) * this.rowBytes;
   }
 
-  /** What a launch of `quads` quads from the word `start` on is told; its far rows are written into `far`. */
+  /** Returns the parameters of a launch of `quads` quads from the word `start` on; writes its far rows into `far`. */
   launch(start: bigint, quads: number, far: Uint8Array): { readonly chunk: ChunkValues; readonly far: Uint8Array } {
     const within = Number(start % BigInt(this.#block));
     const periods = (start - BigInt(within)) / BigInt(this.#period);
@@ -75,7 +75,7 @@ export class Plan {
     const head = within % this.align;
     const quad = ((within - head) * this.stride) / 16;
     const shift = head * this.stride;
-    // A quad that ends with its period looks into the next one.
+    // A quad that ends with its period also reads the next period.
     const passed = row + Math.floor(((quad + quads) * 16 + shift) / (this.#period * this.stride)) + 1;
     const bytes = far.subarray(0, (Math.floor(passed / this.#rows) + 1) * this.rowBytes);
     const first = (periods / BigInt(this.#rows)) % this.#farSize;
@@ -84,7 +84,7 @@ export class Plan {
     return { chunk: { quad, shift, block, row }, far: bytes };
   }
 
-  /** For each of `count` combinations of some positions: the quads of a row of words that have them, one per phase. */
+  /** Writes a row for each of `count` combinations of some positions: one quad per phase. */
   #rowsInto(positions: readonly number[], first: bigint, count: number, into: Uint8Array): void {
     const { stride } = this;
     const texts = new Uint8Array(count * stride);
@@ -108,7 +108,7 @@ type JobValues = Readonly<Record<'block' | 'period' | 'phases' | 'rows', readonl
 
 export type ChunkValues = Readonly<Record<'quad' | 'shift' | 'block' | 'row', number>>;
 
-/** Words in which only some positions have their characters; everything else is zero. */
+/** Words with characters at some positions only; all other bytes are zero. */
 class Texts {
   readonly #mask: Mask;
   readonly #stride: number;
@@ -127,7 +127,7 @@ class Texts {
     this.#bytes = mask.map((charset) => charset.map(unlatin));
   }
 
-  /** Combinations of the positions, of which the first changes fastest; after the last one they begin again. */
+  /** Writes combinations of the positions; the first changes fastest. Wraps around after the last combination. */
   write(positions: readonly number[], first: bigint, count: number, into: Uint8Array): void {
     let rest = first;
     const digits = positions.map((position) => {
@@ -151,15 +151,15 @@ class Texts {
   }
 }
 
-/** A block is read by all the time: it should stay in the cache next to a core, which has 32 to 64 KiB and more. */
+/** A block is read constantly and should fit into a core's L1 cache, which has 32 to 64 KiB and more. */
 const NEAR_BYTES = 32 << 10;
-/** The far rows change so seldom then that the host can write them for the fastest device: 16 bytes for each 2^18 words. */
+/** The host can then write the far rows fast enough for the fastest device: 16 bytes for each 2^18 words. */
 const TURN_WORDS = 1 << 18;
 const MIDDLE_BYTES = 2 << 20;
-/** Beyond it a single charset is too large for tables: UTF-8 has some. */
+/** A larger single charset does not fit into tables; this happens with UTF-8. */
 const MOST_NEAR_BYTES = 1 << 20;
 
-/** Which positions are near, which in the middle, which far. */
+/** Divides the positions into near, middle and far. */
 function divided(
   mask: Mask,
   fastestFirst: readonly number[],
@@ -171,7 +171,7 @@ function divided(
   let near = 1;
   let words = sizes[0] ?? 1;
   if (blockBytes(words) > MOST_NEAR_BYTES) throw irregular();
-  // A quad sees the end of one period, not of two: shorter ones are no choice.
+  // A quad may contain the end of one period, not of two, so a period has at least 16 bytes.
   const isShort = (): boolean => words * stride < 16;
   while (near < sizes.length && (isShort() || blockBytes(words * (sizes[near] ?? 1)) <= NEAR_BYTES)) {
     words *= sizes[near++] ?? 1;
@@ -184,7 +184,7 @@ function divided(
   return [fastestFirst.slice(0, near), fastestFirst.slice(near, end), fastestFirst.slice(end)];
 }
 
-/** The block as it follows itself, from each of its first `align` words on. */
+/** Returns the repeated block, rotated to begin at each of its first `align` words. */
 function seenFrom(block: Uint8Array, align: number, stride: number): Uint8Array<ArrayBuffer> {
   const all = new Uint8Array(block.length * align);
   for (let word = 0; word < align; word++) {
@@ -195,7 +195,7 @@ function seenFrom(block: Uint8Array, align: number, stride: number): Uint8Array<
   return all;
 }
 
-/** How often a period is repeated until it ends on a quad. */
+/** Returns the number of periods in a block. */
 const periodsOf = (bytes: number): number => 16 / gcd(16, bytes);
 
 const gcd = (a: number, b: number): number => (b === 0 ? a : gcd(b, a % b));

@@ -1,9 +1,9 @@
 /**
- * What a right word is, written down as directly as it can be: it shares nothing with the tables, kernels and increments
- * that make words in bulk, and is what they are checked against.
+ * Defines the right word, as directly as possible. It shares no code with the tables, kernels and increments that make
+ * words in bulk, which are checked against it.
  */
 
-/** The word with an index: from the position that changes fastest on, `index mod size`, then `index div size`. */
+/** Returns the word with an index: `index mod size`, then `index div size`, from the fastest position on. */
 export function referenceWord(mask: readonly (readonly string[])[], index: bigint, leftmostFastest = false): string {
   const characters: string[] = [];
   let rest = index;
@@ -18,7 +18,7 @@ export function referenceWord(mask: readonly (readonly string[])[], index: bigin
   return characters.join('');
 }
 
-/** Whether a row of an output is the word with that index, and its separator. */
+/** True if a row of an output is the word with that index, and its separator. */
 export function referenceRow(
   job: ReferenceJob,
   { index, bytes }: { readonly index: bigint; readonly bytes: Uint8Array },
@@ -28,14 +28,14 @@ export function referenceRow(
   return `it is ${JSON.stringify(String.fromCharCode(...bytes))} and should be ${JSON.stringify(expected)}`;
 }
 
-/** What a row should be. */
+/** Returns the expected row. */
 export function referenceText({ mask, separator, leftmostFastest }: ReferenceJob, index: bigint): string {
   return referenceWord(mask, index, leftmostFastest) + separator;
 }
 
 export interface ReferenceJob {
   readonly mask: readonly (readonly string[])[];
-  /** What follows each word: a line feed, NUL, or nothing. */
+  /** Follows each word: a line feed, NUL, or nothing. */
   readonly separator: string;
   readonly leftmostFastest?: boolean;
 }

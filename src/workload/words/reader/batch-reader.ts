@@ -5,25 +5,25 @@ import { type FlowSlot, Overflow } from '../../../engine/flow/flow.js';
 import { type Batch, SAMPLES, sampled } from '../../../engine/makers/batches.js';
 import { least, type Piece } from '../../../engine/work/space.js';
 
-/** Which rows, and how one is known to be right. */
+/** The requested rows, and the expected content of each. */
 export interface Asked {
   readonly start: bigint;
   /** At least one. */
   readonly count: bigint;
   readonly rowBytes: number;
-  /** A row as it should be, a character for each byte. */
+  /** Returns the expected row, a character for each byte. */
   expected(index: bigint): string;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Where a chunk can be. */
+/** A slot for a chunk. */
 export interface Place {
   readonly slot: FlowSlot<Uint8Array>;
-  /** Which of the streams. */
+  /** The number of its stream. */
   readonly stream: number;
 }
 
-/** What it goes on. */
+/** The resources of a course. */
 export interface Track {
   readonly info: DeviceInfo;
   readonly streams: readonly Stream[];
@@ -33,12 +33,12 @@ export interface Track {
   readonly most: number;
 }
 
-/** What a course tells its owner. */
+/** Callbacks of a course. */
 export interface CourseEvents {
-  /** A place is free, for the next course. */
+  /** Returns a free place, for the next course. */
   back(place: Place): void;
   over(course: Course): void;
-  /** Whether no other course uses its streams. */
+  /** True if no other course uses its streams. */
   isAlone(): boolean;
 }
 
@@ -46,7 +46,7 @@ interface Flying {
   readonly piece: Piece;
   readonly place: Place;
   readonly done: Promise<Report>;
-  /** Some of its rows as they should be. */
+  /** A sample of the expected rows. */
   expected: readonly Expected[] | undefined;
 }
 
@@ -56,9 +56,9 @@ interface Expected {
 }
 
 /**
- * Rows from one index to another on one device, chunk by chunk, in order. It knows how to go straight on and nothing
- * else: at the first trouble (an error, a chunk cut short, a wrong row) it ends behind the last batch that was right. What
- * is left is for a job, which tries again, blames the device and says why.
+ * Makes a range of rows on one device, chunk by chunk, in order. It does not handle failures: at the first one (an error,
+ * a short chunk, a wrong row) it ends after the last correct batch. A job does the rest: it retries, records the device's
+ * fault and reports the reason.
  */
 export class Course {
   readonly #asked: Asked;
@@ -73,11 +73,11 @@ export class Course {
   #isStopped = false;
   #isOver = false;
   #isWaiting = false;
-  /** How long the last chunk took. */
+  /** Duration of the last chunk. */
   #chunkMs: number | undefined;
   #silence: Silence | undefined;
   #conduct: Conduct | undefined;
-  /** End the present wait: for a chunk, for a place. */
+  /** Ends the current wait for a chunk or a place. */
   #giveUp = NOTHING;
   #hasPlace = NOTHING;
   readonly #stop = (): void => {
@@ -98,7 +98,7 @@ export class Course {
     asked.signal?.addEventListener('abort', this.#stop, { once: true });
   }
 
-  /** Puts chunks into all places that are free: the device has the next one before it is done with the last. */
+  /** Submits chunks to all free places, so that the device has the next chunk before it completes the last. */
   fill(): void {
     while (!this.#isStopped && this.#next < this.#end && this.#free.length > 0) {
       const piece = { start: this.#next, count: Number(least(BigInt(this.#track.most), this.#end - this.#next)) };
@@ -108,14 +108,14 @@ export class Course {
         this.#flying.push({ piece, place, done, expected: undefined });
       } catch {
         this.#free.push(place);
-        this.#isStopped = true; // those before it may yet be right
+        this.#isStopped = true; // earlier chunks may still be correct
         return;
       }
       this.#next += BigInt(piece.count);
     }
   }
 
-  /** The next batch; undefined after the last, or where it cannot go on. Rejects when aborted, and when the device hangs. */
+  /** Returns the next batch; undefined after the last one or a failure. Rejects if aborted or if the device hangs. */
   async next(): Promise<Batch | undefined> {
     for (;;) {
       this.#asked.signal?.throwIfAborted();
@@ -127,14 +127,14 @@ export class Course {
         return this.#land(first, report);
       }
       if (this.#isStopped || this.#next >= this.#end) return undefined;
-      // The consumer holds all that there is.
+      // The consumer holds all places.
       await new Promise<void>((resolve) => {
         this.#hasPlace = resolve;
       });
     }
   }
 
-  /** Time has passed. A device that does not answer is waited for as long as a job would. */
+  /** Advances the clock. The time limit for a device that does not answer is that of a job. */
   tick(ms: number): void {
     if (!this.#isWaiting) return;
     const { info } = this.#track;
@@ -146,8 +146,8 @@ export class Course {
   }
 
   /**
-   * What is in flight is cancelled, or awaited where that would cut others short; places go back when nothing uses them
-   * any more. Undefined: there is nothing to wait for.
+   * Cancels the chunks in flight, or awaits them if cancelling would affect other courses. Places are returned when they
+   * are no longer used. Returns undefined if there is nothing to wait for.
    */
   end(): Promise<void> | undefined {
     if (this.#isOver) return undefined;
@@ -160,9 +160,9 @@ export class Course {
     return undefined;
   }
 
-  /** What a chunk says; undefined when it failed or is not waited for any longer. */
+  /** Returns the report of a chunk; undefined if it failed or the wait was given up. */
   #report(first: Flying): Promise<Report | undefined> {
-    // All of this while the device works: behind its last chunk nothing is left to do but to compare.
+    // Done while the device works, so that only the comparison is left after its last chunk.
     for (const chunk of this.#flying) chunk.expected ??= this.#expect(chunk.piece);
     this.#isWaiting = true;
     return new Promise((resolve) => {
@@ -197,7 +197,7 @@ export class Course {
     this.#hasPlace();
   }
 
-  /** Chunk k goes to stream k mod streams, or to another where that one has no place. */
+  /** Chunk k goes to stream k mod streams, or to another if that one has no free place. */
   #takePlace(): Place {
     const stream = this.#turn++ % this.#track.streams.length;
     const at = this.#free.findIndex((place) => place.stream === stream);
@@ -222,7 +222,7 @@ export class Course {
       const back = (): void => this.#events.back(place);
       return done.then(back, back);
     });
-    // A device that does not even say that it has stopped is not waited for.
+    // Does not wait forever for a device that does not confirm the cancellation.
     let late: ReturnType<typeof setTimeout> | undefined;
     await Promise.race([
       Promise.all(settled),

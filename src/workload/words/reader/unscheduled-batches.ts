@@ -7,9 +7,8 @@ import { MillraceError } from '../../../kernel/error.js';
 import { type Asked, Course, type CourseEvents, type Place } from './batch-reader.js';
 
 /**
- * Batches of one device in order, several chunks in flight, without a job around them: nobody else may take a chunk, so
- * that there is nothing to account for. A job costs the host 0.1 ms, which is seen where 100 MB take 2 ms. The slots are
- * kept from one course to the next.
+ * Batches of one device in order, several chunks in flight, without a job: no other device can take a chunk, so no work
+ * is tracked. A job costs the host 0.1 ms, which matters when 100 MB take 2 ms. Slots are reused by the next course.
  */
 export class StraightBatches {
   readonly #opened: OpenFlow<Uint8Array>;
@@ -17,10 +16,10 @@ export class StraightBatches {
   /** Rows of a chunk. */
   readonly #most: number;
   readonly #events: CourseEvents;
-  /** Slots that no course has, by stream. */
+  /** Unused slots, by stream. */
   readonly #free: FlowSlot<Uint8Array>[][];
   readonly #courses = new Set<Course>();
-  /** Whose slots are being made. */
+  /** Courses whose slots are being made. */
   readonly #beginning = new Set<Promise<Course>>();
   #clock: ReturnType<typeof setInterval> | undefined;
   #isClosed = false;
@@ -40,7 +39,7 @@ export class StraightBatches {
     };
   }
 
-  /** Gives the course when its first chunks are on their way: at once where its slots are there from another. */
+  /** Returns the course once its first chunks are submitted: synchronously if it can reuse slots. */
   begin(asked: Asked): Course | Promise<Course> {
     const chunks = (asked.count + BigInt(this.#most - 1)) / BigInt(this.#most);
     const slots = Number(least(chunks, BigInt(this.#streams.length * SLOTS_PER_STREAM)));
@@ -57,7 +56,7 @@ export class StraightBatches {
     return this.#start(asked, places);
   }
 
-  /** Ends all courses. What their consumers hold is theirs until they release it. */
+  /** Ends all courses. Consumers keep their batches until they release them. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await Promise.allSettled(this.#beginning);
@@ -83,7 +82,7 @@ export class StraightBatches {
     return course;
   }
 
-  /** One clock for all courses, until there are none from one tick to the next: a timer of its own is 5 µs of each. */
+  /** Runs one clock for all courses, until a tick finds none: a timer per course would cost 5 µs. */
   #keepTime(): void {
     let isIdle = false;
     this.#clock ??= setInterval(() => {
@@ -91,7 +90,7 @@ export class StraightBatches {
       if (isIdle && this.#courses.size === 0) this.#stopClock();
       isIdle = this.#courses.size === 0;
     }, TICK_MS);
-    this.#clock.ref(); // a device that hangs would not keep the process alive
+    this.#clock.ref(); // a hung device would not keep the process alive
   }
 
   #stopClock(): void {
@@ -99,7 +98,7 @@ export class StraightBatches {
     this.#clock = undefined;
   }
 
-  /** Fewer where memory is short, one at least. */
+  /** Makes fewer slots if memory is short, at least one. */
   async #make(places: Place[], slots: number): Promise<void> {
     try {
       while (places.length < slots) {

@@ -1,6 +1,6 @@
 import { MillraceError } from '../../../kernel/error.js';
 
-/** Bytes as text: each code unit is one byte. What masks and charsets are made of, whatever their encoding. */
+/** Bytes as text: each code unit is one byte. Masks and charsets use it for every encoding. */
 export type Bytes = string;
 
 /** Distinct characters in their order. A character is one byte, or with `utf8` the bytes of one code point. */
@@ -9,13 +9,13 @@ export type Charset = readonly Bytes[];
 export interface Reading {
   /** Characters are those of UTF-8, not bytes. */
   readonly utf8?: boolean;
-  /** Everything that is no `?x` is written in pairs of hexadecimal digits. */
+  /** Everything except `?x` is written in pairs of hexadecimal digits. */
   readonly hex?: boolean;
-  /** Custom charsets in ascending order of their bytes, as hashcat has them; else as given. */
+  /** Sorts custom charsets in ascending order of their bytes, as hashcat does; else they stay as given. */
   readonly sort?: boolean;
 }
 
-/** The charsets that have a letter: ascending by byte. `?s` has the space, `?a` is 0x20 to 0x7e. */
+/** The built-in charsets by letter, ascending by byte. `?s` includes the space, `?a` is 0x20 to 0x7e. */
 const builtIn: Readonly<Record<string, Charset>> = {
   l: span('a', 'z'),
   u: span('A', 'Z'),
@@ -31,8 +31,8 @@ const builtIn: Readonly<Record<string, Charset>> = {
 export type Customs = ReadonlyMap<number, Charset>;
 
 /**
- * Charsets from their definitions. A definition may use the built-in ones and those with lower numbers; what comes twice
- * counts once, where it comes first.
+ * Parses charsets from their definitions. A definition may use the built-in ones and those with lower numbers. A repeated
+ * character counts once, at its first place.
  */
 export function customsOf(definitions: ReadonlyMap<number, Bytes>, reading: Reading = {}): Customs {
   const customs = new Map<number, Charset>();
@@ -46,13 +46,13 @@ export function customsOf(definitions: ReadonlyMap<number, Bytes>, reading: Read
   return customs;
 }
 
-/** What a `?x` stands for. */
+/** Returns the charset of a `?x`. */
 export function classOf(name: string, customs: Customs): Charset | undefined {
   if (name === '?') return ['?'];
   return /^[1-9]$/.test(name) ? customs.get(Number(name)) : builtIn[name];
 }
 
-/** A text cut into what its places stand for: a charset for each `?x`, one character for each literal. */
+/** Splits a text into positions: a charset for each `?x`, one character for each literal. */
 export function piecesOf(
   text: Bytes,
   reading: Reading,
@@ -91,7 +91,7 @@ export function latin(bytes: Uint8Array): Bytes {
 export const unlatin = (text: Bytes): Uint8Array<ArrayBuffer> =>
   Uint8Array.from(text, (character) => character.charCodeAt(0));
 
-/** For people: as it is where it can be printed, else in hexadecimal as hashcat writes it. */
+/** Formats bytes for messages: as text if printable, else in hexadecimal as hashcat writes it. */
 export const show = (text: Bytes): string => (/^[ -~]*$/.test(text) ? JSON.stringify(text) : `$HEX[${hexOf(text)}]`);
 
 export const hexOf = (text: Bytes): string =>
@@ -102,7 +102,7 @@ function span(first: string, last: string): string[] {
   return Array.from({ length: last.charCodeAt(0) - from + 1 }, (_, at) => String.fromCharCode(from + at));
 }
 
-/** Bytes of the UTF-8 character at a place. */
+/** Returns the length in bytes of the UTF-8 character at an offset. */
 function lengthAt(text: Bytes, at: number, asked: string): number {
   const lead = text.charCodeAt(at);
   const length = lead < 0x80 ? 1 : lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf5 ? 4 : 0;

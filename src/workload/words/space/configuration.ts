@@ -5,14 +5,14 @@ import { type Layout, layouts, separatorOf } from './layout.js';
 import { type Mask, MOST_BYTES } from './mask.js';
 import { type Words, wordsOf } from './words.js';
 
-/** Charsets by number, a mask of their numbers, a layout: what a generator makes words from. */
+/** The configuration of a generator: charsets by number, a mask of charset numbers, a layout. */
 export class Configuration {
   readonly #charsets = new Map<number, readonly string[]>();
   #mask: readonly number[] | undefined;
   #layout: Layout = 'newline';
   #made: Made | undefined;
 
-  /** Replaces a charset. What comes twice counts once. */
+  /** Replaces a charset. A repeated character counts once. */
   setCharset(id: number, characters: Uint8Array | string): void {
     checkId(id);
     const text = typeof characters === 'string' ? characters : latin(characters);
@@ -24,7 +24,7 @@ export class Configuration {
     this.#made = undefined;
   }
 
-  /** One number of a charset for each position; all must be defined. */
+  /** Sets the mask: a charset number for each position; all must be defined. */
   setMask(ids: ArrayLike<number>): void {
     const mask = Array.from(ids);
     if (mask.length < 1 || mask.length > MOST_BYTES) {
@@ -64,7 +64,7 @@ export class Configuration {
     return this.#mask && this.made('words').words;
   }
 
-  /** Words and tables as they are set now; the same object until something is set. Throws −5 without a mask. */
+  /** Returns the words and tables of the current settings; the same object until a setting changes. Throws −5 without a mask. */
   made(asked: string): Made {
     if (this.#mask === undefined) {
       throw new WordsError(Status.notConfigured, 'there is no mask', asked, 'set charsets and a mask first');
@@ -82,7 +82,7 @@ export interface Made {
   readonly plan: Plan;
 }
 
-/** A range of words that can be had: throws −2 and −7. */
+/** Checks a range of words. Throws −2 and −7. */
 export function checkRange(words: Words, start: bigint, count: number): void {
   const asked = `${count} words from ${start} on`;
   if (typeof start !== 'bigint' || !Number.isSafeInteger(count) || count < 0) {

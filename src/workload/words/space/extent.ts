@@ -5,8 +5,8 @@ import { PlainWords } from './plain.js';
 import type { Words } from './words.js';
 
 /**
- * Bytes of the words `[from, to)` of a space, each with a separator of `separator` bytes. Undefined where nothing but
- * making them would tell: words of several lengths of which a filter leaves some out.
+ * Returns the bytes of the words `[from, to)` of a space, each with a separator of `separator` bytes. Undefined if only
+ * making the words would tell: words of several lengths with a filter.
  */
 export function extentOf(space: Keyspace, from: bigint, to: bigint, separator: number): bigint | undefined {
   let bytes = 0n;
@@ -26,7 +26,7 @@ function bytesBelow(words: Words, count: bigint): bigint | undefined {
   if (!(words instanceof PlainWords)) return undefined;
   let bytes = 0n;
   let place = 1n;
-  // Position by position, from the fastest: how often each of its characters comes in the first words.
+  // For each position, from the fastest: how often each of its characters occurs in the first words.
   for (const position of significance(words.mask, words.order).toReversed()) {
     const lengths = (words.mask[position] ?? []).map(({ length }) => BigInt(length));
     const round = place * BigInt(lengths.length);

@@ -4,11 +4,11 @@ import type { Mask } from './mask.js';
 import { type Order, significance } from './order.js';
 import type { Words } from './words.js';
 
-/** Words that are left out. */
+/** Rules that exclude words. */
 export interface Filter {
-  /** No character more often than this in a row. */
+  /** The longest allowed run of one character. */
   readonly maxRun?: number;
-  /** No character more often than this in the word. */
+  /** The most occurrences of one character in a word. */
   readonly maxOccurrence?: number;
 }
 
@@ -16,17 +16,17 @@ export const filters = ({ maxRun, maxOccurrence }: Filter): boolean =>
   maxRun !== undefined || maxOccurrence !== undefined;
 
 /**
- * The words of a mask that a filter leaves, counted exactly and found by their index. How many words follow a beginning
- * depends on little of it: on its last character with its run, and on how often each character was used; and characters
- * that the rest of the mask treats alike are alike. So the automaton that counts has few states: 26^8 words without a
- * letter three times are 9 × (at most 25).
+ * The words of a mask that pass a filter, counted exactly and found by their index. The number of words with a given
+ * prefix depends only on its last character and run, and on the uses of each character; characters that the rest of the
+ * mask treats alike are equivalent. So the counting automaton has few states: 26^8 words without a letter three times
+ * have 9 × (at most 25).
  */
 export class FilteredWords implements Words {
   readonly mask: Mask;
   readonly order: Order;
   readonly size: bigint;
   readonly #filter: Required<Filter>;
-  /** By level, from the slowest position to the fastest: where it is in the word, its characters by number. */
+  /** By level, from the slowest position to the fastest: the position in the word, its characters by number. */
   readonly #levels: readonly Level[];
   readonly #names: readonly Bytes[];
   readonly #counts: Map<string, bigint>[];
@@ -96,7 +96,7 @@ export class FilteredWords implements Words {
     return next.run <= maxRun && (next.used[character] ?? 0) <= maxOccurrence ? next : undefined;
   }
 
-  /** How many words follow a state, from a level on. */
+  /** Returns the number of words that follow a state, from a level on. */
   #count(level: number, state: State): bigint {
     const here = this.#levels[level];
     const counts = this.#counts[level];
@@ -112,7 +112,7 @@ export class FilteredWords implements Words {
     return sum;
   }
 
-  /** The next characters, those that are alike together. */
+  /** Returns the next characters; equivalent ones are grouped. */
   #choices(level: number, state: State): Map<string, { times: number; readonly next: State }> {
     const choices = new Map<string, { times: number; readonly next: State }>();
     const here = this.#levels[level] as Level;
@@ -132,7 +132,7 @@ export class FilteredWords implements Words {
     return `${kinds[character]} ${used[character]} ${character === last}`;
   }
 
-  /** What matters of a state for the rest of the word. */
+  /** Returns the part of a state that affects the rest of the word. */
   #key({ kinds, has }: Level, { last, run, used }: State): string {
     const { maxRun, maxOccurrence } = this.#filter;
     const isCounted = Number.isFinite(maxOccurrence);
@@ -201,7 +201,7 @@ export class FilteredWords implements Words {
     return characters.join('');
   }
 
-  /** Each way to read a word as characters of the positions. */
+  /** Yields every way to read a word as characters of the positions. */
   *#readings(word: Bytes, position = 0, at = 0, digits: number[] = []): Generator<number[]> {
     const charset = this.mask[position];
     if (charset === undefined) {
@@ -216,7 +216,7 @@ export class FilteredWords implements Words {
   }
 }
 
-/** A word's beginning, as far as it matters. */
+/** The state of the automaton after a prefix. */
 interface State {
   readonly last: number;
   readonly run: number;
@@ -227,7 +227,7 @@ interface Level {
   readonly position: number;
   readonly members: readonly number[];
   readonly has: ReadonlySet<number>;
-  /** By character: equal where the rest of the mask, this level included, treats them alike; 0 where it has none. */
+  /** By character: equal if the rest of the mask, from this level on, treats them alike; 0 if it does not contain them. */
   readonly kinds: readonly number[];
 }
 
@@ -243,7 +243,7 @@ function kindsOf(characters: number, rest: readonly (readonly number[])[]): numb
   });
 }
 
-/** Goes from one word that the filter leaves to the next. */
+/** Steps from one word that passes the filter to the next. */
 class Walk {
   /** By level. */
   readonly digits: number[];
@@ -278,7 +278,7 @@ class Walk {
     this.digits.length = this.#levels.length;
   }
 
-  /** The first character from the present digit on that may stand here. */
+  /** Finds the first allowed character from the current digit on. */
   #settle(level: number): boolean {
     const { length } = this.#levels[level]?.members ?? [];
     for (; (this.digits[level] ?? 0) < length; this.digits[level] = (this.digits[level] ?? 0) + 1) {
@@ -307,7 +307,7 @@ class Walk {
   }
 }
 
-/** States of the automaton: beyond it counting takes minutes and gigabytes. */
+/** Limit of the automaton's states: beyond it, counting takes minutes and gigabytes. */
 const MOST_STATES = 2_000_000;
 
 const tooMany = (positions: number): MillraceError =>

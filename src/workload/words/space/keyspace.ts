@@ -1,7 +1,7 @@
 import type { Bytes } from './charset.js';
 import type { Words } from './words.js';
 
-/** The words of several masks, one after the other, as one space: an index says which mask and which of its words. */
+/** Concatenates the words of several masks into one space: an index selects a mask and one of its words. */
 export class Keyspace {
   readonly segments: readonly Segment[];
   readonly size: bigint;
@@ -33,7 +33,7 @@ export class Keyspace {
     return undefined;
   }
 
-  /** What of each mask lies in `[from, to)`. */
+  /** Returns the parts of each mask that lie in `[from, to)`. */
   parts(from: bigint, to: bigint): Part[] {
     return this.segments.flatMap(({ words, start }) => {
       const first = from > start ? from - start : 0n;

@@ -1,4 +1,4 @@
-/** How words follow each other. The numbers are those of the C interface. */
+/** The separators between words. The numbers are those of the C interface. */
 export const layouts = {
   newline: { id: 0, separator: '\n' },
   nul: { id: 1, separator: '\0' },

@@ -3,9 +3,9 @@ import { type Bytes, customsOf, type Reading, show } from './charset.js';
 import { type Mask, parseMask } from './mask.js';
 
 /**
- * The masks of a `.hcmask` file, a line each: `charset 1,charset 2,…,mask`. `#` begins a comment, `\#` and `\,` are the
- * characters themselves, empty lines and a byte order mark are passed over. The charsets of a line hide those of the
- * command line that have their numbers.
+ * Parses a `.hcmask` file, a mask per line: `charset 1,charset 2,…,mask`. `#` begins a comment, `\#` and `\,` are the
+ * characters themselves; empty lines and a byte order mark are skipped. The charsets of a line override those of the
+ * command line with the same numbers.
  */
 export function parseMaskFile(content: Bytes, name: string, given: Definitions, reading: Reading = {}): Mask[] {
   const masks = linesOf(content).flatMap(({ text, line }) => {
@@ -37,12 +37,12 @@ function linesOf(content: Bytes): { readonly text: Bytes; readonly line: number 
     .filter(({ text }) => text !== '' && !text.startsWith('#'));
 }
 
-/** Cut at commas that no backslash stands before. */
+/** Splits at commas that are not escaped by a backslash. */
 function fieldsOf(text: Bytes): Bytes[] {
   return text.split(/(?<!\\),/).map((field) => field.replace(/\\([,#])/g, '$1'));
 }
 
-/** An error of a line says which. */
+/** Adds the line to an error. */
 function located<T>(where: string, read: () => T): T {
   try {
     return read();

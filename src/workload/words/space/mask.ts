@@ -1,13 +1,13 @@
 import { MillraceError } from '../../../kernel/error.js';
 import { type Bytes, type Charset, type Customs, classOf, piecesOf, type Reading, show } from './charset.js';
 
-/** What words there are: at each position one character of a charset. */
+/** A charset for each position of a word. */
 export type Mask = readonly Charset[];
 
-/** Bytes of the longest word, its separator aside. */
+/** Bytes of the longest word, without its separator. */
 export const MOST_BYTES = 256;
 
-/** A mask from its text: literals, `?x`, `??`. */
+/** Parses a mask: literals, `?x`, `??`. */
 export function parseMask(text: Bytes, customs: Customs = new Map(), reading: Reading = {}): Mask {
   const asked = `the mask ${show(text)}`;
   const mask = piecesOf(text, reading, (name) => classOf(name, customs), asked);
@@ -26,10 +26,10 @@ function checkMask(mask: Mask, asked: string): void {
   });
 }
 
-/** How many words there are. */
+/** Returns the number of words. */
 export const sizeOf = (mask: Mask): bigint => mask.reduce((product, charset) => product * BigInt(charset.length), 1n);
 
-/** Bytes of every word, or undefined where words differ in length. */
+/** Returns the bytes of every word, or undefined if words differ in length. */
 export function widthOf(mask: Mask): number | undefined {
   let width = 0;
   for (const charset of mask) {
@@ -44,7 +44,7 @@ const widest = (charset: Charset): number => charset.reduce((most, { length }) =
 
 export const longestOf = (mask: Mask): number => mask.reduce((sum, charset) => sum + widest(charset), 0);
 
-/** The mask's first positions, for each length from `least` to `most` that it has. */
+/** Returns the prefixes of the mask, for each length from `least` to `most`. */
 export function prefixesOf(mask: Mask, least: number, most: number): Mask[] {
   return Array.from({ length: Math.max(0, Math.min(most, mask.length) - least + 1) }, (_, at) =>
     mask.slice(0, least + at),

@@ -46,7 +46,7 @@ export class PlainWords implements Words {
     return digits;
   }
 
-  /** The digits of the next word, positions from the fastest on; gives how many of them have changed. */
+  /** Increments the digits to the next word, from the fastest position on; returns the number of changed digits. */
   #increment(digits: number[], from = this.#order.length - 1): number {
     for (let at = from; at >= 0; at--) {
       const position = this.#order[at] ?? 0;
@@ -57,7 +57,7 @@ export class PlainWords implements Words {
     return 0;
   }
 
-  /** Words of one length: the row stays, and only what changes is written into it. */
+  /** Fills words of one length: only the changed characters of the previous row are written. */
   #fillRows(into: Uint8Array, digits: number[], count: number, separator: Bytes, width: number): number {
     const columns: number[] = [];
     const characters = this.mask.map((charset, position) => {
@@ -77,7 +77,7 @@ export class PlainWords implements Words {
     const bytes = Uint8Array.from((characters[fastest] ?? []).map(([byte = 0]) => byte));
     let at = 0;
     for (let done = 0; done < count; ) {
-      // All words that differ in the fastest position alone.
+      // All words that differ only in the fastest position.
       const first = digits[fastest] ?? 0;
       const end = Math.min(bytes.length, first + count - done);
       for (let digit = first; digit < end; digit++, at += row.length) {
@@ -112,8 +112,8 @@ export class PlainWords implements Words {
 }
 
 /**
- * The smallest index that makes a word. Characters of several lengths may be read in several ways, so every reading that
- * fits is followed: from the last position to the first, where each may begin and what it then costs.
+ * Returns the smallest index of a word. Characters of several lengths allow several readings, so every one is followed:
+ * from the last position to the first, with the offset where each may begin and the smallest index for it.
  */
 function smallestIndex(mask: Mask, order: readonly number[], word: Bytes): bigint | undefined {
   if (word.length > longestOf(mask)) return undefined;

@@ -10,7 +10,7 @@ import { type Definitions, MOST_CHARSETS, parseMaskFile } from './mask-file.js';
 import type { Order } from './order.js';
 import { wordsOf } from './words.js';
 
-/** What the command line says of the words that are wanted. */
+/** Command line options that select the words. */
 export type RequestOptions = {
   readonly hexCharset?: boolean;
   readonly utf8?: boolean;
@@ -31,11 +31,11 @@ export interface Request {
   readonly space: Keyspace;
   readonly range: Range;
   readonly layout: Layout;
-  /** What may not be what was meant. */
+  /** Notes on input that is probably a mistake. */
   readonly warnings: readonly string[];
 }
 
-/** Everything that can be wrong is found here, before the first byte. */
+/** Parses a request. Finds every error before the first byte is written. */
 export function requestOf(mask: string | undefined, options: RequestOptions): Request {
   const warnings: string[] = [];
   const { hexCharset = false, utf8 = false, order } = options;
@@ -56,7 +56,7 @@ export function requestOf(mask: string | undefined, options: RequestOptions): Re
   return { space, range: rangeOf(space, options), layout: options.format, warnings };
 }
 
-/** A word as people write it: its characters, or `$HEX[…]`. */
+/** Parses a word from the command line: its characters, or `$HEX[…]`. */
 export function wordGiven(text: string): Bytes {
   const [, hex] = /^\$HEX\[((?:[0-9a-fA-F]{2})*)\]$/.exec(text) ?? [];
   return hex === undefined ? bytesOf(text) : latin(Buffer.from(hex, 'hex'));
@@ -77,7 +77,7 @@ function masksOf(
   return [parseMask(bytesOf(mask ?? ''), customsOf(definitions, reading), reading)];
 }
 
-/** Charsets by number. One whose text ends in `.hcchr` is in that file. */
+/** Returns charset definitions by number. A text that ends in `.hcchr` names a file. */
 function definitionsOf(options: RequestOptions): Definitions {
   const definitions = new Map<number, Bytes>();
   for (let number = 1; number <= MOST_CHARSETS; number++) {
@@ -88,7 +88,7 @@ function definitionsOf(options: RequestOptions): Definitions {
   return definitions;
 }
 
-/** The text without the line ends behind it. */
+/** Removes line ends at the end of a text. */
 function withoutLineEnd(text: Bytes): Bytes {
   let end = text.length;
   while (end > 0 && (text[end - 1] === '\n' || text[end - 1] === '\r')) end -= 1;
@@ -109,7 +109,7 @@ function readBytes(path: string): Bytes {
   }
 }
 
-/** Without `--utf8` a character outside ASCII is several. hashcat does the same, and says nothing. */
+/** Warns about characters outside ASCII, which are several bytes without `--utf8`. hashcat does not warn. */
 function severalBytes(number: number, text: Bytes): string[] {
   if (/^[\0-\x7f]*$/.test(text)) return [];
   try {

@@ -10,9 +10,9 @@ export interface Words {
   readonly order: Order;
   readonly size: bigint;
   wordAt(index: bigint): Bytes;
-  /** Where a word is, the smallest index if several make the same bytes; undefined where it is not. */
+  /** Returns the smallest index that makes a word's bytes; undefined if there is none. */
   indexOf(word: Bytes): bigint | undefined;
-  /** Writes `count` words from `start` on, each followed by the separator; gives the bytes written. */
+  /** Writes `count` words from `start` on, each followed by the separator; returns the bytes written. */
   fill(into: Uint8Array, start: bigint, count: number, separator: Bytes): number;
 }
 
@@ -20,9 +20,9 @@ export function wordsOf(mask: Mask, order: Order = 'canonical', filter: Filter =
   return filters(filter) ? new FilteredWords(mask, order, filter) : new PlainWords(mask, order);
 }
 
-/** Whether words come from their index by tables alone: all of one length, none left out. Then devices can make them. */
+/** True if devices can make the words by tables alone: all of one length, no filter. */
 export const isRegular = (words: Words): boolean => words instanceof PlainWords && widthOf(words.mask) !== undefined;
 
-/** Bytes that `count` words take at most. */
+/** Returns the most bytes that `count` words take. */
 export const mostBytes = ({ mask }: Words, count: number, separator: Bytes): number =>
   count * (longestOf(mask) + separator.length);
