@@ -12,14 +12,14 @@ import { lengthOf, type StateShape } from '../kernel/encoding.js';
 import { referenceStates } from '../kernel/reference.js';
 import { PEER_PROGRAM } from './peer-program.js';
 
-/** The same states by somebody else: amplitudes in f64, a batch at a time. */
+/** The work of a peer: amplitudes in f64, a batch at a time. */
 export interface PeerWork {
   readonly qubits: number;
   readonly batch: number;
   /** Batches of a run. */
   readonly batches: number;
   readonly runs: number;
-  /** `cuda:0` and the like, for those who know it. */
+  /** The processor on which the peer runs. */
   readonly place: 'cpu' | 'cuda';
   /** Where samples are when a run begins. */
   readonly from: 'there' | 'pinned' | 'plain';
@@ -98,14 +98,14 @@ class Python {
 
   constructor(asked: string) {
     this.#child = spawn('python3', ['-c', PEER_PROGRAM, asked], { stdio: 'pipe' });
-    this.#child.stderr.resume(); // what is missing is told by its absence
+    this.#child.stderr.resume(); // a missing library shows as a missing answer
     this.#child.stdin.on('error', () => {});
-    // Where there is no Python, its output ends at once, and that is the answer.
+    // Without Python the output ends at once, which counts as the answer.
     this.#child.on('error', () => {});
     this.#lines = createInterface({ input: this.#child.stdout })[Symbol.asyncIterator]();
   }
 
-  /** What it says next; undefined when it has ended. */
+  /** Returns the next answer; undefined when the process has ended. */
   async answer(): Promise<unknown> {
     const { value, done } = await this.#lines.next();
     return done === true ? undefined : JSON.parse(value);

@@ -5,7 +5,7 @@ import { MillraceError } from '../../../kernel/error.js';
 import { EncodeError } from '../job/errors.js';
 import type { Precision } from '../kernel/encoding.js';
 
-/** A file of states. It is there under its name when all of it is; until then, and if not, there is none. */
+/** A file of states. It appears under its name only when it is complete. */
 export interface Sink {
   write(states: Uint8Array): Promise<void>;
   /** All states are written. */

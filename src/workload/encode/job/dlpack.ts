@@ -1,6 +1,6 @@
 import { addressHere, bytesAt, mapPages, unmapPages } from '../../../device/native/libc.js';
 
-/** What DLPack says of a tensor. Shape and strides are in elements. */
+/** The fields of a DLPack tensor. Shape and strides are in elements. */
 export interface TensorFields {
   readonly pointer: number;
   readonly device: { readonly type: number; readonly ordinal: number };
@@ -11,7 +11,7 @@ export interface TensorFields {
   readonly strides: readonly number[];
 }
 
-/** Where fields lie in a DLManagedTensor of 64 bits (DLPack's unversioned one); shape and strides follow it. */
+/** Offsets of fields in a 64-bit DLManagedTensor (DLPack's unversioned one); shape and strides follow it. */
 const Field = {
   data: 0,
   deviceType: 8,
@@ -30,20 +30,20 @@ const STRUCT_BYTES = 64;
 const PAGE = 4096;
 
 /**
- * A tensor for a library in this process that takes DLPack's. It keeps its memory until whoever took it has called the
- * deleter, on whatever thread. That may not be JavaScript, which would hold a foreign thread up (or crash it at the end of
- * the process): it is the C library's `time`, which stores the time where its argument points, at the tensor's first
- * field. So the data pointer is gone from there when nobody uses it any more, which is looked for now and then.
+ * A DLPack tensor for another library in this process. It keeps its memory until the consumer has called the deleter, on
+ * any thread. The deleter must not be JavaScript, which would block a foreign thread (or crash it at the end of the
+ * process). It is the C library's `time`, which stores the time where its argument points, at the tensor's first field.
+ * So the deleter overwrites the data pointer, and that field is polled.
  */
 export class ManagedTensor {
   readonly fields: TensorFields;
-  /** Of the DLManagedTensor: what a capsule named `dltensor` holds. */
+  /** Address of the DLManagedTensor, the content of a capsule named `dltensor`. */
   readonly address: number;
   readonly #words: DataView;
   readonly #freed: () => void;
   #over = false;
 
-  /** `freed`: nobody uses the memory any more. */
+  /** Calls `freed` when the memory is no longer used. */
   constructor(fields: TensorFields, freed: () => void) {
     this.fields = fields;
     this.#freed = freed;
@@ -55,13 +55,13 @@ export class ManagedTensor {
     sweeping ??= setInterval(sweep, SWEEP_MS).unref();
   }
 
-  /** Has its taker called the deleter? Its memory is freed then. */
+  /** True if the consumer has called the deleter. Its memory is freed then. */
   get isReleased(): boolean {
     this.#look();
     return this.#over;
   }
 
-  /** For those who find that nobody takes it: what the taker would have done. */
+  /** Releases a tensor that has no consumer, as the deleter would. */
   release(): void {
     if (!this.isReleased) this.#words.setBigUint64(Field.data, 0n, true);
     this.#look();
@@ -98,7 +98,7 @@ export class ManagedTensor {
 }
 
 const SWEEP_MS = 50;
-/** Tensors that are somebody else's: kept here, whoever forgets them. */
+/** Tensors that consumers may still use, kept here so that they are not garbage collected. */
 const live = new Set<ManagedTensor>();
 let sweeping: NodeJS.Timeout | undefined;
 

@@ -20,16 +20,16 @@ export interface EncodeOptions {
   readonly order?: QubitOrder;
   readonly engine: Engine;
   readonly devices: readonly Device[];
-  /** Samples of a batch that comes out, at most. */
+  /** The most samples of an output batch. */
   readonly batch?: number;
   /** States of each batch that the reference makes too; default 1, as often as that takes a fiftieth of the time. */
   readonly samples?: number;
-  /** Called with an array that came in when nobody needs it any more. */
+  /** Called with an input array when it is no longer needed. */
   readonly release?: (rows: ArrayBufferView) => void;
   readonly signal?: AbortSignal;
 }
 
-/** States of consecutive samples, in memory of the host, until they are released. */
+/** States of consecutive samples, in host memory, until they are released. */
 export interface StateBatch {
   readonly start: bigint;
   readonly count: number;
@@ -38,8 +38,8 @@ export interface StateBatch {
 }
 
 /**
- * Samples to states on any devices of an engine, in order: chunks are cut to the devices' measure, not to that of the
- * arrays that come in. Which sample has a norm of nothing is seen when its states come back; nothing waits for it before.
+ * Encodes samples on the devices of an engine, in order. The devices set the size of chunks, not the input arrays. A
+ * sample with an invalid norm is found when its states come back; nothing waits for this check before.
  */
 export async function* encodeRows(
   source: Iterable<Values> | AsyncIterable<Values>,
@@ -52,7 +52,7 @@ export async function* encodeRows(
   const batchBytes = Math.max(BATCH_BYTES, rowBytes, inputBytes, (options.batch ?? 0) * rowBytes);
   const fitting = rowsOf(Math.max(inputBytes, rowBytes), batchBytes, MOST_INDICES);
   const most = Math.min(fitting, options.batch ?? fitting);
-  // What all devices can take: the most careful of them decides.
+  // Samples must be valid on all devices: the device with the strictest checks decides.
   const careful = devices.find(({ info }) => !info.capabilities.includes('exact-floats')) ?? devices[0];
   const rows = (values: Values, first: number): ArrayBufferView => {
     const made = rowsFor((careful as Device).info, shape, precision, values, first);
@@ -87,7 +87,7 @@ export async function* encodeRows(
 }
 
 const BATCH_BYTES = 8 * 2 ** 20;
-/** Batches that are read before they are needed. */
+/** Batches that are read ahead. */
 const AHEAD_BATCHES = 8;
 
 async function* prepare(
@@ -105,7 +105,7 @@ async function* prepare(
   }
 }
 
-/** Sums of squares that are none, by their samples. Devices may do a sample twice: they find the same. */
+/** Invalid sums of squares, by sample. A sample that is encoded twice gives the same sum. */
 class Norms {
   readonly #bad = new Map<bigint, { readonly squares: number; readonly accumulated: Float }>();
 
@@ -120,7 +120,7 @@ class Norms {
     }
   }
 
-  /** The first bad sample of a piece. */
+  /** Removes and returns the first bad sample of a piece. */
   takeFirst({ start, count }: Piece) {
     if (this.#bad.size === 0) return undefined;
     const end = start + BigInt(count);
@@ -130,7 +130,7 @@ class Norms {
   }
 }
 
-/** Each device has the kernels that suit it. */
+/** Returns the flow; each device runs the kernels that suit it. */
 function encodeFlow(
   { shape, order }: EncodeOptions,
   precision: Precision,
@@ -219,7 +219,7 @@ function verifier(
     try {
       expected = referenceStates(shape, 1, values, { precision, ...(order && { order }) });
     } catch {
-      return true; // a sample without a norm, which is told in its turn
+      return true; // a sample without a norm, which is reported in order
     }
     const given = realsIn(bytes.slice(), precision, expected.length);
     return expected.every((value, i) => Math.abs(value - (given[i] ?? Number.NaN)) <= tolerance);

@@ -17,33 +17,33 @@ import { checkBatch, checkLength, checkNorm } from './validate.js';
 export interface EncoderOptions {
   readonly encoding: Encoding;
   readonly qubits: number;
-  /** Values of a sample; by default as many as the encoding takes. */
+  /** Values of a sample; default: the number that the encoding takes. */
   readonly length?: number;
   /** Default f32. */
   readonly precision?: Precision;
   readonly order?: QubitOrder;
   /** Most samples of a batch; default 64. */
   readonly batch?: number;
-  /** Batches whose input is on its way at a time; default 4. */
+  /** Batches whose input is in flight at a time; default 4. */
   readonly slots?: number;
   /** Kernels that share a sample, instead of a tile for each; see `PlanOptions`. */
   readonly shared?: boolean;
-  /** Told when each batch was copied and when it was encoded, as the device timed it. */
+  /** Called for each batch with the device's times of its copy and its encoding. */
   readonly onTimes?: (times: BatchTimes) => void;
-  /** Told for each batch how many slots were free when it asked for one, and how long it waited, in nanoseconds. */
+  /** Called for each batch with the number of free slots when it requested one, and its wait in nanoseconds. */
   readonly onSlot?: (free: number, waitedNs: number) => void;
 }
 
 export interface BatchTimes {
-  /** Undefined where the samples were on the device already. */
+  /** Undefined if the samples were already on the device. */
   readonly copy: Span | undefined;
   readonly compute: Span;
 }
 
 /**
- * Makes states of one shape on one device, where they stay. Everything is made once: streams, programs, a ring of input
- * buffers; buffers of states come back when they are released. Batches may be asked for without waiting for the one
- * before: while one is copied, the one before it is encoded. Page-locked input (`device.host`) is copied as it lies.
+ * Makes states of one shape on one device, where they stay. Streams, programs and a ring of input buffers are made once;
+ * buffers of states are reused after their release. Batches may be requested without waiting for the previous one: while
+ * one is copied, the previous one is encoded. Page-locked input (`device.host`) is copied directly.
  */
 export async function openEncoder(device: Device, options: EncoderOptions): Promise<Encoder> {
   const { encoding, qubits, precision = 'f32', batch = 64, slots = 4 } = options;
@@ -74,7 +74,7 @@ export async function openEncoder(device: Device, options: EncoderOptions): Prom
   }
 }
 
-/** `qubits` may be nonsense, which `checkLength` says better than an array of that length. */
+/** `qubits` may be invalid; `checkLength` reports that better than a failed allocation of that length. */
 const defaultLength = (encoding: Encoding, qubits: number): number =>
   lengthOf(encoding, Math.min(31, Math.max(1, qubits)));
 
@@ -85,7 +85,7 @@ interface Stage {
   readonly bindings: readonly (readonly [string, string])[];
 }
 
-/** What an encoder closes. */
+/** The resources that an encoder closes. */
 interface Equipment {
   readonly stages: readonly Stage[];
   readonly places: readonly Place[];
@@ -126,12 +126,12 @@ export class Encoder {
     this.#computing = computing;
   }
 
-  /** One sample. */
+  /** Encodes one sample. */
   encode(values: Values): Promise<EncodedStates> {
     return this.encodeBatch(values, 1);
   }
 
-  /** Samples one after the other, up to `batch`. The values must not change until the states are there. */
+  /** Encodes up to `batch` consecutive samples. The values must not change until the states are complete. */
   async encodeBatch(
     values: Values,
     samples = values.length / this.plan.shape.length,
@@ -141,7 +141,7 @@ export class Encoder {
     return this.encodeParts([values], first);
   }
 
-  /** Samples in several arrays, each copied from where it lies, as one batch. */
+  /** Encodes samples in several arrays as one batch; each array is copied directly. */
   async encodeParts(parts: readonly Values[], first = 0): Promise<EncodedStates> {
     const { shape, precision } = this.plan;
     const { placed, samples } = placeParts(this.device.info, shape, precision, parts, first);
@@ -158,7 +158,7 @@ export class Encoder {
     });
   }
 
-  /** Samples that lie on this device already: nothing is copied, and the buffer stays the caller's. */
+  /** Encodes samples that are already on this device: nothing is copied, and the caller keeps the buffer. */
   async encodePresent(input: PresentInput): Promise<EncodedStates> {
     const { samples, first = 0, buffer, after } = input;
     checkBatch(this.plan.shape, samples, samples * this.plan.shape.length);
@@ -175,13 +175,13 @@ export class Encoder {
     });
   }
 
-  /** Samples in arrays of their own, as one batch. */
+  /** Encodes a list of samples, an array each, as one batch. */
   async encodeList(list: readonly Values[]): Promise<EncodedStates> {
     for (const one of list) checkBatch(this.plan.shape, 1, one.length);
     return this.encodeParts(list);
   }
 
-  /** Batches in order, `inFlight` of them at a time. An error comes when its batch's turn does. */
+  /** Yields batches in order, `inFlight` of them at a time. An error is thrown in the place of its batch. */
   async *stream(
     batches: Iterable<Values> | AsyncIterable<Values>,
     { inFlight = 4 }: { readonly inFlight?: number } = {},
@@ -191,7 +191,7 @@ export class Encoder {
     try {
       for await (const values of batches) {
         const encoding = this.encodeBatch(values, undefined, first);
-        encoding.catch(() => undefined); // told when it is its turn
+        encoding.catch(() => undefined); // thrown in the place of its batch
         waiting.push(encoding);
         first += values.length / this.plan.shape.length;
         if (waiting.length >= inFlight) yield (await waiting.shift()) as EncodedStates;
@@ -207,7 +207,7 @@ export class Encoder {
     return new Gatherer(this, options);
   }
 
-  /** Memory of the host from which batches are copied at the speed of the bus. */
+  /** Allocates host memory from which batches are copied at the speed of the bus. */
   async input(samples = this.batch): Promise<HostMemory> {
     return this.device.host(samples * (this.plan.bytes.x ?? 0));
   }
@@ -290,7 +290,7 @@ export class Encoder {
     return this.#computing.mark();
   }
 
-  /** Deferred until the states are made: nothing waits for it in between. */
+  /** Checks norms once the states are complete: nothing waits in between. */
   #checkNorms({ norms }: Place, samples: number, first: number): void {
     if (!norms) return;
     normsIn(norms, this.plan, samples).forEach((squares, sample) => {

@@ -7,26 +7,26 @@ import { checkBatch } from './validate.js';
 export interface GatherOptions {
   /** Input of a batch; default 8 MiB, and never more samples than the encoder's batch. */
   readonly bytes?: number;
-  /** How long the first request waits for others, in milliseconds; default 0.5. */
+  /** The time that the first request waits for others, in milliseconds; default 0.5. */
   readonly wait?: number;
 }
 
 /** A request's part of a batch: some of its states. */
 export interface GatheredStates {
-  /** Those of all requests of the batch. */
+  /** The states of all requests of the batch. */
   readonly states: EncodedStates;
   readonly first: number;
   readonly count: number;
-  /** A copy of this request's. */
+  /** Returns a copy of this request's states. */
   read(): Promise<Float64Array | Float32Array>;
-  /** The batch's memory is free when all of its requests have said so. */
+  /** Releases this part. The batch's memory is free when all of its requests are released. */
   release(): void;
 }
 
 /**
- * Makes batches of small requests: one is encoded when enough have come, when the next one would be too much, or when the
- * first has waited long enough. A request of a whole batch does not wait. Each is copied to the device from where it lies.
- * Results come in the order of requests; where a batch is refused, all of its requests are.
+ * Gathers small requests into batches. A batch is encoded when it is full, when the next request would not fit, or when
+ * its first request has waited long enough. A request of a whole batch does not wait. Each request is copied to the device
+ * from its own array. Results come in the order of requests. If a batch is refused, all of its requests are.
  */
 export class Gatherer {
   readonly #encoder: Encoder;
@@ -45,7 +45,7 @@ export class Gatherer {
     this.#wait = wait;
   }
 
-  /** One sample, or some, one after the other. They must not change until their states are there. */
+  /** Submits one or more consecutive samples. They must not change until their states are complete. */
   submit(values: Values): Promise<GatheredStates> {
     const samples = values.length / this.#encoder.plan.shape.length;
     return new Promise((resolve, reject) => {
@@ -58,7 +58,7 @@ export class Gatherer {
     });
   }
 
-  /** Encodes what waits, and resolves when all that was sent is done, well or not. */
+  /** Encodes waiting requests, and resolves when all submitted ones have succeeded or failed. */
   async flush(): Promise<void> {
     this.#send();
     await this.#last;

@@ -6,14 +6,14 @@ import type { EncodePlan } from '../kernel/plan.js';
 import { EncodeError } from './errors.js';
 import { checkRow, mostAngleOf } from './rows.js';
 
-/** Samples that lie on the device already. */
+/** Samples that are already on the device. */
 export interface PresentInput {
   /** Values of the encoder's precision, one after the other from its beginning; `basis` takes whole numbers (u32). */
   readonly buffer: DeviceBuffer;
   readonly samples: number;
   /**
-   * What they are written by: a mark on a stream of the same device, or the handle of a CUDA stream of another library's;
-   * without it they are there.
+   * The writer of the samples: a mark on a stream of the same device, or the handle of another library's CUDA stream.
+   * Without it the samples must be complete.
    */
   readonly after?: Completion | number;
   /** The number of the first sample, for messages. */
@@ -21,9 +21,9 @@ export interface PresentInput {
 }
 
 /**
- * Looks at values that the host never sees. A tile a sample counts those that are none; where there are any, the host
- * reads that sample and says which. Bits are compared, not floats: WGSL promises nothing of NaN. Undefined where the norm
- * tells as much.
+ * Checks values that the host never sees. A tile per sample counts the invalid ones; if there are any, the host reads
+ * that sample and reports which. Bits are compared, not floats: WGSL does not specify NaN. Undefined if the check of the
+ * norm is sufficient.
  */
 export class PresentCheck {
   readonly #job: BoundJob;
@@ -75,7 +75,7 @@ export class PresentCheck {
   }
 }
 
-/** Holds a stream back until another library's has done what it was given so far. */
+/** Makes a stream wait until another library's stream has completed its queued work. */
 export function followStream(stream: Stream, handle: number): void {
   if (stream.follow) {
     stream.follow(handle);

@@ -3,7 +3,7 @@ import type { Precision, StateShape } from '../kernel/encoding.js';
 import type { ManagedTensor } from './dlpack.js';
 import { EncodeError } from './errors.js';
 
-/** What was called for a batch: copies to the device, launches, copies back, waits of the host. */
+/** Counts of a batch's calls: copies to the device, launches, copies back, waits of the host. */
 export interface Calls {
   readonly copies: number;
   readonly launches: number;
@@ -11,14 +11,14 @@ export interface Calls {
   readonly waits: number;
 }
 
-/** What the device keeps for a batch of states. */
+/** The device memory of a batch of states. */
 export interface Held {
   readonly buffer: DeviceBuffer;
-  /** From an offset in bytes on. */
+  /** Reads from an offset in bytes. */
   read(into: Float64Array | Float32Array, offset: number): Promise<void>;
-  /** Takes the buffer back for another batch. */
+  /** Returns the buffer, for another batch. */
   back(): void;
-  /** The buffer is somebody else's now. */
+  /** Gives up the buffer: it now belongs to the caller. */
   leave(): void;
 }
 
@@ -57,12 +57,12 @@ export class EncodedStates {
     return [this.shape[1], 1];
   }
 
-  /** What DLPack says of such a tensor: complex (code 5), 64 or 128 bits, one lane. */
+  /** DLPack's type of the states: complex (code 5), 64 or 128 bits, one lane. */
   get type(): { readonly code: 5; readonly bits: 64 | 128; readonly lanes: 1 } {
     return { code: 5, bits: this.dtype === 'complex128' ? 128 : 64, lanes: 1 };
   }
 
-  /** A copy in memory of the host: all states, or `count` from `first` on. */
+  /** Copies all states, or `count` from `first` on, to host memory. */
   async read(first = 0, count = this.shape[0] - first): Promise<Float64Array | Float32Array> {
     this.#check('a copy of the states');
     const { bits } = this.type;
@@ -72,7 +72,7 @@ export class EncodedStates {
     return into;
   }
 
-  /** The buffer, for whoever goes on with it on the device and frees it. It can be handed over once. */
+  /** Passes the buffer to the caller, who frees it. It can be handed over once. */
   handOver(): DeviceBuffer {
     this.#check('the buffer');
     this.#gone = 'handed over';
@@ -86,8 +86,8 @@ export class EncodedStates {
   }
 
   /**
-   * Hands them over as a tensor of DLPack: whoever takes it calls its deleter once, and then the memory is freed. Only
-   * where states have a pointer.
+   * Hands the states over as a DLPack tensor: the consumer calls its deleter once, and then the memory is freed. Only
+   * for states that have a pointer.
    */
   async handOverTensor(): Promise<ManagedTensor> {
     const { kind, id } = this.device;
@@ -100,7 +100,7 @@ export class EncodedStates {
         advice: 'encode on cuda or native, or read() them',
       });
     }
-    const { ManagedTensor } = await import('./dlpack.js'); // it brings the C library
+    const { ManagedTensor } = await import('./dlpack.js'); // loads the C library
     const buffer = this.handOver();
     const [, ordinal = '0'] = id.split(':');
     const device = { type, ordinal: Number(ordinal) };
@@ -109,7 +109,7 @@ export class EncodedStates {
     );
   }
 
-  /** The memory is free for other states. */
+  /** Frees the memory for other states. */
   release(): void {
     if (this.#gone === undefined) this.#held.back();
     this.#gone ??= 'released';

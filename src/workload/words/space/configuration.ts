@@ -64,7 +64,7 @@ export class Configuration {
     return this.#mask && this.made('words').words;
   }
 
-  /** Returns the words and tables of the current settings; the same object until a setting changes. Throws −5 without a mask. */
+  /** Returns the words and tables of the settings; the same object until one changes. Throws −5 without a mask. */
   made(asked: string): Made {
     if (this.#mask === undefined) {
       throw new WordsError(Status.notConfigured, 'there is no mask', asked, 'set charsets and a mask first');
