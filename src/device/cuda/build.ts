@@ -5,13 +5,13 @@ import type { GpuSource } from '../gpu/worker/driver.js';
 import type { Target } from './runtime/nvrtc.js';
 import { ask } from './runtime/service.js';
 
-/** Everything beside the text that machine code depends on. */
+/** Everything besides the text that machine code depends on. */
 export interface Toolchain {
   readonly target: Target;
   /** NVRTC's version, and the driver's: 13000. */
   readonly nvrtc: string;
   readonly cuda: number;
-  /** The driver's own number, "580.95.05": one that compiles PTX may do it better than the last. */
+  /** The driver's version, "580.95.05": a newer one may compile PTX better. */
   readonly driver: string | undefined;
 }
 

@@ -5,9 +5,9 @@ import type { CudaApi } from './runtime/api.js';
 import type { CudaErrors } from './runtime/errors.js';
 
 /**
- * Times of events on the host's monotonic clock. The driver tells only how far two events are apart, in a 32-bit float
- * of milliseconds: half a microsecond's truth up to 8 s, 62 µs after a quarter of an hour. So the base moves on: an event
- * whose time is known becomes the next base after a second.
+ * Times of events on the host's monotonic clock. The driver reports only the time between two events, as a 32-bit float
+ * of milliseconds: precise to half a microsecond up to 8 s, to 62 µs after a quarter of an hour. So the base advances:
+ * after a second, an event whose time is known becomes the next base.
  */
 export class Clock {
   readonly #api: CudaApi;
@@ -16,7 +16,7 @@ export class Clock {
   readonly #out = new Out();
   readonly #host = new HostClock();
   #base: number;
-  /** The time of the base since the first one. */
+  /** The time of the base relative to the first one. */
   #baseNs = 0n;
 
   /** Records the first base on an idle stream and waits for it, some 10 µs. `events` have times. */
@@ -24,7 +24,7 @@ export class Clock {
     this.#api = api;
     this.#errors = errors;
     this.#events = events;
-    // The first of a stream brings things up that take milliseconds.
+    // The first event of a stream initializes things for milliseconds.
     const warm = events.record(stream);
     errors.check('cuEventSynchronize', api.cuEventSynchronize(warm), 'the first event');
     events.give(warm);
@@ -34,7 +34,10 @@ export class Clock {
     this.#host.times(0n, 0n, { sentNs, doneNs: process.hrtime.bigint() });
   }
 
-  /** When the work between two passed events began and ended. `end` may become the base: then it is not given back. */
+  /**
+   * Returns when the work between two passed events began and ended. `end` may become the base: then it is not given
+   * back.
+   */
   times(start: number, end: number, seen: Seen): { startedNs: bigint; endedNs: bigint } {
     const startedNs = this.#baseNs + this.between(this.#base, start);
     const endedNs = startedNs + this.between(start, end);
@@ -50,7 +53,7 @@ export class Clock {
     return event === this.#base;
   }
 
-  /** Nanoseconds from one event to another; less than 0 where the second was first. */
+  /** Returns the nanoseconds from one event to another; negative if the second was first. */
   between(from: number, to: number): bigint {
     if (from === to) return 0n;
     const code = this.#api.cuEventElapsedTime(this.#out.at, from, to);

@@ -31,7 +31,7 @@ import { signalLibrary } from './runtime/signal.js';
 const WORKGROUP = 256;
 const PIPES = 'nvidia';
 
-/** An NVIDIA GPU through the driver API: a worker thread owns its context, NVRTC compiles in others. */
+/** An NVIDIA GPU through the driver API. A worker thread owns its context; NVRTC compiles in other threads. */
 export class CudaDevice extends GpuDevice {
   protected readonly target = 'cuda';
   protected readonly nearLimit: number;
@@ -43,7 +43,7 @@ export class CudaDevice extends GpuDevice {
     this.nearLimit = gpu.nearBytes;
     this.#tools = tools;
     this.#cache = DiskCache.open();
-    this.#cache.catch(() => undefined); // told where it is used
+    this.#cache.catch(() => undefined); // reported where it is used
   }
 
   protected override get pipes(): typeof PIPES {
@@ -72,7 +72,7 @@ export class CudaDevice extends GpuDevice {
   }
 }
 
-/** Starting the driver can take 0.3 s: it happens on another thread, and opens no context. */
+/** Lists the GPUs. Starting the driver can take 0.3 s: it happens on another thread, and opens no context. */
 export async function probe(): Promise<Probed> {
   const found = await survey();
   if ('reason' in found) return found;
@@ -83,12 +83,12 @@ export async function probe(): Promise<Probed> {
   return { infos: usable.map(({ info }) => info) };
 }
 
-/** At once: the worker opens the context while the survey brings up NVML and NVRTC, which takes about as long. */
+/** Opens a GPU. The worker opens the context while the survey starts NVML and NVRTC, which takes about as long. */
 export async function open(id: string, options: OpenOptions = {}): Promise<Device> {
   const ordinal = deviceNumber('cuda', id);
   const asking = survey();
   const linking = startWorker(ordinal, options);
-  linking.catch(() => undefined); // told below, unless the survey knows better
+  linking.catch(() => undefined); // reported below, unless the survey has a better reason
   try {
     const { gpu, info, tools } = usable(id, ordinal, await asking);
     return new CudaDevice(await linking, info, gpu, tools);
@@ -114,7 +114,7 @@ async function startWorker(ordinal: number, options: OpenOptions): Promise<Link>
   return openLink({ device: `cuda:${ordinal}`, worker, own, options, crew: new CrewThreads(), isKept: true });
 }
 
-/** The GPU of that number and what compiles for it. Throws where there is none of either. */
+/** Returns the GPU of that number and its toolchain. Throws if either is missing. */
 function usable(
   id: string,
   ordinal: number,
@@ -131,7 +131,7 @@ function usable(
   throw absent(id, `NVRTC ${nvrtc.version} no longer compiles for ${gpu.name}: name an older one in MILLRACE_LIBNVRTC`);
 }
 
-/** From NVML: needs no context, and works whoever uses the GPU. */
+/** Reads the sensors by NVML: needs no context, and works while other processes use the GPU. */
 export async function sensors(id: string): Promise<Sensors | undefined> {
   return ask({ kind: 'sensors', ordinal: deviceNumber('cuda', id) });
 }
@@ -164,7 +164,7 @@ function whyNoSensors(): string {
   return 'reason' in found ? found.reason : `${found.path} does not start`;
 }
 
-/** Device files that this user may not open: the most common reason why a driver finds no GPU. */
+/** Reports device files that this user may not open: the most common reason why a driver finds no GPU. */
 async function nodes(): Promise<readonly Finding[]> {
   const names = await readdir('/dev').catch((): string[] => []);
   const files = names.filter((name) => /^nvidia(\d+|ctl|-uvm)$/.test(name)).map((name) => `/dev/${name}`);

@@ -20,19 +20,22 @@ import { openNvtx } from './runtime/nvtx.js';
 import { Nvml } from './runtime/sensors.js';
 import { CudaStream } from './stream.js';
 
-/** What the main thread tells the worker. */
+/** The worker's start data. */
 export interface CudaStart {
   readonly ordinal: number;
-  /** A library with the function that callbacks call; without one the GPU writes the word itself. */
+  /** A library with the function that callbacks call. Without one the GPU writes the word itself. */
   readonly signal?: { readonly library: string; readonly symbol: string };
 }
 
 /** How long `close` waits for launches to notice that they are cancelled. */
 const CLOSE_MS = 5000;
-/** Status slots are made 512 at a time, in 16 KiB. */
+/** Status slots are allocated 512 at a time, in 16 KiB. */
 const SLOTS_BYTES = 2 ** 14;
 
-/** CUDA for the loop in `gpu/loop.ts`. Everything here is called on the one thread in which its context is current. */
+/**
+ * The CUDA driver for the loop in `gpu/worker/loop.ts`. Everything here is called on the one thread in which its
+ * context is current.
+ */
 export class CudaDriver
   extends NativeDriver<Memory, CudaProgram, CudaLine, CudaMark>
   implements Driver<Memory, CudaProgram, CudaLine, CudaMark>
@@ -70,7 +73,7 @@ export class CudaDriver
       this.#epochs = new Epochs(pinned, memory, { service, control }, host.words, host.completion === 'sync');
       const signal = host.completion === 'callback' ? this.#signals(start.signal) : undefined;
       const slots = new StatusSlots(() => slotsIn(pinned.alloc(SLOTS_BYTES)));
-      slots.grow(); // now, so that the first launch need not
+      slots.grow(); // now, so that the first launch need not do it
       const isDetailed = host.calls.on;
       const nvtx = isDetailed ? openNvtx() : undefined;
       if (nvtx) host.log(`ranges for profilers: ${nvtx.path}`);
@@ -113,7 +116,7 @@ export class CudaDriver
   release(mark: CudaMark): void {
     const { slots, starts, ends } = this.resources;
     if (mark.signal) slots.giveSignal(mark.signal);
-    if (!mark.isPassed) return; // the GPU may still write: the rest goes with the device
+    if (!mark.isPassed) return; // the GPU may still write: the rest is freed with the device
     if (mark.start !== mark.end) starts.give(mark.start);
     if (mark.launches) starts.give(mark.launches.start);
     if (mark.launches?.end) starts.give(mark.launches.end);
@@ -122,7 +125,7 @@ export class CudaDriver
   }
 
   block({ end }: CudaMark): void {
-    // What went wrong is told by the poll that follows.
+    // The poll that follows reports errors.
     this.#context.api.cuEventSynchronize(end);
   }
 
@@ -205,19 +208,19 @@ export class CudaDriver
     };
   }
 
-  /** How long after the mark's beginning its first launch began and its last one ended. */
+  /** Returns how long after the mark's beginning its first launch began and its last one ended. */
   #launchesOf({ start, launches }: CudaMark): { readonly afterNs: bigint; readonly untilNs: bigint } | undefined {
     if (!launches || launches.end === 0) return undefined;
     const afterNs = this.#clock.between(start, launches.start);
     return { afterNs, untilNs: afterNs + this.#clock.between(launches.start, launches.end) };
   }
 
-  /** Stops what runs; false where something does not stop. */
+  /** Stops running work; false if something does not stop. */
   #quiet(): boolean {
     try {
       for (const { epoch } of this.lines) epoch.stop();
     } catch {
-      // The device is lost: then nothing runs, as the streams will tell.
+      // The device is lost: then nothing runs, as the streams will report.
     }
     this.grids.stop();
     const own = [...this.lines].map(({ queue }) => queue);
@@ -226,7 +229,7 @@ export class CudaDriver
       if (waited >= CLOSE_MS) return false;
       sleep(1);
     }
-    return true; // also where the device is lost: then nothing runs
+    return true; // also if the device is lost: then nothing runs
   }
 }
 
@@ -239,7 +242,7 @@ interface CardSensors {
   readonly device: number;
 }
 
-/** When first asked: many never are. */
+/** Opened on first use: many devices are never asked. */
 function sensorsOf({ busId }: Gpu): CardSensors | undefined {
   const nvml = Nvml.open();
   const device = nvml?.device(busId);

@@ -4,24 +4,24 @@ import type { DeviceMemory, Memory } from './memory.js';
 import type { Pinned, PinnedMemory } from './pinned.js';
 import type { CudaStream } from './stream.js';
 
-/** Each in a line of the cache of its own. */
+/** Each epoch has its own cache line. */
 const STRIDE = 128;
 
 /**
- * How epochs reach running kernels: as words of the device's memory, written through a stream that has nothing else to do
- * and is not held up by what runs in others. Not as words of the host's memory that kernels would look at: an H200 makes
- * 0.9 million such looks a second, so 29,000 workgroups of 16 rounds ran at half speed. Only where this thread waits in the
- * driver (`sync`) and can send nothing, kernels look at the board itself.
+ * Sends epochs to running kernels as words of device memory, written through a stream that has no other work and is not
+ * delayed by other streams. Kernels do not poll words of host memory: an H200 makes 0.9 million such reads a second, so
+ * 29,000 workgroups of 16 rounds ran at half speed. Only if this thread blocks in the driver (`sync`) and cannot send
+ * anything do kernels read the board itself.
  */
 export class Epochs {
-  /** What they are sent through. */
+  /** The stream through which epochs are sent. */
   readonly control: CudaStream;
   readonly #memory: Memory;
-  /** What is written from, a word a line. */
+  /** The source of the writes, one word per line. */
   readonly #source: Pinned;
   readonly #words: Int32Array;
   readonly #board: Int32Array;
-  /** The board as kernels see it, where they look at it. */
+  /** The board as kernels see it, if they read it. */
   readonly #mapped: Pinned | undefined;
 
   constructor(
@@ -38,10 +38,10 @@ export class Epochs {
     this.#words = new Int32Array(bytes.buffer, bytes.byteOffset, LINES);
     this.#memory = memory.alloc(STRIDE * LINES);
     this.control = streams.control;
-    this.control.follow(streams.service.handle); // which zeroes it
+    this.control.follow(streams.service.handle); // which zeroes the memory
   }
 
-  /** `word` of the board is the line's epoch. */
+  /** `word` is the index of the line's epoch on the board. */
   open(line: number, word: number): Epoch<CudaStream> {
     const board = this.#board;
     if (this.#mapped) return new Epoch(this.#mapped.device + board.byteOffset + 4 * word, board, word);

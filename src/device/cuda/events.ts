@@ -2,7 +2,7 @@ import { Out } from '../gpu/native/api.js';
 import type { CudaApi } from './runtime/api.js';
 import type { CudaErrors } from './runtime/errors.js';
 
-/** Events of one kind, used again and again: making one takes 2 to 3 µs, and only the driver knows how much memory. */
+/** A pool of events of one kind: creating one takes 2 to 3 µs and an unknown amount of memory in the driver. */
 export class Events {
   readonly #api: CudaApi;
   readonly #errors: CudaErrors;
@@ -17,7 +17,7 @@ export class Events {
     this.#flags = flags;
   }
 
-  /** An event that was just recorded on the stream. */
+  /** Records an event on the stream. */
   record(stream: number): number {
     const event = this.#free.pop() ?? this.#create();
     const code = this.#api.cuEventRecord(event, stream);

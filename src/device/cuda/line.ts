@@ -9,16 +9,16 @@ import type { CudaProgram } from './program.js';
 import type { Nvtx, RangeId } from './runtime/nvtx.js';
 import { CudaStream, type Parts } from './stream.js';
 
-/** What the lines of a device share. */
+/** Resources shared by the lines of a device. */
 export interface DeviceResources extends Parts, NativeResources<Memory> {
   readonly memory: DeviceMemory;
   readonly pinned: PinnedMemory;
-  /** Memory is zeroed and tables are sent on a stream of their own, which all others wait for. */
+  /** The stream that zeroes memory and sends tables. All others wait for it. */
   readonly service: CudaStream;
   readonly lines: ReadonlySet<CudaLine>;
-  /** In `callback` mode: has a slot's first word set when the stream gets there. */
+  /** In `callback` mode: sets a slot's first word when the stream gets there. */
   readonly signal: ((stream: number, slot: StatusSlot) => void) | undefined;
-  /** With telemetry profilers are told of launches and copies. */
+  /** With telemetry: reports launches and copies to profilers. */
   readonly nvtx: Nvtx | undefined;
 }
 
@@ -26,10 +26,10 @@ export interface CudaMark extends NativeMark<CudaLine, CudaProgram> {
   readonly start: number;
   readonly end: number;
   readonly signal: StatusSlot | undefined;
-  /** Before the first launch and after the last. */
+  /** Events before the first launch and after the last. */
   readonly launches: LaunchEvents | undefined;
   readonly range: RangeId | undefined;
-  /** The clock has taken the event `end` over. */
+  /** True if the clock has taken over the event `end`. */
   isKept: boolean;
 }
 
@@ -82,7 +82,7 @@ export class CudaLine extends NativeLine<Memory, CudaProgram, CudaMark, void> {
     return true;
   }
 
-  /** A launch between events: the first of a group stays, the last moves on. */
+  /** Runs a launch between events: the first event of a group stays, the last is replaced. */
   #timed(name: string, launch: () => void): void {
     const { starts, nvtx } = this.#resources;
     const { handle } = this.queue;
@@ -152,7 +152,7 @@ export class CudaLine extends NativeLine<Memory, CudaProgram, CudaMark, void> {
     words.fill(0);
   }
 
-  /** The block's address in device memory; undefined when there is no room to send it yet. */
+  /** Returns the block's address in device memory; undefined if there is no space to send it yet. */
   #sendBlock(block: Uint32Array): number | undefined {
     const { device } = this.blockMemory(block.byteLength);
     this.catchUp();

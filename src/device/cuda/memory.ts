@@ -5,15 +5,15 @@ import type { DeviceMemoryPool, NativeMemory } from '../gpu/native/line.js';
 import { Cuda, type CudaApi } from './runtime/api.js';
 import type { CudaErrors } from './runtime/errors.js';
 
-/** Memory of the device, by its pointer. */
+/** Device memory, identified by its pointer. */
 export type Memory = NativeMemory;
 
-/** Asking how much is free takes some 20 µs; below this an error of the driver's tells soon enough. */
+/** Querying free memory takes some 20 µs; below this size an error of the driver reports it soon enough. */
 const ASK_FROM = 2 ** 20;
 
 /**
- * Allocations, zeroed in the order of one stream. From the driver's pool where it has one: then freeing does not wait
- * for the whole device, as `cuMemFree` does.
+ * Allocations, zeroed in the order of one stream. They come from the driver's pool if it has one: freeing then does not
+ * wait for the whole device, as `cuMemFree` does.
  */
 export class DeviceMemory implements DeviceMemoryPool<Memory> {
   readonly #api: CudaApi;
@@ -24,7 +24,7 @@ export class DeviceMemory implements DeviceMemoryPool<Memory> {
   readonly #out = new Out();
   readonly #held = new Map<number, Memory>();
   #used = 0;
-  /** Rises when `stream` has got something to do that other streams must wait for. */
+  /** Incremented when `stream` gets a command that other streams must wait for. */
   made = 0;
 
   constructor(api: CudaApi, errors: CudaErrors, stream: number, pool: number | undefined, total: number) {
@@ -50,34 +50,34 @@ export class DeviceMemory implements DeviceMemoryPool<Memory> {
     const memory: Memory = { device: this.#out.wide(), bytes };
     this.#held.set(memory.device, memory);
     this.#used += bytes;
-    // SAFETY: inside what was just allocated; `made` has all streams wait for it.
+    // SAFETY: inside what was just allocated; `made` makes all streams wait for it.
     const zeroed = this.#api.cuMemsetD8Async(memory.device, 0, bytes, this.#stream);
     this.made++;
     this.#errors.check('cuMemsetD8Async', zeroed, `zeroing ${bytes} bytes`);
     return memory;
   }
 
-  /** No command that is still to run names it. */
+  /** Called when no command still to run refers to the memory. */
   free(memory: Memory): void {
-    if (this.#held.get(memory.device) !== memory) return; // adopted: its owner has it
+    if (this.#held.get(memory.device) !== memory) return; // adopted: its owner frees it
     this.#held.delete(memory.device);
     this.#used -= memory.bytes;
-    // SAFETY: the loop frees memory only when every command that named it has passed.
+    // SAFETY: the loop frees memory only when every command that used it has passed.
     if (this.#pool === undefined) this.#errors.check('cuMemFree', this.#api.cuMemFree(memory.device));
     else this.#errors.check('cuMemFreeAsync', this.#api.cuMemFreeAsync(memory.device, this.#stream));
   }
 
-  /** At the end, when the device may be gone: what it says no longer matters. */
+  /** Called at shutdown, when the device may be lost: results no longer matter. */
   freeAll(): void {
     for (const { device } of this.#held.values()) {
       if (this.#pool === undefined) this.#api.cuMemFree(device);
       else this.#api.cuMemFreeAsync(device, this.#stream);
     }
     this.#held.clear();
-    this.#trim(); // another device of this process may live on in the same context
+    this.#trim(); // another device of this process may still use the same context
   }
 
-  /** Has what was freed go back to the system. Waits, but for nothing long: no kernel runs on this stream. */
+  /** Returns freed memory to the system. Blocks, but briefly: no kernel runs on this stream. */
   #trim(): void {
     if (this.#pool === undefined) return;
     this.#api.cuStreamSynchronize(this.#stream);
@@ -90,7 +90,7 @@ export class DeviceMemory implements DeviceMemoryPool<Memory> {
       : this.#api.cuMemAllocAsync(this.#out.at, bytes, this.#stream);
   }
 
-  /** What the driver has, and what its pool keeps for us but nobody uses; infinity where it does not say. */
+  /** The driver's free memory plus the unused part of its pool; infinity if it does not report it. */
   #free(): number {
     if (this.#api.cuMemGetInfo(this.#out.cell(0), this.#out.cell(1)) !== Cuda.success) return Number.POSITIVE_INFINITY;
     return this.#out.wide(0) + this.#pooled(Cuda.poolReserved) - this.#pooled(Cuda.poolUsed);

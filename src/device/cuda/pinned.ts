@@ -4,26 +4,27 @@ import { addressOf, bytesAt, mapPages, unmapPages } from '../native/libc.js';
 import { Cuda, type CudaApi } from './runtime/api.js';
 import type { CudaErrors } from './runtime/errors.js';
 
-/** Memory of the host that the GPU reads and writes itself: page-locked, and seen by kernels at `device`. */
+/** Host memory that the GPU reads and writes itself: page-locked, and visible to kernels at `device`. */
 export interface Pinned extends Locked {
   readonly device: number;
 }
 
 interface Held {
   readonly free: 'cuMemHostUnregister' | 'cuMemFreeHost';
-  /** Pages that were mapped for it. */
+  /** Bytes of pages that were mapped for it. */
   readonly pages: number;
-  /** Keeps memory that others gave from the collector. */
+  /** Keeps memory of other owners from being garbage collected. */
   readonly keep: unknown;
 }
 
 const FLAGS = Cuda.hostPortable | Cuda.hostMapped;
-/** Of our own that is small there is little: a word for each stream, and pages of cells. */
+/** The region size of our own memory. There is little: a word for each stream, and pages of status slots. */
 const OWN_BYTES = 2 ** 17;
 
 /**
- * Page-locked memory: what is shared with other threads, registered with the driver; and our own. That is never V8's: a
- * process that ends takes this thread's arrays away while the GPU and the driver's callbacks still write.
+ * Page-locked memory: memory shared with other threads, registered with the driver; and our own. Our own is never
+ * allocated by V8: when the process exits, V8 frees this thread's arrays while the GPU and the driver's callbacks may
+ * still write.
  */
 export class PinnedMemory {
   readonly #api: CudaApi;
@@ -43,24 +44,24 @@ export class PinnedMemory {
     this.#own = new LockedMemory({ lock: (bytes) => this.#fresh(bytes), unlock, part }, OWN_BYTES);
   }
 
-  /** Fresh memory for all threads; undefined where the driver refuses. */
+  /** Allocates memory for all threads; undefined if the driver refuses. */
   share(bytes: number): Pinned | undefined {
     return this.#shared.take(bytes);
   }
 
-  /** Fresh memory of this thread's and the GPU's. */
+  /** Allocates memory for this thread and the GPU. */
   alloc(bytes: number): Pinned {
     return this.#own.take(bytes) ?? this.#fresh(bytes);
   }
 
-  /** Registers memory that is there already; undefined where the driver refuses. */
+  /** Registers existing memory; undefined if the driver refuses. */
   register(memory: SharedArrayBuffer): Pinned | undefined {
     const bytes = new Uint8Array(memory);
     const address = addressOf(bytes);
     return this.#register(address, bytes.length, 0, memory) ? this.#mapped(bytes, address) : undefined;
   }
 
-  /** Nothing on the GPU uses it any more. */
+  /** Called when nothing on the GPU uses the memory any more. */
   release(address: number): void {
     if (!this.#shared.give(address) && !this.#own.give(address)) this.#unlock(address);
   }
@@ -69,10 +70,10 @@ export class PinnedMemory {
     for (const address of [...this.#held.keys()]) this.#unlock(address);
   }
 
-  /** Pages of our own, or the driver's where it does not take them (some virtual machines). */
+  /** Pages of our own, or the driver's if it does not accept ours (some virtual machines). */
   #fresh(bytes: number): Pinned {
     const address = this.#mapPages(bytes) ?? this.#ask(bytes);
-    // SAFETY: these bytes are ours until they are unlocked, and nothing looks at the view after that.
+    // SAFETY: these bytes are ours until they are unlocked, and nothing accesses the view after that.
     return this.#mapped(bytesAt(address, bytes), address);
   }
 

@@ -9,9 +9,9 @@ import { Cuda, type CudaApi, cText } from './runtime/api.js';
 import type { CudaErrors } from './runtime/errors.js';
 import type { Gpu } from './runtime/info.js';
 
-/** Addresses that a launch passes beside its block. */
+/** Addresses that a launch passes besides its block. */
 export interface LaunchAddresses {
-  /** The block in device memory, where it does not travel by value. */
+  /** The block in device memory, if it is not passed by value. */
   readonly block: number;
   readonly counted: number;
   readonly cancel: number;
@@ -20,8 +20,8 @@ export interface LaunchAddresses {
 }
 
 /**
- * A loaded kernel with the memory that its arguments are passed in. The driver copies arguments while it is called, so
- * one set serves all launches of the program.
+ * A loaded kernel with the memory of its arguments. The driver copies arguments during the call, so one set serves all
+ * launches of the program.
  */
 export class CudaProgram implements NativeProgram<Memory> {
   readonly number: number;
@@ -31,21 +31,21 @@ export class CudaProgram implements NativeProgram<Memory> {
   readonly #api: CudaApi;
   readonly #errors: CudaErrors;
   readonly #module: number;
-  /** The driver's, of the entry. */
+  /** The driver's handle of the entry function. */
   readonly handle: number;
   /** Workgroups that the whole GPU holds at a time. */
   readonly resident: number;
-  /** What share of the threads that the GPU can hold that is, 0 to 1: its occupancy. */
+  /** The share of the GPU's thread capacity that these occupy, 0 to 1. */
   readonly occupancy: number;
   readonly registers: number;
   readonly localBytes: number;
-  /** By value: the block. Otherwise and for all that follows, an address each. */
+  /** The block, if passed by value. Otherwise, and for all other arguments, an address each. */
   readonly #block: Uint32Array;
   readonly #values: Uint32Array;
   readonly #pointers: BigUint64Array;
   readonly #pointersAt: number;
 
-  /** Throws where the driver does not take the binary. */
+  /** Throws if the driver rejects the binary. */
   constructor(
     api: CudaApi,
     errors: CudaErrors,
@@ -62,7 +62,8 @@ export class CudaProgram implements NativeProgram<Memory> {
     this.#errors = errors;
     const out = new Out();
     const image = withZero(source.binary ?? new Uint8Array());
-    // SAFETY: the image is a whole cubin (its digest was checked) or PTX text with a zero behind it; the driver copies it.
+    // SAFETY: the image is a whole cubin (its digest was checked) or PTX text with a zero after it; the driver copies
+    // it.
     const loaded = keepingSignals(() => api.cuModuleLoadData(out.at, addressOf(image)));
     errors.check('cuModuleLoadData', loaded, `loading kernel ${name}`);
     this.#module = out.wide();
@@ -96,7 +97,7 @@ export class CudaProgram implements NativeProgram<Memory> {
     this.#pointersAt = addressOf(this.#pointers);
   }
 
-  /** Workgroups for so many items. */
+  /** Returns the number of workgroups for `count` items. */
   groups(count: number): number {
     return spreadGrid(this.shape, count, this.resident);
   }
@@ -129,7 +130,7 @@ export class CudaProgram implements NativeProgram<Memory> {
     this.#errors.check('cuLaunchKernel', code, `a launch of kernel ${this.name}`);
   }
 
-  /** Two words, since a bigint costs more than all the rest. */
+  /** Writes two words, since a bigint costs more than all the rest. */
   #put(at: number, address: number): void {
     this.#values[2 * at] = address; // modulo 2^32
     this.#values[2 * at + 1] = address / 2 ** 32;
@@ -154,7 +155,7 @@ export class CudaProgram implements NativeProgram<Memory> {
   }
 }
 
-/** PTX is text, which C ends with a zero; behind a cubin it does no harm. */
+/** PTX is text, which C ends with a zero; after a cubin the zero does no harm. */
 function withZero(binary: Uint8Array): Uint8Array {
   const image = new Uint8Array(binary.length + 1);
   image.set(binary);

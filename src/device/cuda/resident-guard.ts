@@ -1,9 +1,9 @@
 import type { CudaApi, CudaCall } from './runtime/api.js';
 
 /**
- * Calls of the driver that may wait until nothing runs on the device, as far as its documentation and experience tell:
- * memory that is mapped, unmapped or locked, code that is loaded (with lazy loading when a function is first asked for).
- * While a resident grid runs they would wait for its end, and the thread that must end it would be the one that waits.
+ * Driver calls that may wait until nothing runs on the device, according to its documentation and to experience:
+ * mapping, unmapping or locking memory, loading code (with lazy loading, when a function is first requested). While a
+ * resident grid runs they would wait for its end, and the blocked thread is the one that must end it.
  */
 const waiting: readonly CudaCall[] = [
   'cuModuleLoadData',
@@ -22,10 +22,10 @@ const waiting: readonly CudaCall[] = [
   'cuStreamDestroy',
 ];
 
-/** The driver's functions, of which those that may wait first have resident grids leave the device. */
+/** The driver's functions. Those that may wait first make resident grids leave the device. */
 export class Guard {
   readonly api: CudaApi;
-  /** Gets grids off the device. */
+  /** Removes grids from the device. */
   pause: () => void = () => undefined;
 
   constructor(api: CudaApi) {

@@ -10,23 +10,23 @@ import type { Guard } from './resident-guard.js';
 import { Cuda } from './runtime/api.js';
 import { CudaStream } from './stream.js';
 
-/** Two jobs take half of the processors each; a third is run by launches. */
+/** Two jobs use half of the multiprocessors each; a third is run by launches. */
 const MOST = 2;
 /**
- * Processors that no grid uses. Fills, canaries and all other launches run there, whatever memory and registers they
- * need; and workgroups of a grid that find themselves on processors of others are led through here: a launch whose
- * workgroups cannot all start holds up every launch behind it. One of an H200's 132 is 0.8 % of its rate.
+ * Multiprocessors that no grid uses. Fills, canaries and all other launches run there, whatever memory and registers
+ * they need; workgroups of a grid that start on another grid's multiprocessors also pass through here. A launch whose
+ * workgroups cannot all start delays every launch after it. One of an H200's 132 is 0.8 % of its rate.
  */
 const SPARE = 1;
-/** Parts of an entry for each workgroup: a grid that is to leave does so after a quarter of an entry's time. */
+/** Parts of an entry for each workgroup: a grid that must leave does so after a quarter of an entry's time. */
 const PARTS = 4;
-/** Systems with a display end a launch that takes some seconds. */
+/** The launch limit in ms: systems with a display end a launch that takes some seconds. */
 const BOUND_MS = 500;
 
 /** Words of the launch block that differ from launch to launch. */
 const changing = [QueueHeader.epoch, QueueHeader.firstProcessor, QueueHeader.ownProcessors];
 
-/** A resident grid: its stream, its memory on both sides, and what its launches are given. */
+/** A resident grid: its stream, its memory on both sides, and its launch arguments. */
 export interface CudaGrid extends GridHandle {
   readonly program: CudaProgram;
   readonly stream: CudaStream;
@@ -34,17 +34,17 @@ export interface CudaGrid extends GridHandle {
   readonly pinned: Pinned;
   /** On the device: `state`, `done`, `queue`, `found`. */
   readonly own: Memory;
-  /** Where the launch block lies, where it does not travel by value. */
+  /** Memory of the launch block, if it is not passed by value. */
   readonly blockMemory: Memory | undefined;
   readonly block: Uint32Array;
-  /** Addresses and what points at them; neither moves. */
+  /** The arguments and the pointers to them; neither moves. */
   readonly values: BigUint64Array;
   readonly pointers: BigUint64Array;
-  /** After its launch; undefined where none is in flight. */
+  /** The event after its launch; undefined if none is in flight. */
   event: number | undefined;
 }
 
-/** Resident grids on CUDA: `kernel/abi/resident-abi.ts` says what is shared with them. */
+/** Resident grids on CUDA: `kernel/abi/resident-abi.ts` defines what is shared with them. */
 export class CudaGrids implements GridDriver<Memory, CudaProgram, CudaGrid> {
   readonly most: number;
   readonly boundMs: number | undefined;
@@ -53,7 +53,7 @@ export class CudaGrids implements GridDriver<Memory, CudaProgram, CudaGrid> {
   readonly #upload: (words: Uint32Array) => Memory;
   readonly #grids = new Set<CudaGrid>();
 
-  /** `upload` puts words into memory of the device. */
+  /** `upload` copies words to device memory. */
   constructor(resources: DeviceResources, guard: Guard, upload: (words: Uint32Array) => Memory) {
     this.#resources = resources;
     this.#guard = guard;
@@ -127,9 +127,9 @@ export class CudaGrids implements GridDriver<Memory, CudaProgram, CudaGrid> {
     block[QueueHeader.epoch] = epoch;
     block[QueueHeader.firstProcessor] = from;
     block[QueueHeader.ownProcessors] = to - from;
-    stream.follow(service.handle); // memory that was just made must have been zeroed
+    stream.follow(service.handle); // memory just allocated must have been zeroed
     const fill = (at: number, word: number, words: number): void => {
-      // SAFETY: inside the grid's own memory, which nothing else uses and no launch before this one is at.
+      // SAFETY: inside the grid's own memory, which nothing else uses; no earlier launch is running on it.
       errors.check('cuMemsetD32Async', api.cuMemsetD32Async(at, word, words, stream.handle), 'a resident grid');
     };
     fill(own.device, 0, isFresh ? own.bytes / 4 : 2 * STATE_WORDS);
@@ -152,7 +152,7 @@ export class CudaGrids implements GridDriver<Memory, CudaProgram, CudaGrid> {
       0,
     );
     errors.check('cuLaunchKernel', code, `a resident grid of kernel ${program.name}`);
-    // SAFETY: the state's words to their place in the page-locked memory, after the launch.
+    // SAFETY: copies the state's words to their place in the page-locked memory, after the launch.
     const copied = api.cuMemcpyDtoHAsync(grid.pinned.address + STATE_AT, own.device, 8 * STATE_WORDS, stream.handle);
     errors.check('cuMemcpyDtoHAsync', copied, 'a resident grid');
     grid.event = plain.record(stream.handle);
@@ -172,7 +172,7 @@ export class CudaGrids implements GridDriver<Memory, CudaProgram, CudaGrid> {
   close(grid: CudaGrid): void {
     const { memory, pinned } = this.#resources;
     if (!this.#grids.delete(grid)) return;
-    // A launch that was refused leaves what went before it: some microseconds of filling the memory that is freed here.
+    // A refused launch leaves the commands before it: some microseconds of filling the memory that is freed here.
     while (grid.event === undefined && !grid.stream.isIdle());
     grid.stream.destroy();
     memory.free(grid.own);
@@ -180,7 +180,7 @@ export class CudaGrids implements GridDriver<Memory, CudaProgram, CudaGrid> {
     pinned.release(grid.pinned.address);
   }
 
-  /** At the end: everything that runs is to stop. */
+  /** Called at shutdown: stops everything that runs. */
   stop(): void {
     this.#guard.pause = () => undefined;
     for (const { shared } of this.#grids) shared.store('order', Order.stop);

@@ -7,7 +7,7 @@ import type { Pinned, PinnedMemory } from './pinned.js';
 import { Cuda } from './runtime/api.js';
 import type { Context } from './runtime/context.js';
 
-/** What all streams of a device share. */
+/** Resources shared by all streams of a device. */
 export interface Parts {
   readonly context: Context;
   readonly pinned: PinnedMemory;
@@ -15,13 +15,13 @@ export interface Parts {
   readonly starts: Events;
   readonly ends: Events;
   readonly plain: Events;
-  /** Rings of streams that are gone: to lock one takes 4 ms, to unlock one may wait for everything that runs. */
+  /** Rings of closed streams, for reuse: locking one takes 4 ms, and unlocking one may wait for everything that runs. */
   readonly rings: Pinned[];
-  /** Copies between plain memory and rings. */
+  /** Copies between pageable memory and rings. */
   readonly crew: Crew;
 }
 
-/** A stream of the driver that does not wait for the default stream, with its way for plain memory of the host. */
+/** A stream of the driver that does not wait for the default stream, with staging for pageable host memory. */
 export class CudaStream implements NativeQueue<void> {
   readonly handle: number;
   readonly staging: PinnedRing<Pinned>;
@@ -59,7 +59,7 @@ export class CudaStream implements NativeQueue<void> {
 
   read(memory: number, offset: number, into: number, bytes: number): void {
     const { api, errors } = this.#parts.context;
-    // SAFETY: as above, the other way.
+    // SAFETY: as above, in the other direction.
     const code = api.cuMemcpyDtoHAsync(into, memory + offset, bytes, this.handle);
     errors.check('cuMemcpyDtoHAsync', code, `a read of ${bytes} bytes`);
   }
@@ -78,11 +78,11 @@ export class CudaStream implements NativeQueue<void> {
     errors.check('cuMemsetD32Async', code, `a fill of ${bytes} bytes`);
   }
 
-  /** Holds this stream back until another one, by its handle, has done what it was given so far. */
+  /** Delays this stream until another one, given by its handle, has done everything queued on it so far. */
   follow(other: number, doing?: string): void {
     const { plain } = this.#parts;
     const event = plain.record(other);
-    plain.give(event); // who waits for it waits for what was recorded until now
+    plain.give(event); // a waiter waits for what was recorded until now
     this.wait(event, doing);
   }
 
@@ -91,7 +91,7 @@ export class CudaStream implements NativeQueue<void> {
     errors.check('cuStreamWaitEvent', api.cuStreamWaitEvent(this.handle, event, 0), doing);
   }
 
-  /** True when everything it was given is done, or can never be. */
+  /** True if everything queued is done, or can never be. */
   isIdle(): boolean {
     return this.#parts.context.api.cuStreamQuery(this.handle) !== Cuda.notReady;
   }
@@ -100,6 +100,6 @@ export class CudaStream implements NativeQueue<void> {
     const { context, rings } = this.#parts;
     context.api.cuStreamDestroy(this.handle);
     const { memory, waiting } = this.staging;
-    if (memory && !waiting) rings.push(memory); // where bytes are still on their way it goes with the device
+    if (memory && !waiting) rings.push(memory); // if bytes are still in flight, it is freed with the device
   }
 }

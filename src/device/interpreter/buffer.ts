@@ -2,7 +2,7 @@ import { MillraceError } from '../../kernel/error.js';
 import { HeldBuffer, sizeOf } from '../checks/launch.js';
 import type { Device } from '../device.js';
 
-/** Device memory is an ArrayBuffer. Commands in flight keep it referenced, so `free` can let go at once. */
+/** Device memory is an ArrayBuffer. Commands in flight keep it referenced, so `free` can drop it at once. */
 export class InterpreterBuffer extends HeldBuffer {
   #memory: Uint8Array<ArrayBuffer> | undefined;
 
@@ -21,7 +21,7 @@ export class InterpreterBuffer extends HeldBuffer {
     }
   }
 
-  /** The bytes, for a command that is being queued. */
+  /** The bytes, for a command being queued. */
   get memory(): Uint8Array<ArrayBuffer> {
     return this.#memory ?? new Uint8Array(0);
   }

@@ -10,7 +10,7 @@ import { InterpreterJob, InterpreterProgram } from './program.js';
 import { Schedule } from './schedule.js';
 import { InterpreterStream } from './stream.js';
 
-/** The definition of the language as a device: slow, everywhere, and what the others are compared with. */
+/** The definition of the language as a device: slow, available everywhere, and the reference for all others. */
 export class InterpreterDevice implements Device {
   readonly info: DeviceInfo = info;
   /** For this device's streams. */
@@ -51,7 +51,7 @@ export class InterpreterDevice implements Device {
   }
 }
 
-/** V8 makes no larger array than this. */
+/** The size limit of V8's arrays. */
 const BUFFER_BYTES = 2 ** 32;
 
 const info: DeviceInfo = {

@@ -4,7 +4,7 @@ import { type Block, innerBlocks } from '../../kernel/ir/program.js';
 import { renderIr } from '../../kernel/render/ir.js';
 import type { BoundJob, Device, DeviceProgram, RingLayout } from '../device.js';
 
-/** A traced kernel: the interpreter runs it as it stands. */
+/** A traced kernel, which the interpreter runs directly. */
 export class InterpreterProgram implements DeviceProgram {
   readonly device: Device;
   readonly program: Program;
@@ -34,7 +34,7 @@ export class InterpreterProgram implements DeviceProgram {
     this.compile = { milliseconds, cached: false };
   }
 
-  /** Printed when somebody asks: the interpreter itself does not need it. */
+  /** Printed on demand: the interpreter itself does not need it. */
   get text(): string {
     this.#text ??= renderIr(this.program);
     return this.#text;
@@ -65,6 +65,6 @@ export class InterpreterJob implements BoundJob {
 const words = (fields: readonly Field[]): number =>
   fields.reduce((sum, field) => sum + field.length * wordsOf(field.type), 0);
 
-/** Statements, those in inner blocks included. */
+/** Counts statements, including those in inner blocks. */
 const count = (block: Block): number =>
   block.reduce((sum, statement) => sum + 1 + innerBlocks(statement).reduce((inner, each) => inner + count(each), 0), 0);

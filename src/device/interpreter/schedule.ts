@@ -1,23 +1,23 @@
 import { clockNs } from '../clock.js';
 import type { MarkCompletion } from '../completion.js';
 
-/** One queued command: told to go on until it is done. */
+/** One queued command, called repeatedly until it is done. */
 export type Step =
-  /** Works until `until` (milliseconds, as performance.now() gives them); true when it is done. */
+  /** Works until `until` (milliseconds of performance.now()); returns true when it is done. */
   | { readonly kind: 'work'; run(until: number): boolean; readonly incomplete?: () => boolean }
   | { readonly kind: 'wait'; readonly completion: MarkCompletion }
   | { readonly kind: 'mark'; readonly completion: MarkCompletion };
 
-/** A stream's commands and what happened since its last mark. */
+/** A stream's commands and their outcome since its last mark. */
 export class Line {
   readonly steps: Step[] = [];
-  /** Nothing new comes: it can go once it is empty. */
+  /** True if no new commands come: the line is removed once it is empty. */
   closed = false;
   #startedNs: bigint | undefined;
   #complete = true;
   #failure: { readonly error: unknown } | undefined;
 
-  /** Goes on with the head; false when there is nothing to do now. */
+  /** Continues the first command; false if there is nothing to do now. */
   advance(until: number): boolean {
     const step = this.steps[0];
     if (step === undefined) return false;
@@ -59,12 +59,12 @@ export class Line {
 /** How long the interpreter keeps the thread before the event loop gets its turn. */
 const TURN_MS = 5;
 
-/** Runs the lines of a device, each in order, all in turn, on the thread it lives in. */
+/** Runs the lines of a device, each in order, all in turn, on its own thread. */
 export class Schedule {
   readonly lines = new Set<Line>();
   #running = false;
 
-  /** There is a new command. It starts after the caller's turn, so that calls on a stream return at once. */
+  /** Called for a new command. It starts after the caller's turn, so that calls on a stream return at once. */
   kick(): void {
     if (this.#running) return;
     this.#running = true;
@@ -86,7 +86,7 @@ export class Schedule {
   }
 }
 
-/** setImmediate keeps the process alive while there is work, and only then; browsers have no such function. */
+/** setImmediate keeps the process alive while there is work, and only then; browsers do not have it. */
 function nextTurn(turn: () => void): void {
   if (typeof setImmediate === 'function') setImmediate(turn);
   else setTimeout(turn, 0);

@@ -9,7 +9,7 @@ import type { InterpreterDevice } from './device.js';
 import type { InterpreterJob } from './program.js';
 import { Line, type Step } from './schedule.js';
 
-/** Queues the commands of a stream as closures over the memory they touch. */
+/** Queues the commands of a stream as closures over the memory they access. */
 export class InterpreterStream implements StreamCommands<InterpreterBuffer, InterpreterJob, MarkCompletion> {
   readonly #device: InterpreterDevice;
   readonly #line = new Line();
@@ -61,7 +61,7 @@ export class InterpreterStream implements StreamCommands<InterpreterBuffer, Inte
         total ??= counter ? Math.min(count, counter[0] ?? 0) : count;
         const from = done;
         const cancelled = (): boolean => {
-          // Asked before each item: the first always runs, so that a slow kernel gets on.
+          // Called before each item: the first always runs, so that a slow kernel makes progress.
           if (this.#epoch !== epoch || (done > from && performance.now() >= until)) return true;
           done++;
           return false;
@@ -88,7 +88,7 @@ export class InterpreterStream implements StreamCommands<InterpreterBuffer, Inte
   }
 
   close(): void {
-    this.#line.closed = true; // what is queued still runs
+    this.#line.closed = true; // queued commands still run
     this.#device.schedule.kick();
   }
 
@@ -110,7 +110,7 @@ export class InterpreterStream implements StreamCommands<InterpreterBuffer, Inte
 
 const bytesOf = (view: ArrayBufferView): Uint8Array => new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
 
-/** Errors of the interpreter say where; this adds which kernel. */
+/** Adds the kernel's name to the interpreter's errors, which only say where. */
 function withKernel(name: string, action: () => void): void {
   try {
     action();

@@ -5,11 +5,11 @@ import type { Device } from '../device.js';
 import { type BufferOwner, PoolBuffer } from '../pool/buffer.js';
 import { mapPages, unmapPages } from './libc.js';
 
-/** Bytes kept mapped behind a buffer's end: generated code may load a whole vector that starts at the last element. */
+/** Bytes kept mapped after a buffer's end: generated code may load a whole vector that starts at the last element. */
 const MARGIN = 64;
 const PAGE = 4096;
 
-/** Its address is one of this process: others may look there. */
+/** A buffer whose address is valid in this process, so other libraries may access it. */
 class NativeBuffer extends PoolBuffer {
   get pointer(): number {
     return this.address;
@@ -17,8 +17,8 @@ class NativeBuffer extends PoolBuffer {
 }
 
 /**
- * All memory of a device: what is allocated, and what is let go at the end. Main thread only. A buffer is anonymous
- * pages: zeroed, and committed only when touched, so a sparse 5 GiB costs what is used.
+ * All memory of a device: allocates buffers and frees them at the end. Main thread only. A buffer is anonymous pages:
+ * zeroed, and committed only when touched, so a sparse 5 GiB costs only what is used.
  */
 export class Memory implements BufferOwner {
   readonly #total: number;
@@ -50,7 +50,7 @@ export class Memory implements BufferOwner {
     unmapPages(owned.address, owned.mapped);
   }
 
-  /** After the last worker has ended. */
+  /** Called after the last worker has ended. */
   giveAll(): void {
     for (const buffer of [...this.#owned.keys()]) {
       buffer.freed = true;

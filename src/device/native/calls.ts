@@ -2,17 +2,17 @@ import { whole } from '../pool/threads/stay.js';
 import type { Source } from './compile.js';
 
 /**
- * Calls of machine code from a worker thread. They are an addon for Node of our own, compiled like a kernel: koffi maps
- * 3 MiB for each thread that it is loaded in and never unmaps them, which is three mappings for every thread of every
- * device that was opened and closed. Addresses are plain numbers, below 2^53 as in `libc.ts`.
+ * Calls of machine code from a worker thread, through our own Node addon, compiled like a kernel. koffi maps 3 MiB for
+ * each thread that it is loaded in and never unmaps them: three mappings for every thread of every device that was
+ * opened and closed. Addresses are plain numbers, below 2^53 as in `libc.ts`.
  */
 export interface Calls {
-  /** `uint64_t millrace_run(const uint64_t *launch, uint64_t begin, uint64_t end)` at the address `entry`. */
+  /** Calls `uint64_t millrace_run(const uint64_t *launch, uint64_t begin, uint64_t end)` at the address `entry`. */
   run(entry: number, launch: number, begin: number, end: number): number;
   copy(to: number, from: number, bytes: number): void;
   /** Fills 32-bit words. */
   fill(at: number, word: number, words: number): void;
-  /** The 32-bit word at an address. */
+  /** Reads the 32-bit word at an address. */
   word(at: number): number;
 }
 
@@ -23,7 +23,7 @@ export function loadCalls(library: string): Calls {
   return module.exports as Calls;
 }
 
-/** Node-API's functions are declared here, as its stable ABI has them: not every machine has the headers. */
+/** Node-API's functions are declared here, according to its stable ABI: not every machine has the headers. */
 const text = `#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -103,7 +103,7 @@ __attribute__((visibility("default"))) napi_value napi_register_module_v1(napi_e
 }
 `;
 
-/** The addon's text, for the compiler. On macOS its linker is told that Node brings the functions. */
+/** The addon's source. On macOS a linker flag says that Node provides the functions. */
 export const callsSource: Source = {
   name: 'native-calls',
   text,

@@ -5,22 +5,22 @@ import { cacheKey, type DiskCache } from '../cache/cache.js';
 import { compileError, type GeneratedText } from '../checks/compile-error.js';
 import { type Compiler, run } from './compiler.js';
 
-/** C text, and what its errors can be told by. */
+/** C text, with what its errors need. */
 export interface Source extends GeneratedText {
   readonly lanes: number;
-  /** Further words for the compiler. */
+  /** Further arguments for the compiler. */
   readonly flags?: readonly string[];
 }
 
 export interface Compiled {
-  /** The shared library. */
+  /** The path of the shared library. */
   readonly path: string;
   readonly milliseconds: number;
   readonly cached: boolean;
 }
 
 /**
- * Exact IEEE arithmetic and wrapping integers, as the language defines them: nothing here may change a result, so no
+ * Exact IEEE arithmetic and wrapping integers, as the language defines them. No flag may change a result, so no
  * -ffast-math and none of its parts but -fno-math-errno (sqrt becomes an instruction).
  */
 const FLAGS = [
@@ -36,7 +36,7 @@ const FLAGS = [
   '-fPIC',
 ];
 
-/** Variables of the environment that change what GCC and clang make of the same command. */
+/** Environment variables that change the output of GCC and clang for the same command. */
 export const COMPILER_VARIABLES = [
   'CPATH',
   'C_INCLUDE_PATH',
@@ -76,7 +76,7 @@ export async function compile(
 const LIBRARY = 'kernel.so';
 const TEXT = 'kernel.c';
 
-/** Two requests for the same text at the same time share one run of the compiler. */
+/** Concurrent requests for the same text share one run of the compiler. */
 const underway = new Map<string, Promise<{ folder: string; cached: boolean }>>();
 
 async function compileOnce(
@@ -98,7 +98,7 @@ async function compileOnce(
   return { folder, cached: false };
 }
 
-/** GCC prefers 256-bit vectors even where 512 are there; a gang of 16 is written for 512. */
+/** GCC prefers 256-bit vectors even if 512 are available; a gang of 16 is written for 512. */
 function vectorFlags(lanes: number, { features }: CpuFeatures): string[] {
   return features.has('avx512f') && lanes >= 16 ? ['-mprefer-vector-width=512'] : [];
 }
@@ -115,7 +115,7 @@ async function refusal(
   return refusalOf(source, compiler.version, output, kept);
 }
 
-/** The compiler's first error. */
+/** Builds the error from the compiler's first error. */
 export function refusalOf(source: Source, version: string, output: string, kept: string): MillraceError {
   const match = /:(\d+):\d+:\s*(?:fatal )?error:\s*(.*)/.exec(output);
   return compileError(source, {

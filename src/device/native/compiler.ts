@@ -5,19 +5,22 @@ import { delimiter, isAbsolute, join } from 'node:path';
 /** The system's C compiler. */
 export interface Compiler {
   readonly path: string;
-  /** Words that the environment put after its name, as in `CC="ccache gcc"`. */
+  /** Arguments that the environment put after its name, as in `CC="ccache gcc"`. */
   readonly arguments: readonly string[];
   /** The first line of `--version`. */
   readonly version: string;
-  /** Changes when another compiler takes its place: all of `--version`, and which file it is. */
+  /** Changes when another compiler takes its place: all of `--version`, and the file's identity. */
   readonly identity: string;
-  /** How it is told to use everything this processor has. */
+  /** The flags that enable all features of this processor. */
   readonly machineFlags: readonly string[];
 }
 
 const found = new Map<string, Promise<Compiler | { readonly reason: string }>>();
 
-/** `$MILLRACE_CC`, else `$CC`, `cc`, `gcc`, `clang`: the first that runs. Looked up once per process and environment. */
+/**
+ * Finds `$MILLRACE_CC`, else `$CC`, `cc`, `gcc`, `clang`: the first that runs. Searched once per process and
+ * environment.
+ */
 export function findCompiler(
   environment: NodeJS.ProcessEnv = process.env,
 ): Promise<Compiler | { readonly reason: string }> {
@@ -55,14 +58,14 @@ async function search(ours: string, general: string, path: string): Promise<Comp
   return { reason: `${where}: ${faults.join(', ')}; install gcc or clang, or name one in MILLRACE_CC` };
 }
 
-/** A package that is updated may keep its version and its path. */
+/** An updated package may keep its version and its path. */
 async function fileIdentity(file: string): Promise<string> {
   const path = await realpath(file);
   const { size, mtimeMs } = await stat(path);
   return [path, size, mtimeMs].join(' ');
 }
 
-/** Older ARM compilers know `-mcpu=native` only; some know neither. */
+/** Older ARM compilers know only `-mcpu=native`; some know neither. */
 async function machineFlagsOf(file: string, words: readonly string[]): Promise<readonly string[]> {
   for (const flag of ['-march=native', '-mcpu=native']) {
     if ((await run(file, [...words, flag, '-E', '-x', 'c', '/dev/null'])).ok) return [flag];
@@ -85,7 +88,7 @@ async function locate(command: string, path: string): Promise<string | undefined
   return undefined;
 }
 
-/** Runs a program to its end; `text` is what it said, on stderr where it failed. */
+/** Runs a program to its end; `text` is its output, or its stderr if it failed. */
 export function run(
   file: string,
   words: readonly string[],
@@ -100,7 +103,7 @@ export function run(
   });
 }
 
-/** A process that ends takes its compilers with it. */
+/** Running compilers, killed when the process exits. */
 const children = new Set<{ kill(): boolean }>();
 process.on('exit', () => {
   for (const child of children) child.kill();

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { availableParallelism, cpus, totalmem } from 'node:os';
 import type { CpuFeatures } from '../../kernel/index.js';
 
-/** The processor this runs on. */
+/** The processor of this machine. */
 export interface Cpu extends CpuFeatures {
   readonly name: string;
   readonly threads: number;
@@ -21,7 +21,7 @@ export function thisCpu(): Cpu {
   };
 }
 
-/** What the kernel of the operating system says that programs may use, under the names that generated code asks for. */
+/** The features that the operating system allows programs to use, under the names that generated code checks. */
 export function featuresIn(cpuinfo: string): ReadonlySet<string> {
   const line = /^(?:flags|Features)\s*:(.*)$/m.exec(cpuinfo)?.[1] ?? '';
   const names = line.split(/\s+/).filter((name) => name !== '');
@@ -44,7 +44,7 @@ export function widestLanes({ features }: CpuFeatures): number {
   return features.has('avx2') ? 8 : 4;
 }
 
-/** What a kernel may rely on, and the instructions that std functions use. */
+/** The capabilities that a kernel may require, and the instructions that std functions use. */
 export function capabilities({ features }: CpuFeatures): string[] {
   const names = ['u64', 'f64', 'exact-floats', 'atomics'];
   const known: readonly [string, readonly string[]][] = [
@@ -60,7 +60,7 @@ export function capabilities({ features }: CpuFeatures): string[] {
   return names;
 }
 
-/** Linux on ARM names no model, only numbers. */
+/** Linux on ARM reports no model name, only numbers. */
 const armParts: Readonly<Record<string, string>> = {
   '0x41 0xd03': 'Cortex-A53',
   '0x41 0xd08': 'Cortex-A72',
@@ -84,13 +84,13 @@ function archOf(arch: string): CpuFeatures['arch'] {
   return arch === 'arm64' || arch === 'arm' ? 'arm' : 'other';
 }
 
-/** Where the system does not say: every 64-bit Mac has these (macOS runs on nothing older). */
+/** If the system does not report features: every 64-bit Mac has these (macOS runs on nothing older). */
 function assumedFeatures(arch: CpuFeatures['arch']): ReadonlySet<string> {
   if (arch === 'arm') return new Set(['neon', 'aes', 'sha2']);
   return new Set(arch === 'x86' ? ['sse2', 'ssse3', 'sse4_1', 'sse4_2'] : []);
 }
 
-/** A container's limit, where it is below what the machine has. */
+/** The container's memory limit, if it is below the machine's memory. */
 function memoryBytes(): number {
   const limit = process.constrainedMemory?.() ?? 0;
   return limit > 0 && limit < totalmem() ? limit : totalmem();

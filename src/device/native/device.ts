@@ -21,11 +21,11 @@ import { readCpu } from './sensors.js';
 import type { WorkerStart } from './worker.js';
 
 export interface NativeOptions {
-  /** Worker threads; as many as the processor runs at once unless told. */
+  /** Worker threads; defaults to as many as the processor runs at once. */
   readonly threads?: number;
 }
 
-/** The processors of this machine, running C that the system's compiler made: worker threads, one board between them. */
+/** The processors of this machine, running C compiled by the system's compiler: worker threads that share one board. */
 export class NativeDevice extends PoolDevice {
   protected readonly transfers = host;
   readonly #cpu: Cpu;
@@ -61,7 +61,7 @@ export class NativeDevice extends PoolDevice {
     return this.load(sourceOf(lowered));
   }
 
-  /** Compiles text that obeys the C ABI. `compile` ends here; tests come in here with C of their own. */
+  /** Compiles text that follows the C ABI. `compile` ends here; tests pass their own C. */
   async load(source: ProgramSource): Promise<PoolProgram> {
     this.checkOpen();
     const compiled = await compile(source, this.#compiler, this.#cpu, this.#cache);

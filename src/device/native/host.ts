@@ -4,7 +4,7 @@ import type { Queue } from '../pool/queue.js';
 import type { HostTransfers } from '../pool/stream.js';
 import { addressOf } from './libc.js';
 
-/** Workers are threads of this process: they copy from and to the caller's own arrays, which are held meanwhile. */
+/** Workers are threads of this process: they copy from and to the caller's arrays, which are held meanwhile. */
 export const host: HostTransfers = {
   write(queue: Queue, to: PoolBuffer, offset: number, data: ArrayBufferView): void {
     // SAFETY: `data` is held until the copy is done.

@@ -2,8 +2,8 @@ import { constants } from 'node:os';
 import koffi from 'koffi';
 
 /**
- * The C library, seen through koffi. Addresses are plain numbers: user space ends at 2^47 or 2^48 on what we run on,
- * far below 2^53, and a number costs 0.09 µs a call where a bigint costs 0.5 µs.
+ * The C library, called through koffi. Addresses are plain numbers: user space ends at 2^47 or 2^48 on supported
+ * systems, far below 2^53, and a number costs 0.09 µs a call where a bigint costs 0.5 µs.
  *
  * `load(null)` is the running process itself, so this finds the same symbols with glibc, musl and on macOS.
  */
@@ -34,8 +34,8 @@ const HUGE_BYTES = 2 ** 21;
 const PR_SET_TIMERSLACK = 29;
 
 /**
- * Loads a library for as long as the process lives. NODELETE because koffi and the loader unload at teardown, and code
- * that a thread still runs must not be unmapped under it. Throws the loader's own words.
+ * Loads a library for the life of the process. NODELETE because koffi and the loader unload at teardown, and code that
+ * a thread still runs must not be unmapped. Throws the loader's error.
  */
 export function loadForever(path: string): number {
   return load(path, RTLD_NOW | RTLD_NODELETE);
@@ -57,7 +57,7 @@ function load(path: string, mode: number): number {
   return library;
 }
 
-/** As `loadForever`, but gives the loader's words where it cannot. */
+/** Like `loadForever`, but returns the loader's error message if it fails. */
 export function loadFault(path: string): string | undefined {
   try {
     loadForever(path);
@@ -68,9 +68,9 @@ export function loadFault(path: string): string | undefined {
 }
 
 /**
- * Does `work`, then puts the process's ways of taking signals back where only their flags have changed. NVRTC keeps
- * handlers by `signal()` while it compiles, and what it puts back has lost SA_RESETHAND: Node's own handler for SIGINT
- * and SIGTERM, which raises the signal again to die of it, then raises it for ever.
+ * Runs `work`, then restores the process's signal actions of which only the flags have changed. NVRTC saves handlers by
+ * `signal()` while it compiles, and the restored ones have lost SA_RESETHAND: Node's handler for SIGINT and SIGTERM,
+ * which raises the signal again to die of it, then raises it for ever.
  */
 export function keepingSignals<T>(work: () => T): T {
   if (process.platform === 'win32') return work();
@@ -87,10 +87,13 @@ export function keepingSignals<T>(work: () => T): T {
   }
 }
 
-/** SIGHUP, SIGINT, SIGQUIT, SIGTERM: what ends a process from outside. */
+/** SIGHUP, SIGINT, SIGQUIT, SIGTERM: signals that end a process from outside. */
 const signals = [1, 2, 3, 15];
 
-/** The action of a signal, handler first, as the system keeps it; room for the largest there is (152 bytes with glibc). */
+/**
+ * Returns the action of a signal, handler first, as the system stores it; with space for the largest (152 bytes with
+ * glibc).
+ */
 function actionOf(signal: number): Buffer | undefined {
   const action = Buffer.alloc(256);
   // SAFETY: the system writes one action into 256 bytes that outlive the call.
@@ -103,26 +106,27 @@ export function symbolIn(library: number, name: string): number {
   return address;
 }
 
-/** A function of the C library, or of another library that is loaded for everybody. */
+/** Returns the address of a function of the C library, or of another library that is loaded globally. */
 export function addressHere(name: string): number {
   const address = Number(dlsym(mac ? 0xffff_ffff_ffff_fffen : 0, name)); // RTLD_DEFAULT
   if (address === 0) throw new Error(String(dlerror() ?? `no symbol ${name}`));
   return address;
 }
 
-/** Fresh zeroed pages, committed when first touched; 0 when the system refuses. */
+/** Maps zeroed pages, committed when first touched; returns 0 if the system refuses. */
 export function mapPages(bytes: number): number {
   // SAFETY: anonymous and private, at an address the kernel chooses; the length is a positive whole number.
   const at = BigInt(mmap(0, bytes, PROT_READ_WRITE, MAP_PRIVATE_ANONYMOUS | MAP_NORESERVE, -1, 0));
   if (at === 0xffff_ffff_ffff_ffffn) return 0;
   const address = Number(at);
-  // Huge pages: first touch at 6.1 GB/s against 2.2, and no page walks later. Advice, so the answer does not matter.
+  // Huge pages: first touch at 6.1 GB/s against 2.2, and no page walks later. It is only advice, so the result is
+  // ignored.
   if (!mac && bytes >= 2 * HUGE_BYTES) madvise(address, bytes, MADV_HUGEPAGE);
   return address;
 }
 
 export function unmapPages(address: number, bytes: number): void {
-  // SAFETY: the caller owns this mapping and no queued command names it any more (`buffer.ts`).
+  // SAFETY: the caller owns this mapping and no queued command refers to it any more (`buffer.ts`).
   munmap(address, bytes);
 }
 
@@ -132,8 +136,8 @@ export function copyBytes(to: number, from: number, bytes: number): void {
 }
 
 /**
- * Where an array's bytes are. The array must be kept referenced while native code may use the address. Reading
- * `.buffer` first makes V8 move a small array off its heap, where the collector would otherwise move it.
+ * Returns the address of an array's bytes. The array must stay referenced while native code may use the address.
+ * Reading `.buffer` first makes V8 move a small array off its heap, where the collector would otherwise move it.
  */
 export function addressOf(view: ArrayBufferView): number {
   if (view.byteLength === 0) return 0;
@@ -142,15 +146,15 @@ export function addressOf(view: ArrayBufferView): number {
   return Number(koffi.address(view));
 }
 
-/** Memory of a native library's, as bytes. It must stay mapped for as long as anybody can reach the array. */
+/** Returns a native library's memory as bytes. It must stay mapped as long as the array is reachable. */
 export function bytesAt(address: number, bytes: number): Uint8Array {
-  // SAFETY: the caller knows the library's promise for these bytes.
+  // SAFETY: the caller knows the library's guarantee for these bytes.
   return new Uint8Array(koffi.view(BigInt(address), bytes));
 }
 
 /**
- * Takes the system's exclusive lock on an open file or folder, without waiting. The lock goes when the file is closed, at
- * the latest with the process, however it ends. `unsupported` where the file system has no locks.
+ * Takes the system's exclusive lock on an open file or folder, without waiting. The lock is released when the file is
+ * closed, at the latest when the process ends in any way. `unsupported` if the file system has no locks.
  */
 export function lockFile(file: number): 'taken' | 'held elsewhere' | 'unsupported' {
   // SAFETY: takes two numbers; a file that is not open is an error.
@@ -160,12 +164,12 @@ export function lockFile(file: number): 'taken' | 'held elsewhere' | 'unsupporte
 const LOCK_EX = 2;
 const LOCK_NB = 4;
 
-/** Ends the process now: nobody is asked, nothing of Node's or of a library's is taken down before. */
+/** Ends the process at once, without running exit handlers of Node or of libraries. */
 export function quit(status: number): void {
   self.func('void _exit(int status)')(status);
 }
 
-/** Has the calling thread sleep no longer than it is told: 50 µs take 57, not the 111 that Linux makes of them. */
+/** Makes sleeps of the calling thread precise: 50 µs take 57, not the 111 of Linux's default. */
 export function sharpTimers(): void {
   prctl?.(PR_SET_TIMERSLACK, 1, 0, 0, 0);
 }

@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { cpus, freemem, totalmem } from 'node:os';
 import type { Sensors } from '../device.js';
 
-/** The processors' own figures: how busy they have been since the last call, memory, and where Linux tells it the heat. */
+/** Reads the processors' utilisation since the last call, memory, and the temperature if Linux reports it. */
 export async function readCpu(): Promise<Sensors> {
   const now = ticks(cpus().map(({ times }) => times));
   const utilisation = busyShare(last, now);
@@ -17,7 +17,7 @@ export async function readCpu(): Promise<Sensors> {
   };
 }
 
-/** Milliseconds of all processors together since they were started. */
+/** Milliseconds of all processors together since boot. */
 export interface Ticks {
   readonly busy: number;
   readonly all: number;
@@ -31,17 +31,17 @@ export function ticks(times: readonly Times[]): Ticks {
   return { busy, all: busy + idle };
 }
 
-/** 0 to 1; undefined where no time has passed that could be measured. */
+/** 0 to 1; undefined if no measurable time has passed. */
 export function busyShare(from: Ticks, to: Ticks): number | undefined {
   return to.all > from.all ? (to.busy - from.busy) / (to.all - from.all) : undefined;
 }
 
-/** Before the first call: since the machine was started. */
+/** Before the first call: since boot. */
 let last: Ticks = { busy: 0, all: 0 };
 
 const ZONES = '/sys/class/thermal';
 
-/** The zone that is the processor's, by the names that drivers give to it. */
+/** Reads the processor's thermal zone, identified by the names that drivers give it. */
 async function packageTemperature(): Promise<number | undefined> {
   const zones = await readdir(ZONES).catch((): string[] => []);
   const text = (zone: string, file: string) => readFile(`${ZONES}/${zone}/${file}`, 'utf8').catch(() => '');

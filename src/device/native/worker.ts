@@ -4,7 +4,7 @@ import { type Executor, work } from '../pool/schedule/work.js';
 import { inThread } from '../pool/threads/threads.js';
 import { type Calls, loadCalls } from './calls.js';
 
-/** What a worker is started with. */
+/** A worker's start data. */
 export interface WorkerStart {
   readonly memory: SharedArrayBuffer;
   readonly threads: number;
@@ -40,7 +40,7 @@ class NativeExecutor implements Executor {
         this.#calls.fill(field(Fill.to) + begin * 4, field(Fill.word), end - begin);
         return end - begin;
       default:
-        // SAFETY: the code, the block and every buffer it names are held by the main thread until this command is done.
+        // SAFETY: the code, the block and every buffer in it are held by the main thread until this command is done.
         return this.#calls.run(field(Launch.entry), field(Launch.block), begin, end);
     }
   }

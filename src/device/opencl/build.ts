@@ -6,8 +6,8 @@ import type { GpuSource } from '../gpu/worker/driver.js';
 import { ask } from './runtime/service.js';
 
 /**
- * Compiles a kernel's text in another process, through the cache. Throws CompileRefusal. Nothing is built where that
- * process cannot open the device (some let one process in at a time): the worker does it then, and holds its streams up.
+ * Compiles a kernel's text in another process, through the cache. Throws CompileRefusal. Builds nothing if that process
+ * cannot open the device (some allow one process at a time): the worker compiles then, and delays its streams.
  */
 export function build(source: GpuSource, info: DeviceInfo, cache: DiskCache): Promise<Built> {
   const { text } = source;

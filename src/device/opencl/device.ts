@@ -20,28 +20,29 @@ import { ask } from './runtime/service.js';
 /** Threads of a workgroup on a GPU. */
 const WORKGROUP = 256;
 /**
- * And on a CPU. PoCL turns the threads of a workgroup into a loop around the whole kernel, which nothing vectorises: the
- * SHA-256d kernel gives 1.9 MH/s a core with 1 thread, 1.2 to 2.3 with 8 to 1,024. Tiles are fastest with 1 by far.
+ * Threads of a workgroup on a CPU. PoCL turns the threads of a workgroup into a loop around the whole kernel, which is
+ * not vectorised: the SHA-256d kernel gives 1.9 MH/s a core with 1 thread, 1.2 to 2.3 with 8 to 1,024. Tiles are
+ * fastest with 1 by far.
  */
 const CPU_WORKGROUP = 1;
 
-/** A device of an OpenCL platform: a worker thread owns its context, another process compiles for it. */
+/** A device of an OpenCL platform. A worker thread owns its context; another process compiles for it. */
 export class OpenClDevice extends GpuDevice {
   protected readonly target = 'opencl';
   protected readonly nearLimit: number;
   readonly #cache: Promise<DiskCache>;
 
   constructor(link: Link, nearLimit: number) {
-    // SAFETY: what the worker's driver lends stays mapped until its view has gone (`PinnedMemory`).
+    // SAFETY: memory that the worker's driver lends stays mapped until its view is gone (`PinnedMemory`).
     super(link, addressOf, bytesAt);
     this.nearLimit = nearLimit;
     this.#cache = DiskCache.open();
-    this.#cache.catch(() => undefined); // told where it is used
+    this.#cache.catch(() => undefined); // reported where it is used
   }
 
   /**
-   * A CPU runs tiles in workgroups of one thread, whatever is asked for: PoCL 3.1 gets several wrong where a barrier
-   * stands in a loop (values of one thread are seen by another).
+   * A CPU always runs tiles in workgroups of one thread: PoCL 3.1 runs several incorrectly if a barrier is inside a
+   * loop (values of one thread are seen by another).
    */
   override compile(kernel: Kernel, options: CompileOptions = {}): Promise<GpuProgram> {
     const alone = kernel.kind === 'tiles' && this.info.processor === 'cpu' && typeof options.lanes === 'number';
@@ -65,7 +66,7 @@ export class OpenClDevice extends GpuDevice {
   }
 }
 
-/** Platforms start threads and take their time: they are asked in another process. */
+/** Lists the devices. Platforms start threads and are slow, so another process asks them. */
 export async function probe(): Promise<Probed> {
   const found = await ask({ kind: 'survey' });
   return 'reason' in found ? found : { infos: found.devices.map(({ info }) => info) };
@@ -80,7 +81,7 @@ export async function open(id: string, options: OpenOptions = {}): Promise<Devic
   return start({ number }, device.nearBytes, options, device.info.processor === 'gpu');
 }
 
-/** The device's worker, with what it is told. `stages`: plain memory goes through staging, which helpers are for. */
+/** Starts the device's worker. `stages`: pageable memory goes through staging, with the help of copy threads. */
 export async function start(
   own: OpenClStart,
   nearBytes: number,

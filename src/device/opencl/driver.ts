@@ -19,17 +19,17 @@ import { type Context, openContext } from './runtime/context.js';
 import { describeDevice } from './runtime/info.js';
 import { StatusMemory } from './status.js';
 
-/** What the main thread tells the worker. */
+/** The worker's start data. */
 export interface OpenClStart {
   readonly number: number;
-  /** Copy to and from a device that shares the host's memory too: so that tests see what GPUs execute. */
+  /** Copies to and from a device that shares the host's memory as well, to test what GPUs execute. */
   readonly apart?: boolean;
 }
 
-/** How long a process that ends waits for launches and transfers in flight; a kernel may never look whether to stop. */
+/** How long an exiting process waits for launches and transfers in flight; a kernel may never check whether to stop. */
 const CLOSE_MS = 5000;
 
-/** OpenCL for the loop in `gpu/loop.ts`. */
+/** The OpenCL driver for the loop in `gpu/worker/loop.ts`. */
 export class OpenClDriver
   extends NativeDriver<Memory, OpenClProgram, OpenClLine, OpenClMark>
   implements Driver<Memory, OpenClProgram, OpenClLine, OpenClMark>
@@ -39,23 +39,23 @@ export class OpenClDriver
   readonly #context: Context;
   readonly #epochs: Epochs;
   readonly #clock = new HostClock();
-  /** The driver's own, beside those of the lines. */
+  /** The driver's own queues, besides those of the lines. */
   readonly #queues: CommandQueue[] = [];
-  /** Of these the one that zeroes memory and sends tables. */
+  /** The queue that zeroes memory and sends tables. */
   readonly #service: CommandQueue | undefined;
-  /** Only in `sync` mode: while this thread waits in the driver, no slice and no epoch can be sent. */
+  /** Only in `sync` mode: while this thread blocks in the driver, no slice and no epoch can be sent. */
   readonly block?: (mark: OpenClMark) => void;
 
   constructor({ number, apart }: OpenClStart, host: DriverHost) {
     super(host);
-    // The platform's own threads read and write arrays of this process until everything has been let go of.
+    // The platform's threads access arrays of this process until everything has been released.
     this.undo.push(stay(CLOSE_MS));
     try {
       const context = openContext(number, (api) => host.calls.wrap(api), apart);
       this.#context = context;
       this.undo.push(() => context.close());
       const events = new Events(context);
-      // Memory is zeroed and tables are sent on one queue. The other is for what must not wait for anything.
+      // One queue zeroes memory and sends tables. The other is for commands that must not wait for anything.
       const [service, control] = [this.#queue(), this.#queue()];
       this.#service = service;
       const pinned = new PinnedMemory(context, control);
@@ -80,15 +80,15 @@ export class OpenClDriver
     host.log(`context ${hex(handle)} of opencl:${number}, ${device.name}, ${device.platform.version}`);
   }
 
-  /** A CPU's transfers reach all memory of the process: there is nothing to gain. */
+  /** Undefined on a CPU: its transfers access all memory of the process, so locking gains nothing. */
   lock(bytes: number): Locked | undefined {
     return this.#context.shares ? undefined : this.resources.pinned.lend(bytes);
   }
 
   release(mark: OpenClMark): void {
     const { events, slots } = this.resources;
-    mark.after = []; // or each mark would keep all earlier ones
-    if (!mark.isPassed) return; // the device may still write: the rest goes with it
+    mark.after = []; // otherwise each mark would keep all earlier ones alive
+    if (!mark.isPassed) return; // the device may still write: the rest is freed with it
     const { event: own, first, last, launches } = mark;
     const held = [own, first, last, launches?.first, launches?.last];
     for (const event of held) if (event !== undefined) events.release(event);
@@ -119,7 +119,7 @@ export class OpenClDriver
     return program;
   }
 
-  /** The tables of a program that was never launched may still be on their way. */
+  /** The tables of a program that was never launched may still be in transfer. */
   protected override settleTables(): void {
     this.#service?.finish();
   }
@@ -132,7 +132,7 @@ export class OpenClDriver
     const { events } = this.resources;
     const code = events.status(event);
     if (code > 0) return undefined;
-    // A marker may pass behind a command that failed.
+    // A marker may pass after a command that failed.
     return code === 0 && last !== undefined ? Math.min(0, events.status(last)) : code;
   }
 
@@ -151,7 +151,7 @@ export class OpenClDriver
     return queue;
   }
 
-  /** Some commands that do nothing, until one comes back quickly: the first bring things up that take milliseconds. */
+  /** Runs some commands that do nothing, until one returns quickly: the first ones initialize things for milliseconds. */
   #setClock(memory: DeviceMemory, control: CommandQueue): void {
     const { events } = this.resources;
     const own = memory.alloc(16);
@@ -172,20 +172,20 @@ export class OpenClDriver
     const { events } = this.resources;
     const { sentNs, first, last, event } = mark;
     const doneNs = process.hrtime.bigint();
-    // Some platforms tell no times of markers.
+    // Some platforms report no times for markers.
     const from = events.startedNs(first ?? event);
     const to = events.endedNs(last ?? event);
     const known = from !== undefined && to !== undefined;
     const { startedNs, endedNs } = known
       ? this.#clock.times(from, to, { sentNs, doneNs })
       : { startedNs: sentNs, endedNs: doneNs };
-    // The clock may have moved since: marks that wait for each other keep their order.
+    // The clock may have been corrected since: marks that wait for each other keep their order.
     const ended = mark.after.reduce((latest, before) => later(latest, before.endedNs), endedNs);
     const launches = this.#launchesOf(mark, from === undefined ? 0n : startedNs - from);
     return { startedNs, endedNs: ended, launches };
   }
 
-  /** On the host's clock, which `shift` leads to. */
+  /** Converts to the host's clock by adding `shift`. */
   #launchesOf({ launches }: OpenClMark, shift: bigint): MarkTimes['launches'] {
     const { events } = this.resources;
     const from = launches && events.startedNs(launches.first);

@@ -9,8 +9,8 @@ import { CL } from './runtime/api.js';
 import type { Context } from './runtime/context.js';
 
 /**
- * How epochs reach running kernels. On a CPU kernels read the board itself. A GPU's kernels read a word of its memory,
- * written through a queue of its own, which has nothing else to do and is not held up by what runs in others.
+ * Sends epochs to running kernels. On a CPU kernels read the board itself. A GPU's kernels read a word of its memory,
+ * written through a separate queue, which has no other work and is not delayed by other queues.
  */
 export class Epochs {
   readonly #context: Context;
@@ -18,7 +18,7 @@ export class Epochs {
   readonly #control: CommandQueue;
   readonly #board: Int32Array;
   readonly #out = new Out();
-  /** What is written from, a word a line. */
+  /** The source of the writes, one word per line. */
   readonly #words: Int32Array;
 
   constructor(context: Context, events: Events, pinned: PinnedMemory, control: CommandQueue, board: Int32Array) {
@@ -30,13 +30,13 @@ export class Epochs {
     this.#words = new Int32Array(bytes.buffer, bytes.byteOffset, LINES);
   }
 
-  /** `word` of the board is the line's epoch. */
+  /** `word` is the index of the line's epoch on the board. */
   open(line: number, word: number, queue: CommandQueue): Epoch<CommandQueue> {
     return this.#context.shares ? this.#shared(word) : this.#written(line, word, queue);
   }
 
   #shared(word: number): Epoch<CommandQueue> {
-    // SAFETY: 64 bytes of the board, which outlives the device, and in which nothing else lies; kernels only read them.
+    // SAFETY: 64 bytes of the board, which outlives the device, with nothing else in them; kernels only read them.
     const device = this.#create(CL.MEM_USE_HOST_PTR, addressOf(this.#board) + 4 * word);
     return new Epoch(device, this.#board, word, undefined, () => this.#context.release(device));
   }

@@ -3,7 +3,7 @@ import type { Event } from './queue.js';
 import { CL } from './runtime/api.js';
 import type { Context } from './runtime/context.js';
 
-/** What the driver says about events, without ever waiting for one. */
+/** Queries events without blocking. */
 export class Events {
   readonly #context: Context;
   readonly #out = new Out();
@@ -12,7 +12,7 @@ export class Events {
     this.#context = context;
   }
 
-  /** 0 when it has passed, less where it ended with an error, more while it is under way. */
+  /** 0 if it has passed, negative if it ended with an error, positive while it is running. */
   status(event: Event): number {
     const { api, errors } = this.#context;
     const code = api.clGetEventInfo(event, CL.EVENT_COMMAND_EXECUTION_STATUS, 4, this.#out.at, 0);
@@ -20,7 +20,7 @@ export class Events {
     return this.#out.int();
   }
 
-  /** Nanoseconds of the device's clock; undefined where the platform tells none for such a command. */
+  /** Nanoseconds of the device's clock; undefined if the platform reports none for this kind of command. */
   startedNs(event: Event): bigint | undefined {
     return this.#time(event, CL.PROFILING_COMMAND_START);
   }
@@ -29,7 +29,7 @@ export class Events {
     return this.#time(event, CL.PROFILING_COMMAND_END);
   }
 
-  /** One more owner. */
+  /** Adds an owner. */
   retain(event: Event): Event {
     this.#context.api.clRetainEvent(event);
     return event;
@@ -39,7 +39,7 @@ export class Events {
     this.#context.api.clReleaseEvent(event);
   }
 
-  /** Waits in the driver. */
+  /** Blocks in the driver. */
   block(event: Event): void {
     this.#context.api.clWaitForEvents(1, this.#out.put(event));
   }

@@ -15,13 +15,13 @@ import { CommandQueue, type Event } from './queue.js';
 import type { Context } from './runtime/context.js';
 import { nextSlice } from './slice.js';
 
-/** What the lines of a device share. */
+/** Resources shared by the lines of a device. */
 export interface DeviceResources extends NativeResources<Memory> {
   readonly context: Context;
   readonly events: Events;
   readonly memory: DeviceMemory;
   readonly pinned: PinnedMemory;
-  /** Copies between plain memory and rings. */
+  /** Copies between pageable memory and rings. */
   readonly crew: Crew;
   readonly lines: ReadonlySet<OpenClLine>;
 }
@@ -29,26 +29,26 @@ export interface DeviceResources extends NativeResources<Memory> {
 export interface OpenClMark extends NativeMark<OpenClLine, OpenClProgram> {
   /** Passes after everything before the mark. */
   readonly event: Event;
-  /** Of the first and the last command; undefined where there was none. */
+  /** Events of the first and the last command; undefined if there was none. */
   readonly first: Event | undefined;
   readonly last: Event | undefined;
   readonly launches: LaunchEvents | undefined;
   readonly isCut: boolean;
-  /** Marks of other lines that it came after. */
+  /** Marks of other lines that this line waited for. */
   after: readonly OpenClMark[];
-  /** What the commands read from the host. */
+  /** Host memory that the commands read. */
   held: readonly unknown[];
 }
 
-/** Of the first launch and of the last. */
+/** Events of the first launch and of the last. */
 export interface LaunchEvents {
   readonly first: Event;
   last: Event;
 }
 
-/** Several blocks of the largest size: 2^16 words travel from the main thread at most. */
+/** Space for several blocks of the largest size: the main thread sends at most 2^16 words. */
 const BLOCK_RING_BYTES = 2 ** 20;
-/** Slices of one launch in flight: one that runs and one that waits. */
+/** Slices of one launch in flight: one running and one waiting. */
 const SLICES = 2;
 
 interface Slice {
@@ -56,7 +56,7 @@ interface Slice {
   readonly items: number;
 }
 
-/** A line of the board on a queue of its own. */
+/** A line of the board on its own queue. */
 export class OpenClLine extends NativeLine<Memory, OpenClProgram, OpenClMark, Event> {
   readonly queue: CommandQueue;
   readonly staging: PinnedRing<Pinned, Event>;
@@ -71,12 +71,12 @@ export class OpenClLine extends NativeLine<Memory, OpenClProgram, OpenClMark, Ev
   #held: unknown[] = [];
   #after: OpenClMark[] = [];
   #isCut = false;
-  /** The launch at hand: where its next slice begins, how large the last was, and those in flight. */
+  /** The current launch: where its next slice begins, the size of the last, and those in flight. */
   #next = 0;
   #lastItems = 0;
   #slices: Slice[] = [];
   readonly #moving: Moving;
-  /** For counts: the queue is in order, so one is enough. */
+  /** Memory for counts: the queue is in order, so one is enough. */
   #counted: Memory | undefined;
 
   constructor(number: number, resources: DeviceResources, epoch: (queue: CommandQueue) => Epoch<CommandQueue>) {
@@ -90,14 +90,17 @@ export class OpenClLine extends NativeLine<Memory, OpenClProgram, OpenClMark, Ev
     this.#sending = this.#ring(() => undefined, BLOCK_RING_BYTES);
   }
 
-  /** All of it at once on a GPU; in slices on a CPU, as many as may be in flight: false while some are left. */
+  /**
+   * Sends the whole launch at once on a GPU; on a CPU in slices, as many as may be in flight: false while some are
+   * left.
+   */
   launch(launch: DriverLaunch<Memory, OpenClProgram>): boolean {
     try {
       const sent = this.#send(launch);
       if (sent) this.#next = 0;
       return this.all(sent);
     } catch (error) {
-      this.#next = 0; // the command has failed: it does not come again
+      this.#next = 0; // the command has failed: it is not called again
       throw error;
     }
   }
@@ -165,11 +168,11 @@ export class OpenClLine extends NativeLine<Memory, OpenClProgram, OpenClMark, Ev
         this.#isCut = true;
         return true;
       }
-      // What is counted on the device, or stops, may have done less than it was told to.
+      // A launch that is counted on the device, or stops, may have done fewer items than requested.
       this.#settleSlices(countFrom || stopped ? undefined : program);
       if (this.#slices.length >= SLICES) return false;
       const items = this.#nextSlice(program, count - this.#next);
-      // The header alone changes from slice to slice.
+      // Only the header changes from slice to slice.
       const words = this.#next === 0 ? block : block.slice(0, HEADER_WORDS);
       words[Header.first] = this.#next;
       words[Header.last] = this.#next + items - 1;
@@ -192,7 +195,7 @@ export class OpenClLine extends NativeLine<Memory, OpenClProgram, OpenClMark, Ev
     return nextSlice({ left, last: this.#lastItems, itemNs, wave: most * unit, unit });
   }
 
-  /** False when there is no room for them yet. Where they are read in place, nobody may change them from here on. */
+  /** False if there is no space for the words yet. On a CPU they are read in place and must not change from here on. */
   #sendWords(to: Memory, words: Uint32Array): boolean {
     if (!this.#resources.context.shares) return this.#sending.write(to.device, 0, addressOf(words), words.byteLength);
     this.#held.push(words);
@@ -200,7 +203,7 @@ export class OpenClLine extends NativeLine<Memory, OpenClProgram, OpenClMark, Ev
     return true;
   }
 
-  /** Forgets slices that have passed; what they took is told to `program`. */
+  /** Releases slices that have passed, and records their time in `program`. */
   #settleSlices(program: OpenClProgram | undefined): void {
     const { events } = this.#resources;
     for (let [slice] = this.#slices; slice && events.status(slice.event) <= 0; [slice] = this.#slices) {
@@ -222,7 +225,7 @@ export class OpenClLine extends NativeLine<Memory, OpenClProgram, OpenClMark, Ev
     return { block: block.device, counted, cancel: this.epoch.device, status, buffers };
   }
 
-  /** The count of a launch, at a place of its own: kernels cannot be given a word in the middle of a buffer. */
+  /** Copies a launch's count to separate memory: kernels cannot be given a word in the middle of a buffer. */
   #count(from: DriverLaunch<Memory, OpenClProgram>['countFrom']): number {
     if (from === undefined) return 0;
     this.#counted ??= this.#resources.memory.alloc(16);
@@ -236,7 +239,7 @@ export class OpenClLine extends NativeLine<Memory, OpenClProgram, OpenClMark, Ev
     if (last !== undefined) this.queue.wait(last);
   }
 
-  /** A CPU reaches all memory. */
+  /** A CPU accesses all memory. */
   protected override reaches(locked: boolean): boolean {
     return locked || this.#resources.context.shares;
   }
@@ -250,7 +253,7 @@ export class OpenClLine extends NativeLine<Memory, OpenClProgram, OpenClMark, Ev
     this.sent(event);
   }
 
-  /** What is waited for must have been flushed. */
+  /** Flushes before waiting: commands that are waited for must have been flushed. */
   protected override all(isSent: boolean): boolean {
     if (!isSent) this.queue.flush();
     return isSent;
@@ -269,7 +272,7 @@ export class OpenClLine extends NativeLine<Memory, OpenClProgram, OpenClMark, Ev
     if (!context.shares) events.release(this.queue.fill(device, 0, 0, SLOT_BYTES));
   }
 
-  /** `sent` is told of each command, whose event stays the ring's. */
+  /** `sent` is called with each command's event, which the ring owns. */
   #ring(sent: (event: Event) => void, bytes?: number): PinnedRing<Pinned, Event> {
     const { context, events, pinned, crew } = this.#resources;
     const transport = {

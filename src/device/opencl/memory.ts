@@ -10,19 +10,19 @@ import { CL } from './runtime/api.js';
 import type { Context } from './runtime/context.js';
 import { isOutOfMemory } from './runtime/errors.js';
 
-/** Memory of the device, by its handle. */
+/** Device memory, identified by its handle. */
 export interface Memory extends NativeMemory {
-  /** On a CPU, where it lies. */
+  /** Its address, on a CPU. */
   readonly address: number;
 }
 
-/** Bytes kept mapped behind the end on a CPU: compiled code may load a whole vector that starts at the last element. */
+/** Bytes kept mapped after the end on a CPU: compiled code may load a whole vector that starts at the last element. */
 const MARGIN = 64;
 const PAGE = 4096;
 
 /**
- * Allocations, zeroed. On a GPU by a command on a queue of their own, which all others wait for. On a CPU buffers are
- * pages that the system gives zeroed, when they are first touched, and that the platform is told to use as they are.
+ * Allocations, zeroed. On a GPU a command on a separate queue zeroes them, and all other queues wait for it. On a CPU
+ * buffers are pages that the system zeroes when they are first touched, and that the platform uses in place.
  */
 export class DeviceMemory implements DeviceMemoryPool<Memory> {
   readonly #context: Context;
@@ -31,7 +31,7 @@ export class DeviceMemory implements DeviceMemoryPool<Memory> {
   readonly #out = new Out();
   readonly #held = new Set<Memory>();
   #used = 0;
-  /** Rises when the queue has got something to do that others must wait for, `last` is the event of it. */
+  /** Incremented when the queue gets a command that others must wait for; `last` is its event. */
   made = 0;
   last: Event | undefined;
 
@@ -42,7 +42,7 @@ export class DeviceMemory implements DeviceMemoryPool<Memory> {
   }
 
   alloc(bytes: number): Memory {
-    // What can be known before: platforms promise more than there is, and fail when it is used.
+    // Checked beforehand as far as possible: platforms promise more memory than there is, and fail when it is used.
     if (this.#used + bytes > this.#context.device.memoryBytes) throw this.#tooMuch(bytes);
     const memory = this.#context.shares ? this.#pages(bytes) : this.#buffer(bytes);
     this.#held.add(memory);
@@ -50,12 +50,12 @@ export class DeviceMemory implements DeviceMemoryPool<Memory> {
     return memory;
   }
 
-  /** Puts words into memory that nobody uses yet; they are held by the caller until `made` has passed. */
+  /** Writes words to memory that is not in use yet. The caller holds them until `made` has passed. */
   fill(memory: Memory, from: number, bytes: number): void {
     this.#did(this.#queue.write(memory.device, 0, from, bytes));
   }
 
-  /** No command that is still to run names it. */
+  /** Called when no command still to run refers to the memory. */
   free(memory: Memory): void {
     if (!this.#held.delete(memory)) return;
     this.#used -= memory.bytes;
@@ -83,7 +83,7 @@ export class DeviceMemory implements DeviceMemoryPool<Memory> {
   #buffer(bytes: number): Memory {
     const memory: Memory = { device: this.#create(bytes, 0, 0), bytes, address: 0 };
     const { api } = this.#context;
-    // Platforms allocate when memory is first used: it is now that they say there is none.
+    // Platforms allocate when memory is first used, so this is the call that reports a lack of memory.
     // SAFETY: all of what was just made; the pattern is copied while the call lasts.
     const code = api.clEnqueueFillBuffer(
       this.#queue.handle,

@@ -1,13 +1,13 @@
 import type { Events } from './events.js';
 import type { Event } from './queue.js';
 
-/** Bytes in flight, on a CPU and on a bus: some 5 ms of copying, so that looking for room costs nothing. */
+/** The most bytes in flight, on a CPU and on a bus: some 5 ms of copying, so that checking for space costs nothing. */
 const SHARED_BYTES = 2 ** 25;
 const BUS_BYTES = 2 ** 28;
 
 /**
- * Transfers of one queue that the platform makes by itself, from and to memory of the host. They are kept few: what is in
- * flight when the process ends must come to its end first.
+ * Transfers of one queue that the platform makes by itself, from and to host memory. They are kept few: transfers in
+ * flight must finish before the process can exit.
  */
 export class Moving {
   readonly #events: Events;
@@ -20,7 +20,7 @@ export class Moving {
     this.#most = shared ? SHARED_BYTES : BUS_BYTES;
   }
 
-  /** One alone may be as large as it likes. */
+  /** A single transfer may have any size. */
   hasRoom(bytes: number): boolean {
     for (let [first] = this.#underway; first && this.#events.status(first.event) <= 0; [first] = this.#underway) {
       this.#bytes -= first.bytes;

@@ -5,13 +5,12 @@ import type { CommandQueue } from './queue.js';
 import { CL } from './runtime/api.js';
 import type { Context } from './runtime/context.js';
 
-/** Page-locked memory of the host. */
+/** Page-locked host memory. */
 export type Pinned = Locked;
 
 /**
- * Page-locked memory of the driver's own: OpenCL cannot lock memory that is there already. It is a buffer that the
- * driver is asked to keep on the host, mapped for as long as it lives; that is what NVIDIA's and AMD's drivers take for
- * page-locked, wherever their transfers meet it.
+ * Page-locked memory of the driver: OpenCL cannot lock existing memory. It is a buffer that the driver is asked to keep
+ * on the host, mapped for its lifetime; NVIDIA's and AMD's drivers treat that as page-locked in all transfers.
  */
 export class PinnedMemory {
   readonly #context: Context;
@@ -30,22 +29,28 @@ export class PinnedMemory {
     this.#lent = new LockedMemory({ lock: (bytes) => this.#map(bytes, true), unlock, part });
   }
 
-  /** Zeroed. Plain memory where the driver has none left: then transfers are slower. On a CPU all memory is plain. */
+  /**
+   * Allocates zeroed memory. Plain memory if the driver has none left: then transfers are slower. On a CPU all memory
+   * is plain.
+   */
   alloc(bytes: number): Pinned {
     return (this.#context.shares ? undefined : this.#own.take(bytes)) ?? plain(bytes);
   }
 
-  /** The same for the main thread, which may look at it after the device has been closed. Undefined where there is none left. */
+  /**
+   * The same for the main thread, which may access it after the device has been closed. Undefined if there is none
+   * left.
+   */
   lend(bytes: number): Pinned | undefined {
     return this.#lent.take(bytes);
   }
 
-  /** Nothing on the device uses it any more, and nobody has a view of it. */
+  /** Called when nothing on the device uses the memory any more and there is no view of it. */
   release(address: number): void {
     if (!this.#own.give(address)) this.#lent.give(address);
   }
 
-  /** At the end. What is lent stays mapped: a look at it would crash otherwise. */
+  /** Called at shutdown. Lent memory stays mapped: accessing it would crash otherwise. */
   releaseAll(): void {
     this.#lent.trim();
     for (const [address, { isLent }] of [...this.#held]) if (!isLent) this.#unmap(address);
@@ -56,7 +61,7 @@ export class PinnedMemory {
     if (held === undefined) return;
     this.#held.delete(address);
     const { api } = this.#context;
-    // SAFETY: whoever releases it says that nothing looks at it any more.
+    // SAFETY: the caller guarantees that nothing accesses it any more.
     api.clEnqueueUnmapMemObject(this.#queue.handle, held.handle, address, 0, 0, 0);
     this.#context.release(held.handle);
   }
@@ -83,7 +88,7 @@ export class PinnedMemory {
       return undefined;
     }
     this.#held.set(address, { handle, isLent });
-    // SAFETY: the driver gave these bytes; nothing reads the view after they are unmapped.
+    // SAFETY: the driver returned these bytes; nothing reads the view after they are unmapped.
     return { bytes: bytesAt(address, bytes).fill(0), address };
   }
 }

@@ -9,38 +9,38 @@ import { CL } from './runtime/api.js';
 import { fromBinary, fromText } from './runtime/compile.js';
 import type { Context } from './runtime/context.js';
 
-/** Handles of memory that a launch passes beside the kernel's own buffers. */
+/** Memory handles that a launch passes besides the kernel's own buffers. */
 export interface LaunchHandles {
   readonly block: number;
-  /** 0: there is none. */
+  /** 0 if there is none. */
   readonly counted: number;
   readonly cancel: number;
   readonly status: number;
   readonly buffers: readonly Memory[];
 }
 
-/** Threads that a GPU's compute unit holds at a time: NVIDIA's from Volta on. Others get a second wave, or less. */
+/** Threads that a GPU's compute unit holds at a time: NVIDIA's from Volta on. Other GPUs get a second wave, or less. */
 const UNIT_THREADS = 2048;
-/** Workgroups a core of a CPU: some more than one, so that no core waits long for another. */
+/** Workgroups per CPU core: some more than one, so that no core waits long for another. */
 const CORE_GROUPS = 4;
 
-/** A kernel, ready to be launched. Platforms copy arguments when it is, so that one set serves all launches. */
+/** A kernel, ready to be launched. Platforms copy arguments at the launch, so one set serves all launches. */
 export class OpenClProgram implements NativeProgram<Memory> {
   readonly number: number;
   readonly name: string;
   readonly shape: GridShape;
   readonly tables: Memory | undefined;
-  /** Did the platform take the binary? */
+  /** True if the platform accepted the binary. */
   readonly fromBinary: boolean;
   /** Workgroups of a launch: as many as run at a time. */
   readonly most: number;
-  /** On a CPU: what an item took, as far as is known. */
+  /** On a CPU: the time of an item, if known. */
   itemNs: number | undefined;
   readonly #context: Context;
   readonly #program: number;
   readonly #kernel: number;
   readonly #out = new Out();
-  /** Arguments as they were last set; -1: not since the last release. */
+  /** Arguments as last set; -1: not since the last release. */
   readonly #set: number[];
   #released = 0;
 
@@ -100,8 +100,8 @@ export class OpenClProgram implements NativeProgram<Memory> {
 
   #argument(index: number, handle: number): void {
     if (this.#set[index] === handle) return;
-    // SAFETY: a handle of 8 bytes that names memory which the main thread holds until the launch is done; no address at
-    // all is a null pointer for the kernel.
+    // SAFETY: a handle of 8 bytes to memory that the main thread holds until the launch is done; a null address is a
+    // null pointer for the kernel.
     const value = handle === 0 ? 0 : this.#out.put(handle);
     const code = this.#context.api.clSetKernelArg(this.#kernel, index, 8, value);
     this.#context.errors.check('clSetKernelArg', code, `argument ${index} of kernel ${this.name}`);

@@ -3,15 +3,15 @@ import type { NativeQueue } from '../gpu/native/line.js';
 import { CL, type OpenClCall } from './runtime/api.js';
 import type { Context } from './runtime/context.js';
 
-/** An event of the driver's. Whoever has it releases it. */
+/** An event of the driver. Its owner releases it. */
 export type Event = number;
 
-/** Commands between two flushes where nobody marks: what is not flushed may never start. */
+/** Commands between two flushes without a mark: a command that is not flushed may never start. */
 const FLUSH_EVERY = 16;
 
 /**
- * An in-order queue whose commands tell their times. No call here waits for the device: enqueueing takes 5 to 10 µs, and
- * each gives the event of what it enqueued.
+ * An in-order queue that records the times of its commands. No call here waits for the device: enqueueing takes 5 to 10
+ * µs and returns the command's event.
  */
 export class CommandQueue implements NativeQueue<Event> {
   readonly handle: number;
@@ -26,7 +26,7 @@ export class CommandQueue implements NativeQueue<Event> {
     errors.check('clCreateCommandQueue', this.#out.int(), 'opening a stream');
   }
 
-  /** `from` is held, and does not change, until the event has passed. */
+  /** `from` is held, and must not change, until the event has passed. */
   write(memory: number, offset: number, from: number, bytes: number): Event {
     const { api } = this.#context;
     const at = this.#out.at;
@@ -38,7 +38,7 @@ export class CommandQueue implements NativeQueue<Event> {
   read(memory: number, offset: number, into: number, bytes: number): Event {
     const { api } = this.#context;
     const at = this.#out.at;
-    // SAFETY: as above, the other way.
+    // SAFETY: as above, in the other direction.
     const code = api.clEnqueueReadBuffer(this.handle, memory, 0, offset, bytes, into, 0, 0, at);
     return this.#sent('clEnqueueReadBuffer', code, () => `a read of ${bytes} bytes`);
   }
@@ -51,7 +51,7 @@ export class CommandQueue implements NativeQueue<Event> {
     return this.#sent('clEnqueueCopyBuffer', code, () => `a copy of ${bytes} bytes`);
   }
 
-  /** Whole words. */
+  /** Fills whole words. */
   fill(memory: number, offset: number, word: number, bytes: number): Event {
     const { api } = this.#context;
     const at = this.#out.at;
@@ -64,18 +64,18 @@ export class CommandQueue implements NativeQueue<Event> {
   kernel(kernel: number, groups: number, workgroup: number, doing: () => string): Event {
     const { api } = this.#context;
     const [global, local] = [this.#out.put(groups * workgroup, 1), this.#out.put(workgroup, 2)];
-    // SAFETY: one dimension, its two sizes in cells of their own; the arguments were set by the caller.
+    // SAFETY: one dimension, its two sizes in separate cells; the arguments were set by the caller.
     const code = api.clEnqueueNDRangeKernel(this.handle, kernel, 1, 0, global, local, 0, 0, this.#out.at);
     return this.#sent('clEnqueueNDRangeKernel', code, doing);
   }
 
-  /** An event after everything so far. */
+  /** Returns an event after everything queued so far. */
   marker(): Event {
     const code = this.#context.api.clEnqueueMarkerWithWaitList(this.handle, 0, 0, this.#out.at);
     return this.#sent('clEnqueueMarkerWithWaitList', code, () => 'a mark');
   }
 
-  /** Holds back what follows until the event, of any queue that has been flushed, has passed. */
+  /** Delays the following commands until the event, of any queue that has been flushed, has passed. */
   wait(event: Event): void {
     const code = this.#context.api.clEnqueueBarrierWithWaitList(this.handle, 1, this.#out.put(event, 1), 0);
     this.#context.errors.check('clEnqueueBarrierWithWaitList', code, 'waiting for another stream');
@@ -87,7 +87,7 @@ export class CommandQueue implements NativeQueue<Event> {
     this.#context.errors.check('clFlush', this.#context.api.clFlush(this.handle));
   }
 
-  /** Waits. At the end of the device only. */
+  /** Blocks. Only called at shutdown. */
   finish(): void {
     this.#context.api.clFinish(this.handle);
   }

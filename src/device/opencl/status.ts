@@ -8,7 +8,7 @@ import type { Context } from './runtime/context.js';
 const PAGE_SLOTS = 64;
 
 /**
- * The memory of status slots. A GPU's slots lie in its memory and are fetched, with a mark, into page-locked words. On a
+ * The memory of status slots. A GPU's slots are in its memory and are read, with a mark, into page-locked words. On a
  * CPU kernels write the host's words themselves.
  */
 export class StatusMemory {
@@ -25,7 +25,7 @@ export class StatusMemory {
   page(): StatusSlot[] {
     const { bytes, address } = this.#pinned.alloc(PAGE_SLOTS * SLOT_BYTES);
     const words = new Int32Array(bytes.buffer, bytes.byteOffset, PAGE_SLOTS * STATUS_WORDS);
-    if (!this.#context.shares) words.fill(1); // a GPU's own words are not zero yet: who takes a slot clears it
+    if (!this.#context.shares) words.fill(1); // a GPU's words are not zeroed yet: the taker of a slot clears it
     return cutSlots(words, address, (at) => this.#create(at));
   }
 

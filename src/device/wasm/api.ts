@@ -1,6 +1,6 @@
 /**
- * The part of the engine's WebAssembly interface that is used here, typed: TypeScript has it only together with
- * everything else that a page has.
+ * Types of the part of the engine's WebAssembly interface that is used here: TypeScript has them only together with the
+ * rest of the DOM.
  */
 export interface Memory {
   readonly buffer: SharedArrayBuffer;

@@ -1,13 +1,13 @@
 import { api } from './api.js';
 import type { Wabt } from './wabt.js';
 
-/** Assembled text, newest last: the same kernel is often compiled again, by another job or device. */
+/** Assembled modules by text, newest last: the same kernel is often compiled again, by another job or device. */
 const known = new Map<string, Uint8Array<ArrayBuffer>>();
 const KNOWN = 64;
 
 let started: Promise<Wabt> | undefined;
 
-/** wabt itself takes about 20 ms to start: done once, and early. */
+/** Starts wabt, which takes about 20 ms: once, and early. */
 export function startWabt(): Promise<Wabt> {
   started ??= import('wabt').then(({ default: start }) => start());
   return started;
@@ -15,7 +15,7 @@ export function startWabt(): Promise<Wabt> {
 
 const FEATURES = { simd: true, threads: true, bulk_memory: true, sat_float_to_int: true, sign_extension: true };
 
-/** A module's bytes. wabt's own words, with the line, where it refuses the text. */
+/** Returns a module's bytes. Throws wabt's error, with the line, if it rejects the text. */
 export async function assemble(
   name: string,
   text: string,
@@ -26,7 +26,7 @@ export async function assemble(
   const module = wabt.parseWat(`${name}.wat`, text, FEATURES);
   try {
     const bytes = new Uint8Array(module.toBinary({}).buffer);
-    if (!api.validate(bytes)) module.validate(FEATURES); // throws, and says where
+    if (!api.validate(bytes)) module.validate(FEATURES); // throws an error with the line
     known.set(text, bytes);
     const [oldest] = known.keys();
     if (known.size > KNOWN && oldest !== undefined) known.delete(oldest);

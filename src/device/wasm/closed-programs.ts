@@ -1,31 +1,34 @@
 /**
- * Numbers of the programs that were unloaded, for the workers, which keep an instance of each program that they have
- * run: a count modulo 2^32, then a ring of the last numbers. The main thread writes; a worker looks before each launch.
+ * Numbers of unloaded programs, for the workers, which keep an instance of each program that they have run: a count
+ * modulo 2^32, then a ring of the last numbers. The main thread writes; a worker checks before each launch.
  */
 const RING = 64;
 export const CLOSED_WORDS = 1 + RING;
 
-/** Main thread: no launch in flight names the program. `words` are all of the device's memory, `at` the count's. */
+/**
+ * Main thread: called when no launch in flight uses the program. `words` is all of the device's memory, `at` the
+ * count's index.
+ */
 export function announceClosed(words: Int32Array, at: number, number: number): void {
   const count = Atomics.load(words, at);
   Atomics.store(words, at + 1 + (count & (RING - 1)), number);
   Atomics.store(words, at, (count + 1) | 0);
 }
 
-/** A worker's view of it. */
+/** A worker's view of the unloaded programs. */
 export class ClosedPrograms {
   readonly #words: Int32Array;
   #seen: number;
 
-  /** `words`: as many as `CLOSED_WORDS`. */
+  /** `words`: `CLOSED_WORDS` words. */
   constructor(words: Int32Array) {
     this.#words = words;
     this.#seen = Atomics.load(words, 0);
   }
 
   /**
-   * Drops from `programs` those that were unloaded since the last call; all of them where the ring has moved past. The
-   * result is how many went.
+   * Deletes from `programs` those unloaded since the last call; all of them if the ring has been overwritten. Returns
+   * how many were deleted.
    */
   dropFrom(programs: Map<number, unknown>): number {
     const count = Atomics.load(this.#words, 0);

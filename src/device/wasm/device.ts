@@ -22,14 +22,14 @@ import { GRAIN } from './ranges.js';
 import { RECORD_WORDS, type WorkerStart } from './start.js';
 
 export interface WasmOptions {
-  /** Worker threads; as many as the processor runs at once unless told. */
+  /** Worker threads; defaults to as many as the processor runs at once. */
   readonly threads?: number;
 }
 
-/** Zeroed by this thread up to here, about 50 µs; above it by workers. */
+/** Up to this size this thread zeroes buffers, about 50 µs; larger ones are zeroed by workers. */
 const ZERO_BYTES = 2 ** 19;
 
-/** WebAssembly, in Node and in pages: worker threads over one shared memory, running modules that wabt made of text. */
+/** WebAssembly, in Node and in pages: worker threads over one shared memory, running modules that wabt assembled. */
 export class WasmDevice extends PoolDevice implements BufferOwner {
   protected readonly transfers: StagedHost;
   readonly #simd: boolean;
@@ -41,7 +41,7 @@ export class WasmDevice extends PoolDevice implements BufferOwner {
 
   constructor(memory: DeviceMemory, simd: boolean, threads: number) {
     const board = boardOver(memory.wasm.buffer, BOARD_AT);
-    const closedAt = memory.take(CLOSED_WORDS * 4)?.at ?? 0; // the first stretch of a memory that has room for it
+    const closedAt = memory.take(CLOSED_WORDS * 4)?.at ?? 0; // the first allocation of a memory that has space for it
     const data = (index: number): WorkerStart => ({ memory: memory.wasm, threads, index, closedAt });
     const file = workerBeside(import.meta.url);
     super(describe(simd, threads, memory.pages), BOARD_AT, { device: 'wasm', board, threads, file, data });
@@ -72,7 +72,7 @@ export class WasmDevice extends PoolDevice implements BufferOwner {
     return this.load(sourceOf(lowered), started);
   }
 
-  /** Assembles text that obeys the ABI of `render/wat.ts`. */
+  /** Assembles text that follows the ABI of `render/wat.ts`. */
   async load(source: ProgramSource, started = performance.now()): Promise<PoolProgram> {
     this.checkOpen();
     const { bytes, cached } = await this.#assemble(source);
@@ -119,7 +119,7 @@ export class WasmDevice extends PoolDevice implements BufferOwner {
     return this.transfers.tired;
   }
 
-  /** The memory goes when nobody refers to it any more. */
+  /** The memory is garbage collected when it is no longer referenced. */
   protected freeAll(): void {
     for (const buffer of this.#owned.keys()) buffer.freed = true;
     this.#owned.clear();
@@ -145,7 +145,7 @@ export class WasmDevice extends PoolDevice implements BufferOwner {
     }
   }
 
-  /** A stretch of each size, or none of them. */
+  /** Allocates a range of each size, or none of them. */
   #keep(name: string, sizes: readonly number[]): Stretch[] {
     const taken: Stretch[] = [];
     for (const bytes of sizes) {
@@ -170,7 +170,7 @@ export class WasmDevice extends PoolDevice implements BufferOwner {
   }
 }
 
-/** wabt's words, of which one line is about the text. */
+/** Builds the error from wabt's message, which names a line of the text. */
 function refusal(source: ProgramSource, cause: unknown): MillraceError {
   const said = cause instanceof Error ? cause.message : String(cause);
   const match = /\.wat:(\d+):\d+: error: (.*)/.exec(said);
@@ -209,7 +209,7 @@ export async function probe(
 export async function open(id: string, options: WasmOptions = {}): Promise<WasmDevice> {
   const found = id === 'wasm' ? engineFeatures() : { reason: 'there is one wasm device, with all processors: wasm' };
   if ('reason' in found) throw absent(id, found.reason);
-  startWabt().catch(() => undefined); // told where it is needed; meanwhile the workers start
+  startWabt().catch(() => undefined); // reported where it is needed; meanwhile the workers start
   return new WasmDevice(reserved(), found.simd, threadsOf(options)).start();
 }
 

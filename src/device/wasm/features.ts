@@ -1,6 +1,6 @@
 import { api } from './api.js';
 
-/** What this engine offers; or why the device cannot be here. */
+/** Returns the features of this engine; or why the device is unavailable. */
 export function engineFeatures(): { readonly simd: boolean } | { readonly reason: string } {
   if (api === undefined) return { reason: 'there is no WebAssembly here' };
   if (typeof SharedArrayBuffer === 'undefined') {
@@ -14,8 +14,8 @@ export function engineFeatures(): { readonly simd: boolean } | { readonly reason
 }
 
 /**
- * The least module whose one function does `(drop (INSTRUCTION (i32.const 0)))`, over a shared memory: an atomic load
- * (fe 10) asks for threads, a splat (fd 0f) for SIMD.
+ * The smallest module whose one function does `(drop (INSTRUCTION (i32.const 0)))`, over a shared memory: an atomic
+ * load (fe 10) requires threads, a splat (fd 0f) SIMD.
  */
 function module(...instruction: readonly number[]): Uint8Array<ArrayBuffer> {
   const body = [0, 0x41, 0, ...instruction, 0x0b];

@@ -5,15 +5,15 @@ import type { HostTransfers } from '../pool/stream.js';
 import { TurnShare } from '../turn.js';
 import type { DeviceMemory, Stretch } from './memory.js';
 
-/** Transfers go in pieces of this size: about 50 µs of copying. */
+/** Transfers are split into pieces of this size: about 50 µs of copying. */
 const PIECE = 2 ** 19;
-/** What this thread copies in one turn of its event loop, about 200 µs; the rest follows in the next. */
+/** The most bytes that this thread copies in one turn of its event loop, about 200 µs; the rest follows in the next. */
 const TURN = 2 ** 21;
-/** What one queue may have under way, staged or on its way back. */
+/** The most bytes that one queue may have in flight, staged or returning. */
 const QUEUE = 2 ** 23;
 
 /**
- * The host's arrays are not in the device's memory, so transfers pass through stretches of it: this thread copies on one
+ * The host's arrays are not in the device's memory, so transfers go through ranges of it: this thread copies on one
  * side, workers on the other, in the queue's order.
  */
 export class StagedHost implements HostTransfers {
@@ -21,17 +21,17 @@ export class StagedHost implements HostTransfers {
   readonly #share: TurnShare;
   readonly #noMemory: (what: string) => Error;
   readonly #staged = new WeakMap<Queue, number>();
-  /** A piece that each line keeps for itself, so that transfers go on when buffers have taken all memory. */
+  /** A piece reserved for each line, so that transfers proceed when buffers have taken all memory. */
   readonly #own: Own[] = [];
 
-  /** `lookAgain`: has the queues go on, in a later turn. */
+  /** `lookAgain` resumes the queues in a later turn. */
   constructor(memory: DeviceMemory, lookAgain: () => void, noMemory: (what: string) => Error) {
     this.#memory = memory;
     this.#share = new TurnShare(TURN, lookAgain);
     this.#noMemory = noMemory;
   }
 
-  /** Has this thread copied its share of this turn? */
+  /** True if this thread has copied its share of this turn. */
   get tired(): boolean {
     return this.#share.spent;
   }
@@ -75,7 +75,7 @@ export class StagedHost implements HostTransfers {
     return { address: stretch.at, giveBack: () => this.#memory.give(stretch) };
   }
 
-  /** Room for a piece, where this queue and this turn may have it. */
+  /** Takes memory for a piece, if this queue and this turn may have it. */
   #take(queue: Queue, bytes: number): Stretch | undefined {
     const staged = this.#staged.get(queue) ?? 0;
     if (staged > 0 && staged + bytes > QUEUE) return undefined;
@@ -104,7 +104,7 @@ export class StagedHost implements HostTransfers {
     return own;
   }
 
-  /** Free again once this queue's own command is done, so waiting for it ends. */
+  /** The reserved piece is free again once this queue's own command is done, so waiting for it ends. */
   #takeOwn(queue: Queue): Stretch | undefined {
     const own = this.#ownOf(queue);
     if (own.busy) return undefined;
@@ -118,7 +118,7 @@ interface Own {
   busy: boolean;
 }
 
-/** An array in pieces. */
+/** Splits an array into pieces. */
 function pieces(view: ArrayBufferView): { readonly view: Uint8Array; readonly at: number }[] {
   const bytes = new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
   return Array.from({ length: Math.ceil(bytes.length / PIECE) }, (_, i) => ({

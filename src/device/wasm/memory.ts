@@ -5,27 +5,27 @@ import { GRAIN, Ranges } from './ranges.js';
 const PAGE = 65536;
 /** One page less than 4 GiB: an array over all of it has at most 2^32 - 1 elements. */
 export const MOST_PAGES = 65535;
-/** Growing asks every thread to take note of it, so it is done in steps of at least so many pages (4 MiB). */
+/** Growing interrupts every thread, so it is done in steps of at least this many pages (4 MiB). */
 const GROW_PAGES = 64;
 
-/** Where the board lies. Nothing lies at address 0, which means "none" in a launch. */
+/** The board's address. Nothing is at address 0, which means "none" in a launch. */
 export const BOARD_AT = 1024;
 const FIRST = Math.ceil((BOARD_AT + BOARD_BYTES) / GRAIN) * GRAIN;
 
-/** Bytes that buffers can have in all. */
+/** Total bytes available to buffers. */
 export const roomIn = (pages: number): number => pages * PAGE - FIRST;
 
-/** A stretch of the memory that somebody has. */
+/** An allocated range of the memory. */
 export interface Stretch {
   readonly at: number;
   readonly bytes: number;
-  /** Of these the first may hold what was there before; the rest is zero. */
+  /** The first bytes, which may hold earlier content; the rest is zero. */
   readonly used: number;
 }
 
 /**
- * The one memory of a device, shared between its threads: the board first, then everything else. Wasm addresses are 32
- * bits wide, so it ends at 4 GiB. Main thread only.
+ * The one memory of a device, shared by its threads: the board first, then everything else. Wasm addresses are 32 bits
+ * wide, so it ends at 4 GiB. Main thread only.
  */
 export class DeviceMemory {
   readonly wasm: Memory;
@@ -42,7 +42,7 @@ export class DeviceMemory {
     this.#ranges.add(FIRST, this.#size - FIRST);
   }
 
-  /** Room for so many bytes; undefined when there is none. */
+  /** Allocates `bytes` bytes; undefined if there is no space. */
   take(bytes: number): Stretch | undefined {
     const taken = this.#ranges.take(bytes);
     if (taken || !this.#grow(bytes)) return taken;
@@ -65,7 +65,7 @@ export class DeviceMemory {
     return this.#current().words;
   }
 
-  /** Growing replaces the buffer: views are made anew then. */
+  /** Growing replaces the buffer: views are created again then. */
   #current(): { readonly bytes: Uint8Array; readonly words: Uint32Array } {
     const { buffer } = this.wasm;
     if (this.#views?.buffer === buffer) return this.#views;
@@ -81,7 +81,7 @@ export class DeviceMemory {
     try {
       this.wasm.grow(pages);
     } catch {
-      return false; // the system has none to give
+      return false; // the system has no memory left
     }
     this.#ranges.add(this.#size, pages * PAGE);
     this.#size += pages * PAGE;
@@ -89,7 +89,7 @@ export class DeviceMemory {
   }
 }
 
-/** Address space for the whole memory is reserved at once, which a small system may refuse: then for less. */
+/** Reserves address space for the whole memory at once; if a small system refuses, for less. */
 function reserve(): { readonly memory: Memory; readonly pages: number } {
   const initial = Math.ceil(FIRST / PAGE) + GROW_PAGES;
   for (let pages = MOST_PAGES; ; pages = Math.floor(pages / 2)) {

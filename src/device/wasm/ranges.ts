@@ -1,6 +1,6 @@
 /**
- * Which stretches of an address space are free. First fit, neighbours joined; everything is a multiple of 64 bytes, a
- * cache line. Pure: it hands out numbers.
+ * Tracks the free ranges of an address space. First fit, adjacent ranges joined; everything is a multiple of 64 bytes,
+ * a cache line. Pure: it hands out numbers.
  */
 export const GRAIN = 64;
 
@@ -10,10 +10,10 @@ interface Range {
 }
 
 export class Ranges {
-  /** By address; no two touch. */
+  /** In order of address; no two are adjacent. */
   readonly #free: Range[] = [];
   #freeBytes = 0;
-  /** Nothing from here on was ever handed out. */
+  /** Nothing from this address on was ever allocated. */
   #fresh: number;
 
   constructor(from: number) {
@@ -24,12 +24,15 @@ export class Ranges {
     return this.#freeBytes;
   }
 
-  /** More space, [at, at + bytes). */
+  /** Adds space, [at, at + bytes). */
   add(at: number, bytes: number): void {
     this.give(at, bytes);
   }
 
-  /** A stretch, and how many of its first bytes were in use before (the others are as they were made); or nothing. */
+  /**
+   * Allocates a range. `used` is how many of its first bytes were in use before; the others are untouched. Undefined if
+   * there is no space.
+   */
   take(bytes: number): { readonly at: number; readonly bytes: number; readonly used: number } | undefined {
     const wanted = Math.max(GRAIN, Math.ceil(bytes / GRAIN) * GRAIN);
     const index = this.#free.findIndex((range) => range.bytes >= wanted);
@@ -45,7 +48,7 @@ export class Ranges {
     return { at, bytes: wanted, used };
   }
 
-  /** Takes back what `take` gave, with the size that it told. */
+  /** Takes back a range from `take`, with the size that it returned. */
   give(at: number, bytes: number): void {
     let index = this.#free.findIndex((range) => range.at > at);
     if (index < 0) index = this.#free.length;
@@ -64,7 +67,7 @@ export class Ranges {
     }
   }
 
-  /** Free bytes at the very end of the space, which ends at `end`. */
+  /** Free bytes at the end of the space, which ends at `end`. */
   tail(end: number): number {
     const last = this.#free.at(-1);
     return last && last.at + last.bytes === end ? last.bytes : 0;

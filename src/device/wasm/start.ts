@@ -1,17 +1,17 @@
 import type { Memory } from './api.js';
 
-/** What a worker is started with. */
+/** A worker's start data. */
 export interface WorkerStart {
   readonly memory: Memory;
   readonly threads: number;
-  /** Which of them it is, from 0. */
+  /** The worker's number, from 0. */
   readonly index: number;
-  /** Where the numbers of unloaded programs are (`closed-programs.ts`). */
+  /** The address of the numbers of unloaded programs (`closed-programs.ts`). */
   readonly closedAt: number;
 }
 
 /**
- * A program's record in device memory, which a launch names as its entry: where its module's bytes are, how many, where
- * its constants go, where the threads' own memory begins, and how much of that each has.
+ * A program's record in device memory, which a launch names as its entry: the address and size of its module's bytes,
+ * the address of its constants, the address of the threads' own memory, and the size per thread.
  */
 export const RECORD_WORDS = 5;

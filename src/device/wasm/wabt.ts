@@ -1,4 +1,4 @@
-/** The part of wabt that is used here; its own declaration leaves out what `validate` takes. */
+/** The part of wabt that is used here; its own declaration omits the argument of `validate`. */
 export interface Wabt {
   parseWat(file: string, text: string, features: Readonly<Record<string, boolean>>): WabtModule;
 }

@@ -9,7 +9,7 @@ import { CLOSED_WORDS, ClosedPrograms } from './closed-programs.js';
 import { BOARD_AT } from './memory.js';
 import { RECORD_WORDS, type WorkerStart } from './start.js';
 
-/** Dropped programs after which garbage is collected. */
+/** How many programs are dropped between garbage collections. */
 const COLLECT_FROM = 32;
 
 type Run = (launch: number, begin: bigint, end: bigint) => bigint;
@@ -18,10 +18,10 @@ class WasmExecutor implements Executor {
   readonly #memory: Memory;
   readonly #index: number;
   readonly #board: Board;
-  /** By their numbers: addresses are used again. */
+  /** Keyed by number, because addresses are reused. */
   readonly #programs = new Map<number, Run>();
   readonly #closed: ClosedPrograms;
-  /** Programs dropped since garbage was last collected. */
+  /** Programs dropped since the last garbage collection. */
   #dropped = 0;
 
   constructor({ memory, index, closedAt }: WorkerStart, board: Board) {
@@ -31,7 +31,7 @@ class WasmExecutor implements Executor {
     this.#closed = new ClosedPrograms(new Int32Array(memory.buffer, closedAt, CLOSED_WORDS));
   }
 
-  /** The first slice of a program on this thread makes its instance; the engine has compiled the module already. */
+  /** The first slice of a program on this thread creates its instance; the engine has compiled the module already. */
   prepare({ kind, slot }: Task): void {
     if (kind !== Command.launch) return;
     this.#tidy();
@@ -80,7 +80,7 @@ class WasmExecutor implements Executor {
     }
   }
 
-  /** An access outside all memory ends the slice; it is told like one that a checked build finds. */
+  /** An access outside all memory ends the slice; it is reported like one that a checked build finds. */
   #note(stream: number): void {
     const { words } = this.#board;
     const line = lineWord(stream);
@@ -91,7 +91,7 @@ class WasmExecutor implements Executor {
   #instance(record: number): Run {
     const words = new Uint32Array(this.#memory.buffer, record, RECORD_WORDS);
     const [at = 0, length = 0, constantsAt = 0, nearAt = 0, perThread = 0] = words;
-    // A copy: modules are not made from shared memory. The same bytes give the code that the main thread compiled.
+    // A copy: modules cannot be created from shared memory. The same bytes give the code that the main thread compiled.
     const module = new api.Module(new Uint8Array(this.#memory.buffer, at, length).slice());
     const constants = new api.Global({ value: 'i32', mutable: false }, constantsAt);
     const near = new api.Global({ value: 'i32', mutable: false }, nearAt + this.#index * perThread);

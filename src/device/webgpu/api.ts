@@ -1,6 +1,6 @@
 /**
- * The part of the WebGPU interface that is used here, typed: TypeScript has it only together with everything else that a
- * page has. The same in Node (Dawn) and in pages.
+ * Types of the part of the WebGPU interface that is used here: TypeScript has them only together with the rest of the
+ * DOM. The same in Node (Dawn) and in pages.
  */
 export interface Gpu {
   requestAdapter(options?: { readonly powerPreference?: 'high-performance' }): Promise<Adapter | null>;
@@ -119,7 +119,7 @@ export interface Pass {
   end(): void;
 }
 
-// Objects that are only passed around; the marks keep them apart.
+// Objects that are only passed around; `__kind` keeps the types apart.
 export interface Pipeline {
   readonly __kind?: 'pipeline';
 }
@@ -133,7 +133,7 @@ export interface QuerySet {
   readonly __kind?: 'queries';
 }
 
-/** Flags of buffers, as the specification numbers them. */
+/** Buffer flags, as the specification numbers them. */
 export const Usage = {
   mapRead: 0x1,
   copySource: 0x4,
@@ -145,5 +145,5 @@ export const Usage = {
 export const MAP_READ = 1;
 export const VISIBLE_IN_COMPUTE = 4;
 
-/** What dynamic offsets of bindings are multiples of, on every device. */
+/** The alignment of dynamic offsets of bindings, on every device. */
 export const OFFSET_GRAIN = 256;

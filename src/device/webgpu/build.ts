@@ -10,17 +10,17 @@ import {
   VISIBLE_IN_COMPUTE,
 } from './api.js';
 
-/** What becomes of a text. */
+/** The result of compiling a text. */
 export interface BuiltPipeline {
   readonly pipeline: Pipeline;
   readonly layout: BindGroupLayout;
 }
 
-/** Compiles texts, each of them once for as long as programs of it are loaded. */
+/** Compiles texts, each once as long as programs of it are loaded. */
 export class Builder {
   readonly #device: Device;
   readonly #limits: Limits;
-  /** By text; `programs` counts those that use it or wait for it. */
+  /** Keyed by text; `programs` counts those that use it or wait for it. */
   readonly #built = new Map<string, { readonly pipeline: Promise<BuiltPipeline>; programs: number }>();
 
   constructor(device: Device, limits: Limits) {
@@ -37,7 +37,7 @@ export class Builder {
     return built.pipeline;
   }
 
-  /** A program of this text has been unloaded: the last one takes the pipeline along. */
+  /** Called when a program of this text has been unloaded. The last one releases the pipeline. */
   release(text: string): void {
     const built = this.#built.get(text);
     if (built && --built.programs === 0) this.#built.delete(text);
@@ -46,7 +46,7 @@ export class Builder {
   async #compile({ name, text, shape }: GpuSource): Promise<BuiltPipeline> {
     checkBindings(name, shape, this.#limits);
     const device = this.#device;
-    device.pushErrorScope('validation'); // or the error would be nobody's, and end the device
+    device.pushErrorScope('validation'); // otherwise the error would be uncaptured, and end the device
     const module = device.createShaderModule({ code: text });
     const [refused, { messages }] = await Promise.all([device.popErrorScope(), module.getCompilationInfo()]);
     const error = messages.find(({ type }) => type === 'error');
@@ -90,7 +90,7 @@ function layoutEntry({ kind }: GridBinding, binding: number, { launch }: GridSha
   }
 }
 
-/** Few buffers fit one dispatch: 8 are promised, adapters have 10 or more. */
+/** Few buffers fit one dispatch: 8 are guaranteed, adapters have 10 or more. */
 function checkBindings(name: string, { bindings, launch }: GridShape, limits: Limits): void {
   const needed = bindings.filter(({ kind }) => kind !== 'cancel' && !(kind === 'launch' && launch.byValue)).length;
   if (needed <= limits.maxStorageBuffersPerShaderStage) return;

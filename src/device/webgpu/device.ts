@@ -8,10 +8,10 @@ import { LEAVE_MS } from './leave.js';
 import { inNode, whyNot } from './library.js';
 import type { WebGpuStart } from './worker.js';
 
-/** Threads of a workgroup where nobody asks: enough for every GPU's schedulers. */
+/** The default number of threads of a workgroup: enough for every GPU's schedulers. */
 const WORKGROUP = 256;
 
-/** WebGPU: Dawn in Node, the browser's own in a page. */
+/** WebGPU: Dawn in Node, the browser's implementation in a page. */
 export class WebGpuDevice extends GpuDevice {
   protected readonly target = 'wgsl';
   protected readonly nearLimit: number;
@@ -29,7 +29,7 @@ export class WebGpuDevice extends GpuDevice {
     return Math.min(WORKGROUP, this.info.limits.lanes);
   }
 
-  /** Only the runtime can compile: the driver does. */
+  /** Builds nothing: only the runtime can compile, in the driver. */
   protected async build(): Promise<Built> {
     return { cached: false };
   }
@@ -68,7 +68,7 @@ export async function diagnose(): Promise<readonly Finding[]> {
 
 let known: Promise<ProbedAdapters> | undefined;
 
-/** Asked once: starting Dawn and a driver costs about 0.2 s, and adapters do not come and go. */
+/** Asks once: starting Dawn and a driver costs about 0.2 s, and adapters do not come and go. */
 function adapters(): Promise<ProbedAdapters> {
   known ??= ask().then((found) => {
     if ('reason' in found) known = undefined;
@@ -98,5 +98,5 @@ async function ask(): Promise<ProbedAdapters> {
   return answer;
 }
 
-/** In a page all files lie in one folder, where each has to have a name of its own. */
+/** In a page all files are in one folder, so their names must be unique. */
 const threadFile = (name: string): URL => workerBeside(import.meta.url, inNode() ? name : `webgpu-${name}`);

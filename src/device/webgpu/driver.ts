@@ -25,7 +25,7 @@ import { Interval, StatusSlots } from './submit/status.js';
 import { Timeline } from './submit/timeline.js';
 
 export interface DriverParts {
-  /** Held as long as the device is used: Dawn goes away with it. */
+  /** Held as long as the device is used: otherwise Dawn is garbage collected with it. */
   readonly gpu: Gpu;
   readonly device: Device;
   readonly limits: Limits;
@@ -38,14 +38,14 @@ export interface DriverParts {
 /** Workgroups that the largest GPU holds at a time; few on a CPU, where each copies its tables. */
 const RESIDENT_GROUPS = 2048;
 const CPU_GROUPS = 1024;
-/** Unloaded programs after which garbage is collected. */
+/** How many programs are unloaded between garbage collections. */
 const COLLECT_FROM = 32;
-/** How long the news of a loss may take, after what was in flight has failed by it. */
+/** How long the report of a loss may take, after work in flight has failed because of it. */
 const LOSS_MS = 100;
 
 const held = new Set<Gpu>();
 
-/** One `GPUDevice`, of Dawn's or of a browser's. Everything goes through its one queue (`timeline.ts`). */
+/** One `GPUDevice`, of Dawn or of a browser. All commands go through its one queue (`timeline.ts`). */
 export class WebGpuDriver implements Driver<Memory, WebGpuProgram, WebGpuLine, Interval> {
   readonly info: DeviceInfo;
   readonly tells = true;
@@ -107,7 +107,7 @@ export class WebGpuDriver implements Driver<Memory, WebGpuProgram, WebGpuLine, I
     return new WebGpuProgram(this.#device, source, built, new Pace(FIRST_GROUPS[this.info.processor]));
   }
 
-  /** Pipelines have no `destroy`: they go when they are garbage. */
+  /** Pipelines have no `destroy`: they are freed by garbage collection. */
   unload(program: WebGpuProgram): void {
     program.unload();
     this.#builder.release(program.text);
@@ -148,7 +148,7 @@ export class WebGpuDriver implements Driver<Memory, WebGpuProgram, WebGpuLine, I
     return this.#launches.launch(line, launch);
   }
 
-  /** Nothing to do: both are in one queue, and the mark was there before. */
+  /** Nothing to do: both are in one queue, and the mark is before this command. */
   wait(): boolean {
     return true;
   }
@@ -163,7 +163,7 @@ export class WebGpuDriver implements Driver<Memory, WebGpuProgram, WebGpuLine, I
       endedNs = ns;
     });
     recording.after(() => {
-      // Devices may round their clocks; the order of a stream's marks stays.
+      // Devices may round their clocks; the order of a stream's marks is kept.
       const startedNs = interval.startedNs > line.endedNs ? interval.startedNs : line.endedNs;
       line.endedNs = endedNs > startedNs ? endedNs : startedNs;
       interval.pass(startedNs, line.endedNs);
@@ -191,7 +191,7 @@ export class WebGpuDriver implements Driver<Memory, WebGpuProgram, WebGpuLine, I
     return this.#closing;
   }
 
-  /** A lost device first fails what it was asked for, and says what happened a moment later. */
+  /** A lost device first fails the requests in flight, and reports the reason a moment later. */
   #waitFailed(cause: unknown): void {
     const error = new FatalError(unexpected(this.info.id, 'waiting for the queue failed', cause));
     setTimeout(() => this.#fail(error), LOSS_MS);

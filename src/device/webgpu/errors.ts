@@ -1,7 +1,7 @@
 import { MillraceError } from '../../kernel/error.js';
 import { sizeOf } from '../checks/launch.js';
 
-/** The device is gone, or did what it must not. */
+/** The device was lost or failed. */
 export function deviceLost(device: string, reason: string, message: string): MillraceError {
   return new MillraceError({
     code: 'device-failed',
@@ -11,7 +11,7 @@ export function deviceLost(device: string, reason: string, message: string): Mil
   });
 }
 
-/** An error that no command of ours should cause. */
+/** An error that none of our commands should cause. */
 export function unexpected(device: string, what: string, cause: unknown): MillraceError {
   const said = cause instanceof Error ? cause.message : String((cause as { message?: unknown })?.message ?? cause);
   return new MillraceError({

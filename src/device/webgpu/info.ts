@@ -2,7 +2,7 @@ import type { DeviceInfo } from '../device.js';
 import type { Adapter, Limits } from './api.js';
 import { type FoundAdapter, isSoftware, listAdapters } from './library.js';
 
-/** What the main thread must know of an adapter before it opens it. */
+/** What the main thread must know about an adapter before it opens it. */
 export interface AdapterFacts {
   readonly info: DeviceInfo;
   readonly choice: FoundAdapter['choice'];
@@ -12,7 +12,7 @@ export interface AdapterFacts {
 
 export type Probed = { readonly facts: readonly AdapterFacts[] } | { readonly reason: string };
 
-/** The adapters that there are, as plain data. */
+/** Describes the available adapters as plain data. */
 export async function probeAdapters(): Promise<Probed> {
   const found = await listAdapters();
   return 'reason' in found ? found : { facts: found.adapters.map(describe) };
@@ -29,10 +29,10 @@ const RAISED = [
   'maxBufferSize',
 ] as const satisfies readonly (keyof Limits)[];
 
-/** Features of WebGPU by which a device can do more, and what they are called here. */
+/** WebGPU features that extend a device, and their names here. */
 const FEATURES = { 'timestamp-query': 'timestamps', subgroups: 'subgroups', 'shader-f16': 'f16' } as const;
 
-/** Everything that matters of what the adapter has. */
+/** Requests the relevant features and limits of the adapter. */
 export function deviceWishes({ limits, features }: Adapter): Parameters<Adapter['requestDevice']>[0] {
   return {
     requiredFeatures: Object.keys(FEATURES).filter((name) => features.has(name)),
@@ -44,7 +44,7 @@ export function describe(found: FoundAdapter, number: number): AdapterFacts {
   const { adapter, choice, versions } = found;
   const { info, limits, features } = adapter;
   const software = isSoftware(found);
-  // A buffer is bound whole: larger ones could be made, but not used.
+  // A buffer is bound as a whole: larger ones could be created, but not used.
   const bufferBytes = Math.min(limits.maxBufferSize, limits.maxStorageBufferBindingSize);
   const lanes = Math.min(limits.maxComputeInvocationsPerWorkgroup, limits.maxComputeWorkgroupSizeX);
   const subgroup = info.subgroupMinSize === info.subgroupMaxSize ? info.subgroupMinSize : undefined;
@@ -67,7 +67,7 @@ export function describe(found: FoundAdapter, number: number): AdapterFacts {
         bufferBytes,
         lanes,
         nearBytes: limits.maxComputeWorkgroupStorageSize,
-        // The status and the tables are storage too.
+        // The status and the tables are storage buffers too.
         buffers: limits.maxStorageBuffersPerShaderStage - 2,
       },
       versions: { ...versions, ...(info.description ? { driver: info.description } : {}) },

@@ -1,17 +1,17 @@
 import { firstLine } from '../../kernel/error.js';
 import type { Adapter, Gpu } from './api.js';
 
-/** An adapter, with what it takes to find the same one again. */
+/** An adapter, and how to find the same one again. */
 export interface FoundAdapter {
-  /** Held as long as the adapter or its device are used: Dawn goes away with it. */
+  /** Held as long as the adapter or its device are used: otherwise Dawn is garbage collected with it. */
   readonly gpu: Gpu;
   readonly adapter: Adapter;
   readonly choice: AdapterChoice;
-  /** What runs it: for reports and cache keys. */
+  /** Versions of the runtime, for reports and cache keys. */
   readonly versions: Readonly<Record<string, string>>;
 }
 
-/** Dawn's own name of an adapter and its backend; a page leaves the choice to the browser. */
+/** Dawn's name of an adapter and its backend; a page leaves the choice to the browser. */
 export interface AdapterChoice {
   readonly backend?: string;
   readonly name?: string;
@@ -20,12 +20,12 @@ export interface AdapterChoice {
 export type Adapters = { readonly adapters: readonly FoundAdapter[] } | { readonly reason: string };
 
 /**
- * Does Dawn's binding turn the event loop at full speed while one of its promises is open? It does in Node: a 1.3 s kernel
- * cost 0.8–1.05 s of CPU. Browsers do not.
+ * True if Dawn's binding spins the event loop while one of its promises is open. It does in Node: a 1.3 s kernel cost
+ * 0.8–1.05 s of CPU. Browsers do not.
  */
 export const promisesSpin = (): boolean => inNode() !== undefined;
 
-/** Why there can be no WebGPU here, as far as that is known without starting anything. */
+/** Why WebGPU is unavailable here, as far as that is known without starting anything. */
 export function whyNot(): string | undefined {
   if (typeof SharedArrayBuffer === 'undefined') {
     return 'there is no SharedArrayBuffer: a page needs the headers Cross-Origin-Opener-Policy: same-origin and Cross-Origin-Embedder-Policy: require-corp';
@@ -35,7 +35,10 @@ export function whyNot(): string | undefined {
   return node.platform === 'linux' ? whyNoVulkan(node) : undefined;
 }
 
-/** All adapters: in Node one per name that Dawn has (`webgpu:0`, `webgpu:1` …), real ones first; in a page the browser's. */
+/**
+ * Lists all adapters: in Node one per name that Dawn has (`webgpu:0`, `webgpu:1` …), hardware first; in a page the
+ * browser's.
+ */
 export async function listAdapters(): Promise<Adapters> {
   const reason = whyNot();
   if (reason !== undefined) return { reason };
@@ -53,13 +56,13 @@ export async function listAdapters(): Promise<Adapters> {
 const noneInNode =
   'Dawn found no adapter: the Vulkan driver that is named to it does not work here, or is too old (Mesa before 23)';
 
-/** The adapter of an earlier list. */
+/** Finds the adapter of an earlier list again. */
 export async function findAdapter(choice: AdapterChoice): Promise<FoundAdapter | undefined> {
   const open = await openRuntime();
   return typeof open === 'string' ? undefined : find(open, choice);
 }
 
-/** Vulkan on a CPU: right, and slow. */
+/** True for Vulkan on a CPU: correct, but slow. */
 export function isSoftware({ adapter: { info }, choice: { name = '' } }: FoundAdapter): boolean {
   return info.isFallbackAdapter === true || inSoftware.test(named(info, name));
 }
@@ -83,15 +86,15 @@ async function openRuntime(): Promise<Runtime | string> {
   return gpu ? { create: () => gpu, versions: { browser } } : 'this browser has no WebGPU';
 }
 
-/** Not by a literal: bundles for pages would take it along. */
+/** Not a literal: bundlers for pages would include it. */
 const PACKAGE = ['web', 'gpu'].join('');
 
-/** What Dawn rounds times to, 0.1 ms, pages need and measuring does not. */
+/** Dawn's rounding of times to 0.1 ms: pages need it, measuring does not. */
 const ROUNDED_TIMES = 'timestamp_quantization';
 
 /**
- * Zeros in workgroup memory, by the driver. SwiftShader writes each word by itself: it compiled for 125 s on an ARM core
- * where there were 4,096 of them. Without, Dawn writes a loop, which takes 0.3 s.
+ * Zeroing of workgroup memory by the driver. SwiftShader writes each word separately: it compiled for 125 s on an ARM
+ * core with 4,096 of them. Without this, Dawn writes a loop, which takes 0.3 s.
  */
 const DRIVERS_ZEROS = 'use_vulkan_zero_initialize_workgroup_memory_extension';
 
@@ -121,7 +124,7 @@ async function find({ create, versions }: Runtime, choice: AdapterChoice): Promi
   return adapter ? { gpu, adapter, choice, versions } : undefined;
 }
 
-/** Dawn tells the names of its adapters when it is asked for one that is not there. The same GPU may have several backends. */
+/** Dawn lists its adapters' names when asked for one that does not exist. The same GPU may have several backends. */
 async function choices({ create }: Runtime): Promise<AdapterChoice[]> {
   if (!inNode()) return [{}];
   const said = await create({ name: 'none of them' })
@@ -136,13 +139,13 @@ async function choices({ create }: Runtime): Promise<AdapterChoice[]> {
   return known.size > 0 ? [...known.values()] : [{}];
 }
 
-/** Dawn warns on the process's stderr when there is no driver at all; better not to ask it then. */
+/** Checks for a driver without asking Dawn, which prints a warning to the process's stderr if there is none. */
 function whyNoVulkan(node: NodeJS.Process): string | undefined {
   if (driverFiles(node).length > 0) return undefined;
   return "no Vulkan driver is installed: there is none in /usr/share/vulkan/icd.d or /etc/vulkan/icd.d, and VK_ICD_FILENAMES names none; install the GPU's driver with its Vulkan part";
 }
 
-/** The files that tell Vulkan's loader which drivers there are: those that the environment names, or all in its folders. */
+/** The files that list the drivers for Vulkan's loader: those that the environment names, or all in its folders. */
 function driverFiles({ env, getBuiltinModule }: NodeJS.Process): string[] {
   const { existsSync, readdirSync } = getBuiltinModule('node:fs');
   const { homedir } = getBuiltinModule('node:os');
@@ -167,8 +170,8 @@ function driverFiles({ env, getBuiltinModule }: NodeJS.Process): string[] {
 }
 
 /**
- * Keeps the Vulkan drivers that are loaded now loaded until the process ends (Linux). Dawn's devices load and unload them,
- * and SwiftShader leaves an open file behind each time.
+ * Keeps the currently loaded Vulkan drivers loaded until the process ends (Linux). Dawn's devices load and unload them,
+ * and SwiftShader leaks an open file each time.
  */
 export function keepDrivers(): void {
   const node = inNode();
@@ -180,10 +183,10 @@ export function keepDrivers(): void {
       const { ICD } = JSON.parse(readFileSync(file, 'utf8')) as { ICD?: { library_path?: string } };
       const library = ICD?.library_path ?? '';
       const path = library.includes('/') ? resolve(dirname(file), library) : library;
-      // Always throws, since a driver is not an addon of Node; what NODELETE asks for holds all the same.
+      // Always throws, since a driver is not a Node addon; NODELETE takes effect all the same.
       node.dlopen({ exports: {} }, path, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
     } catch {
-      // Also where the file is not what it should be, or its driver is not in use: then there is nothing to keep.
+      // Also if the file is malformed or its driver is not in use: then there is nothing to keep.
     }
   }
 }

@@ -2,7 +2,7 @@ import { inThread } from '../pool/threads/threads.js';
 import { probeAdapters } from './info.js';
 import { leaveInTime } from './leave.js';
 
-// In Node the probe is a thread of its own: the main thread must not wait for drivers, nor hold promises of Dawn's.
+// In Node the probe runs in a separate thread: the main thread must not wait for drivers, nor hold promises of Dawn.
 inThread<undefined>(async (_, ready, port) => {
   leaveInTime(() => probed);
   const probed = probeAdapters();

@@ -5,10 +5,10 @@ import type { BuiltPipeline } from './build.js';
 import type { Memory } from './memory/memory.js';
 import type { Pace } from './submit/slice.js';
 
-/** Bind groups that one program keeps: launches use the same few buffers again and again. */
+/** The most bind groups that one program keeps: launches use the same few buffers repeatedly. */
 const MOST_GROUPS = 64;
 
-/** A kernel that can be launched. */
+/** A compiled kernel. */
 export class WebGpuProgram {
   readonly number: number;
   readonly text: string;
@@ -17,7 +17,7 @@ export class WebGpuProgram {
   readonly pace: Pace;
   readonly #device: Device;
   readonly #layout: BindGroupLayout;
-  /** What the binding `tables` holds: not in the text, so not shared with programs of the same text. */
+  /** The content of the binding `tables`: not part of the text, so not shared with programs of the same text. */
   readonly #tables: Buffer | undefined;
   readonly #groups = new Map<string, BindGroup>();
 
@@ -35,13 +35,16 @@ export class WebGpuProgram {
     device.queue.writeBuffer(this.#tables, 0, shape.tables);
   }
 
-  /** No dispatch of it is left. */
+  /** Called when no dispatch of it is left. */
   unload(): void {
     this.#groups.clear();
     this.#tables?.destroy();
   }
 
-  /** Its bindings over these buffers. The places of block and status are told with each dispatch, in this order. */
+  /**
+   * Returns its bind group over these buffers. The offsets of block and status are given with each dispatch, in this
+   * order.
+   */
   group(given: Bound): BindGroup {
     const key = given.buffers.map(({ id }) => id).join(' ');
     const known = given.ownLaunch ? undefined : this.#groups.get(key);
@@ -74,7 +77,7 @@ export class WebGpuProgram {
 
 export interface Bound {
   readonly launch: Buffer;
-  /** The block has a buffer of its own, for this launch alone. */
+  /** True if the block has a separate buffer, for this launch only. */
   readonly ownLaunch: boolean;
   readonly cancel: Buffer;
   readonly status: Buffer;

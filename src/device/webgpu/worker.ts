@@ -7,14 +7,14 @@ import { leaveInTime } from './leave.js';
 import { type AdapterChoice, findAdapter, keepDrivers, promisesSpin } from './library.js';
 import { timed } from './submit/timed.js';
 
-/** What the device's thread is started with. */
+/** The start data of the device's thread. */
 export interface WebGpuStart {
   readonly number: number;
   readonly choice: AdapterChoice;
 }
 
 serve<WebGpuStart>('asynchronous', (own, host) => {
-  leaveInTime(async () => (await opening).close()); // before anything is promised
+  leaveInTime(async () => (await opening).close()); // before any promise is open
   const opening = open(own, host);
   return opening;
 });

@@ -3,11 +3,11 @@ import { bindOnce } from '../../gpu/native/api.js';
 
 /**
  * CUDA's driver API, as a table: the symbol, then the types of its arguments. Pointers, handles and sizes are `wide`,
- * plain numbers in JavaScript (see libc.ts for why); what a function gives back through a pointer lands in `Out`. Every
- * call of the driver goes through the object made from this table, so that a wrapper can time them all.
+ * plain numbers in JavaScript (see libc.ts for why); output parameters point into `Out`. Every driver call goes through
+ * the object made from this table, so that a wrapper can time them all.
  *
  * The symbols are those that cuda.h maps the plain names to, from CUDA 11.7 on; `cuEventElapsedTime` keeps its first
- * version, since the second is of CUDA 12.8.
+ * version, since the second requires CUDA 12.8.
  */
 const wide = 'uint64_t';
 const word = 'uint32_t';
@@ -69,7 +69,7 @@ const symbols = {
   cuMemsetD32Async: ['cuMemsetD32Async', wide, word, wide, wide],
 } as const satisfies Readonly<Record<string, readonly [symbol: string, ...types: string[]]>>;
 
-/** A table of functions by the types of its arguments: all of them numbers, each giving a result code. */
+/** The functions of a table: all arguments are numbers, and each returns a result code. */
 export type Bound<T extends Readonly<Record<string, readonly [string, ...string[]]>>> = {
   readonly [K in keyof T]: T[K] extends readonly [string, ...infer Args]
     ? (...args: { [I in keyof Args]: number }) => number
@@ -79,7 +79,7 @@ export type Bound<T extends Readonly<Record<string, readonly [string, ...string[
 export type CudaApi = Bound<typeof symbols>;
 export type CudaCall = keyof CudaApi;
 
-/** The functions of the library at `path`, which `loadForever` has pinned; the reason where it is too old. */
+/** Binds the library at `path`, which `loadForever` has pinned; returns the reason if it is too old. */
 export function cudaApi(path: string): CudaApi | { readonly reason: string } {
   try {
     return bind(path, symbols);
@@ -88,7 +88,7 @@ export function cudaApi(path: string): CudaApi | { readonly reason: string } {
   }
 }
 
-/** Throws where a symbol is missing: then the library is older than what is asked for here. */
+/** Throws if a symbol is missing: then the library is older than required. */
 export function bind<T extends Readonly<Record<string, readonly [string, ...string[]]>>>(
   path: string,
   table: T,
@@ -100,7 +100,7 @@ export function bind<T extends Readonly<Record<string, readonly [string, ...stri
   });
 }
 
-/** Text with the zero that C wants at its end, in memory that stays where it is while the array is referenced. */
+/** Encodes text with the terminating zero of C, in memory that does not move while the array is referenced. */
 export function cText(text: string): Uint8Array {
   const bytes = new Uint8Array(Buffer.byteLength(text) + 1);
   new TextEncoder().encodeInto(text, bytes);
@@ -108,15 +108,15 @@ export function cText(text: string): Uint8Array {
   return bytes;
 }
 
-/** What a C function wrote into an array, up to the zero. */
+/** Decodes what a C function wrote into an array, up to the zero. */
 export function textIn(bytes: Uint8Array): string {
   const end = bytes.indexOf(0);
   return new TextDecoder().decode(bytes.subarray(0, end < 0 ? bytes.length : end));
 }
 
-/** Text that belongs to a library. */
+/** Reads text that belongs to a library. */
 export function textAt(address: number): string {
-  // SAFETY: only for the constant strings that libraries give out.
+  // SAFETY: only for the constant strings that libraries return.
   return address === 0 ? '' : koffi.decode.string(BigInt(address));
 }
 
@@ -126,7 +126,7 @@ export const Cuda = {
   outOfMemory: 2,
   noDevice: 100,
   notReady: 600,
-  /** Context: a thread that waits sleeps, it does not spin. */
+  /** Context: a waiting thread sleeps instead of spinning. */
   schedBlockingSync: 4,
   streamNonBlocking: 1,
   eventBlockingSync: 1,

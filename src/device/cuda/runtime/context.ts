@@ -9,23 +9,23 @@ import { CudaErrors } from './errors.js';
 import { cudaVersion, type Gpu, readGpu, refusesWork, startDriver } from './info.js';
 import { findLibrary } from './library.js';
 
-/** A GPU's primary context, current in the thread that opened it: that thread alone uses it. */
+/** A GPU's primary context, current in the thread that opened it. Only that thread uses it. */
 export interface Context {
   readonly api: CudaApi;
-  /** What has resident grids leave the device before it is waited for. */
+  /** Makes resident grids leave the device before a call that may wait for it. */
   readonly guard: Guard;
   readonly errors: CudaErrors;
   readonly gpu: Gpu;
   /** The driver's CUDA version: 13000. */
   readonly version: number;
-  /** The memory pool of the device, where it has one. */
+  /** The device's memory pool, if it has one. */
   readonly pool: number | undefined;
   close(): void;
 }
 
 const PRIMARY_CONTEXT_ACTIVE = 708;
 
-/** Takes 0.3 s on a machine where no other program uses the GPU. */
+/** Opens the context. Takes 0.3 s if no other program uses the GPU. */
 export function openContext(ordinal: number, { calls, log }: DriverHost): Context {
   const id = `cuda:${ordinal}`;
   const found = findLibrary('cuda');
@@ -41,7 +41,8 @@ export function openContext(ordinal: number, { calls, log }: DriverHost): Contex
   if (refusal !== undefined) throw absent(id, `${gpu.name}: ${refusal}`);
   const errors = new CudaErrors(api, `${id} (${gpu.name})`);
   const out = new Out();
-  // Waits sleep, they never spin. Somebody else in this process may have opened it already, in their own way.
+  // Waits sleep instead of spinning. Another library in this process may have opened the context already, with other
+  // flags.
   const flags = api.cuDevicePrimaryCtxSetFlags(gpu.handle, Cuda.schedBlockingSync);
   if (flags !== PRIMARY_CONTEXT_ACTIVE) errors.check('cuDevicePrimaryCtxSetFlags', flags);
   errors.check(

@@ -3,7 +3,7 @@ import { Out } from '../../gpu/native/api.js';
 import { DriverErrors } from '../../gpu/native/errors.js';
 import { Cuda, type CudaApi, type CudaCall, textAt } from './api.js';
 
-/** Result codes of the driver, with its own name and words for each. */
+/** The driver's result codes, with its name and description of each. */
 export class CudaErrors extends DriverErrors<CudaCall> {
   protected readonly codes = codes;
   protected readonly hints = hints;
@@ -30,7 +30,7 @@ export class CudaErrors extends DriverErrors<CudaCall> {
   }
 }
 
-/** Codes after which every call of the process fails, opening the device again included: measured on an H200. */
+/** Codes after which every call of the process fails, including opening the device again: measured on an H200. */
 const sticky: ReadonlySet<number> = new Set([
   4, 46, 201, 214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721, 806, 807, 810, 999,
 ]);

@@ -4,7 +4,7 @@ import { addressOf, keepingSignals } from '../../native/libc.js';
 import { Attribute, Cuda, type CudaApi, textIn } from './api.js';
 import { CudaErrors } from './errors.js';
 
-/** What the driver says about a GPU; needs no context. */
+/** What the driver reports about a GPU without a context. */
 export interface Gpu {
   readonly ordinal: number;
   readonly handle: number;
@@ -13,7 +13,7 @@ export interface Gpu {
   readonly multiprocessors: number;
   /** Compute capability: 9.0 is 90. */
   readonly architecture: number;
-  /** Workgroup memory that one workgroup may ask for. */
+  /** The most workgroup memory that one workgroup may request. */
   readonly nearBytes: number;
   readonly clockMHz: number;
   readonly memoryClockMHz: number;
@@ -24,9 +24,9 @@ export interface Gpu {
   readonly ecc: boolean;
   readonly registersHostMemory: boolean;
   readonly memoryPools: boolean;
-  /** The system ends launches that take long: a display hangs on this GPU. */
+  /** True if the system ends long launches: a display is connected to this GPU. */
   readonly limitsRunTime: boolean;
-  /** 0 everybody may use it, 2 nobody, 3 one process. */
+  /** 0: any process may use it; 2: none; 3: one process. */
   readonly computeMode: number;
   /** "0000:1b:00.0", by which NVML finds the same GPU. */
   readonly busId: string;
@@ -34,7 +34,7 @@ export interface Gpu {
 
 const COMPUTE_PROHIBITED = 2;
 
-/** The driver's CUDA version, 13000 for 13.0, after `cuInit`; why there is none otherwise. */
+/** Starts the driver by `cuInit`. Returns its CUDA version, 13000 for 13.0, or the reason why it cannot start. */
 export function startDriver(api: CudaApi): { readonly version: number } | { readonly reason: string } {
   const errors = new CudaErrors(api, 'CUDA');
   const code = keepingSignals(() => api.cuInit(0));
@@ -45,7 +45,7 @@ export function startDriver(api: CudaApi): { readonly version: number } | { read
   return { version: out.int() };
 }
 
-/** All GPUs, in the driver's order: what CUDA_VISIBLE_DEVICES leaves of them. */
+/** Lists the GPUs that CUDA_VISIBLE_DEVICES allows, in the driver's order. */
 export function listGpus(api: CudaApi): readonly Gpu[] {
   const errors = new CudaErrors(api, 'CUDA');
   const out = new Out();
@@ -62,7 +62,7 @@ export function readGpu(api: CudaApi, ordinal: number): Gpu {
     errors.check('cuDeviceGetAttribute', api.cuDeviceGetAttribute(out.at, which, handle), `attribute ${which}`);
     return out.int();
   };
-  // Old drivers do not know the newer ones.
+  // Old drivers do not know the newer attributes.
   const flag = (which: number): boolean =>
     api.cuDeviceGetAttribute(out.at, which, handle) === Cuda.success && out.int() !== 0;
   const text = (bytes: number, call: 'cuDeviceGetName' | 'cuDeviceGetPCIBusId'): string => {
@@ -96,14 +96,14 @@ export function readGpu(api: CudaApi, ordinal: number): Gpu {
   };
 }
 
-/** Why this GPU cannot be opened by anybody, if so. */
+/** Why no process can open this GPU, if so. */
 export function refusesWork({ computeMode }: Gpu): string | undefined {
   return computeMode === COMPUTE_PROHIBITED
     ? 'its compute mode is "prohibited" (nvidia-smi -c 0 allows it)'
     : undefined;
 }
 
-/** What is known beside the driver API: from NVML and NVRTC. */
+/** Facts from outside the driver API: from NVML and NVRTC. */
 export interface Surroundings {
   readonly cuda: number;
   readonly driver?: string | undefined;
@@ -145,6 +145,6 @@ export function describeGpu(gpu: Gpu, { cuda, driver, nvrtc, link }: Surrounding
   };
 }
 
-/** 13000 is "13.0". */
+/** Formats 13000 as "13.0". */
 export const cudaVersion = (number: number): string =>
   `${Math.floor(number / 1000)}.${Math.floor((number % 1000) / 10)}`;

@@ -3,16 +3,16 @@ import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { loadFault } from '../../native/libc.js';
 
-/** The libraries of NVIDIA that the device uses: the driver, its compiler, its sensors, marks for profilers. */
+/** The NVIDIA libraries that the device uses: the driver, its compiler, its sensors, ranges for profilers. */
 export type LibraryName = 'cuda' | 'nvrtc' | 'nvml' | 'nvtx';
 
 export interface FoundLibrary {
-  /** What `dlopen` took: a name or a file. */
+  /** The argument of `dlopen`: a name or a file. */
   readonly path: string;
 }
 
 interface Known {
-  /** The variable that names a file instead: for odd places, and for tests. */
+  /** The environment variable that names a file instead: for unusual locations, and for tests. */
   readonly variable: string;
   readonly sonames: (major: number | undefined) => readonly string[];
   readonly folders: () => readonly string[];
@@ -45,7 +45,7 @@ const known: Readonly<Record<LibraryName, Known>> = {
   },
   nvtx: {
     variable: 'MILLRACE_LIBNVTX',
-    // The second is what it was called up to CUDA 12.
+    // The second name was used up to CUDA 12.
     sonames: () => ['libnvtx3interop.so.1', 'libnvToolsExt.so.1'],
     folders: toolkitFolders,
     missing: 'there is no NVTX: install cuda-nvtx-13-0, or the one of your CUDA version',
@@ -53,8 +53,8 @@ const known: Readonly<Record<LibraryName, Known>> = {
 };
 
 /**
- * The driver is sure to run what its own version's compiler made, and what older ones did; newer ones are tried last. The
- * plain name is what the system's administrator has chosen.
+ * The driver reliably runs code of its own version's compiler and of older ones; newer ones are tried last. The plain
+ * name is what the system's administrator has chosen.
  */
 export function nvrtcNames(major = Number.POSITIVE_INFINITY): readonly string[] {
   const fits = (version: string): boolean => Number.parseInt(version, 10) <= major;
@@ -65,8 +65,9 @@ export function nvrtcNames(major = Number.POSITIVE_INFINITY): readonly string[] 
 }
 
 /**
- * Looks for a library by its names, then in the usual folders, and pins the first that loads for as long as the process
- * lives: libcuda and NVRTC start threads, and are unloaded under them otherwise. `major`: the driver's CUDA version.
+ * Searches a library by its names, then in the usual folders, and pins the first that loads for the life of the
+ * process: libcuda and NVRTC start threads, which would crash if the library were unloaded. `major`: the driver's CUDA
+ * version.
  */
 export function findLibrary(
   name: LibraryName,
@@ -101,7 +102,7 @@ export function findLibrary(
   return { reason: first === undefined ? `${missing}; or name the file in ${variable}` : first };
 }
 
-/** Where CUDA toolkits, conda and pip put libraries; existing folders only, the environment's own first. */
+/** The folders where CUDA toolkits, conda and pip put libraries; existing ones only, those from the environment first. */
 function toolkitFolders(environment: NodeJS.ProcessEnv = process.env): readonly string[] {
   const { CUDA_HOME, CUDA_PATH, CONDA_PREFIX, VIRTUAL_ENV } = environment;
   const toolkits = [CUDA_HOME, CUDA_PATH, '/usr/local/cuda', ...versioned('/usr/local', /^cuda-/), '/opt/cuda'];
@@ -126,7 +127,7 @@ function toolkitFolders(environment: NodeJS.ProcessEnv = process.env): readonly 
 const given = (roots: readonly (string | undefined)[]): string[] =>
   roots.filter((root): root is string => root !== undefined && root !== '' && root !== dirname(root));
 
-/** Folders in `root` of that name, the highest version first. */
+/** Returns the folders in `root` that match the name, highest version first. */
 function versioned(root: string, name: RegExp): string[] {
   try {
     const order = new Intl.Collator('en', { numeric: true }).compare;

@@ -23,16 +23,16 @@ const symbols = {
   nvrtcGetPTX: ['nvrtcGetPTX', wide, wide],
 } as const;
 
-/** What NVRTC makes: machine code of one architecture, or PTX that the driver compiles on. */
+/** NVRTC's output: machine code of one architecture, or PTX that the driver compiles further. */
 export interface Target {
   readonly option: string;
   readonly form: 'cubin' | 'ptx';
 }
 
-/** NVIDIA's run-time compiler, in a thread where it may take its time: 0.6 s for a fully unrolled SHA-256d. */
+/** NVIDIA's run-time compiler, on a thread that may block: 0.6 s for a fully unrolled SHA-256d. */
 export class Nvrtc {
   readonly version: string;
-  /** 75, 80, 90 …: architectures that it can compile for. */
+  /** Architectures that it can compile for: 75, 80, 90 … */
   readonly architectures: readonly number[];
   readonly #api: Bound<typeof symbols>;
   readonly #path: string;
@@ -45,12 +45,12 @@ export class Nvrtc {
     this.version = `${this.#out.int(0)}.${this.#out.int(1)}`;
     this.#check('nvrtcGetNumSupportedArchs', api.nvrtcGetNumSupportedArchs(this.#out.at));
     const numbers = new Int32Array(this.#out.int());
-    // SAFETY: NVRTC writes as many as it just said.
+    // SAFETY: NVRTC writes as many as it just reported.
     this.#check('nvrtcGetSupportedArchs', api.nvrtcGetSupportedArchs(addressOf(numbers)));
     this.architectures = [...numbers];
   }
 
-  /** `major`: the driver's CUDA version, whose compiler is looked for first. */
+  /** `major`: the driver's CUDA version, whose compiler is searched first. */
   static open(major?: number): Nvrtc | { readonly reason: string } {
     const found = findLibrary('nvrtc', major);
     if ('reason' in found) return found;
@@ -95,7 +95,7 @@ export class Nvrtc {
   ): Uint8Array {
     this.#check(size, this.#api[size](program, this.#out.at));
     const bytes = new Uint8Array(this.#out.wide());
-    // SAFETY: as many bytes as NVRTC just said.
+    // SAFETY: as many bytes as NVRTC just reported.
     if (bytes.length > 0) this.#check(get, this.#api[get](program, addressOf(bytes)));
     return bytes;
   }
@@ -128,8 +128,8 @@ export function firstError(log: string): { readonly line: number | undefined; re
 }
 
 /**
- * What to compile for: the GPU itself, else an older GPU of its generation, whose machine code it runs; else PTX of the
- * newest generation before it, where NVRTC is older than the GPU. Undefined where the GPU is older than all.
+ * Chooses the target: the GPU itself, else an older GPU of its generation, whose machine code it runs; else PTX of the
+ * newest earlier generation, if NVRTC is older than the GPU. Undefined if the GPU is older than all.
  */
 export function targetFor(gpu: number, architectures: readonly number[]): Target | undefined {
   const older = architectures.filter((known) => known <= gpu).sort((a, b) => b - a);

@@ -6,20 +6,20 @@ import { findLibrary } from './library.js';
 
 /**
  * Ranges that NVIDIA's profilers draw above the driver's calls (NVTX): one from the first command of a mark to when its
- * end was noticed, one around each launch. Without a profiler the library does nothing, in some 10 ns a call.
+ * end was noticed, one around each launch. Without a profiler the library does nothing and takes some 10 ns a call.
  */
 export interface Nvtx {
   readonly path: string;
-  /** A range that may overlap others, by what `end` takes. */
+  /** Starts a range that may overlap others; `end` takes the returned id. */
   start(name: string): RangeId;
   end(range: RangeId): void;
-  /** Does `work` in a range of this thread. */
+  /** Runs `work` in a range of this thread. */
   around(name: string, work: () => void): void;
 }
 
 export type RangeId = number | bigint;
 
-/** Undefined where there is no library: from CUDA 13 on a package of its own, before that part of every toolkit. */
+/** Undefined if there is no library: from CUDA 13 on it is a separate package, before that part of every toolkit. */
 export function openNvtx(): Nvtx | undefined {
   const found = findLibrary('nvtx');
   if ('reason' in found) return undefined;
@@ -55,6 +55,6 @@ export function openNvtx(): Nvtx | undefined {
       },
     };
   } catch {
-    return undefined; // not NVTX, whatever its name says
+    return undefined; // not NVTX, despite its name
   }
 }

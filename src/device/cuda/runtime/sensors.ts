@@ -25,14 +25,14 @@ const symbols = {
   nvmlDeviceGetMaxPcieLinkWidth: ['nvmlDeviceGetMaxPcieLinkWidth', wide, wide],
 } as const;
 
-/** NVML's: the chip's own sensor; the multiprocessors' and the memory's clock. */
+/** NVML's constants: the chip's own sensor; the clocks of the multiprocessors and the memory. */
 const CHIP = 0;
 const CLOCK_SM = 1;
 const CLOCK_MEMORY = 2;
 
 /**
- * NVIDIA's management library: what a GPU says about itself, without a context and whoever uses it. Each value on its
- * own: many cards and virtual machines know only some.
+ * NVIDIA's management library: reads a GPU's sensors without a context, while any process uses it. Each value is read
+ * separately: many cards and virtual machines know only some.
  */
 export class Nvml {
   readonly #api: Bound<typeof symbols>;
@@ -42,7 +42,7 @@ export class Nvml {
     this.#api = api;
   }
 
-  /** Undefined where the library is not there or will not start. */
+  /** Undefined if the library is missing or does not start. */
   static open(): Nvml | undefined {
     const found = findLibrary('nvml');
     if ('reason' in found) return undefined;
@@ -50,7 +50,7 @@ export class Nvml {
       const api = bind(found.path, symbols);
       return api.nvmlInit() === 0 ? new Nvml(api) : undefined;
     } catch {
-      return undefined; // an NVML without one of these functions is older than any driver that runs our programs
+      return undefined; // an NVML without one of these functions is older than any supported driver
     }
   }
 
@@ -66,14 +66,14 @@ export class Nvml {
     return code === 0 ? textIn(room) : undefined;
   }
 
-  /** The GPU with this PCI bus id, as the driver API spells it. */
+  /** Returns the GPU with this PCI bus id, in the driver API's notation. */
   device(busId: string): number | undefined {
     const name = cText(busId);
     // SAFETY: the name ends with a zero and outlives the call; the handle is 8 bytes of `Out`.
     return this.#api.nvmlDeviceGetHandleByPciBusId(addressOf(name), this.#out.at) === 0 ? this.#out.wide() : undefined;
   }
 
-  /** "PCIe 5 × 16", and what the card could do where that is more: cards at rest lower their link. */
+  /** "PCIe 5 × 16", and the card's maximum if that is more: idle cards lower their link. */
   link(device: number): string | undefined {
     const api = this.#api;
     const generation = this.#word(api.nvmlDeviceGetCurrPcieLinkGeneration(device, this.#out.at));
@@ -93,7 +93,7 @@ export class Nvml {
     const limit = this.#word(api.nvmlDeviceGetEnforcedPowerLimit(device, at));
     const clockMHz = this.#word(api.nvmlDeviceGetClockInfo(device, CLOCK_SM, at));
     const memoryClockMHz = this.#word(api.nvmlDeviceGetClockInfo(device, CLOCK_MEMORY, at));
-    // SAFETY: two words (GPU, memory), in per cent, then three 8-byte counts (total, free, used): Out has room for both.
+    // SAFETY: two words (GPU, memory), in per cent, then three 8-byte counts (total, free, used): both fit in Out.
     const busy =
       api.nvmlDeviceGetUtilizationRates(device, at) === 0 ? [this.#out.word(0), this.#out.word(1)] : undefined;
     const used = api.nvmlDeviceGetMemoryInfo(device, at) === 0 ? this.#out.wide(2) : undefined;

@@ -11,7 +11,7 @@ import { Nvrtc, type Target } from './nvrtc.js';
 import { Nvml } from './sensors.js';
 
 /**
- * A thread for what takes long or may stall, but needs no context: starting the driver (0.3 s), asking sensors,
+ * A thread for calls that take long or may stall but need no context: starting the driver (0.3 s), reading sensors,
  * compiling. One question at a time, one answer each.
  */
 export type Question =
@@ -25,7 +25,7 @@ export type Question =
       readonly target: Target;
     };
 
-/** What there is on this machine, without a context. */
+/** What is installed on this machine, determined without a context. */
 export interface Survey {
   readonly libcuda: string;
   readonly cuda: number;

@@ -4,7 +4,7 @@ import { startThread, workerBeside } from '../../pool/threads/threads.js';
 import type { Answers, Question } from './service-worker.js';
 
 const service = new Service<Question, Answers>({
-  // NVRTC compiles in several threads at once; more than this many gain nothing while the GPU runs.
+  // NVRTC compiles in several threads at once; more threads than this gain nothing while the GPU runs.
   most: Math.max(1, Math.min(4, availableParallelism() - 1)),
   idleMs: 10_000,
   kept: 1,
@@ -16,7 +16,7 @@ const service = new Service<Question, Answers>({
   },
 });
 
-/** Asks a thread that may take its time (`service-worker.ts`). */
+/** Asks a thread that may block (`service-worker.ts`). */
 export const ask: typeof service.ask = service.ask.bind(service);
 
 function startServant(replied: (reply: Reply) => void, gone: (reason: string) => void): Servant {
@@ -27,7 +27,7 @@ function startServant(replied: (reply: Reply) => void, gone: (reason: string) =>
     heard: (message) => replied(message as Reply),
     died: (cause) => gone(cause instanceof Error ? cause.message : String(cause)),
   });
-  thread.ready.catch(() => undefined); // `died` tells
+  thread.ready.catch(() => undefined); // `died` reports it
   return {
     ask: (question) => thread.post(question),
     keepAlive: (needed) => thread.keepAlive(needed),

@@ -4,15 +4,15 @@ import { findCompiler } from '../../native/compiler.js';
 import { thisCpu } from '../../native/cpu.js';
 
 /**
- * The function that CUDA calls when a stream has come to a mark: it sets a word, and is native because a JavaScript
- * function called from a thread of the driver's would hold the driver up until this process gets round to it.
+ * The function that CUDA calls when a stream has reached a mark. It sets a word. It is native because a JavaScript
+ * function called from a driver thread would block the driver until this process runs it.
  */
 const TEXT = `#include <stdint.h>
 void millrace_signal(void *word) { __atomic_store_n((uint32_t *)word, 1u, __ATOMIC_RELEASE); }
 `;
 const SYMBOL = 'millrace_signal';
 
-/** Compiled by the system's compiler, once per machine; undefined where there is none. */
+/** Compiles the function with the system's compiler, once per machine; undefined if there is none. */
 export async function signalLibrary(): Promise<{ readonly library: string; readonly symbol: string } | undefined> {
   const compiler = await findCompiler();
   if ('reason' in compiler) return undefined;

@@ -1,7 +1,7 @@
 import type { ReportDetail } from '../../device.js';
 import { type Board, Outcome, RESULTS, Result, resultNumber, tellMain, Word } from './board.js';
 
-/** What the worker tells of a line through the board. */
+/** A result that the worker reports for a line through the board. */
 export type LineResult =
   | {
       readonly kind: 'passed';
@@ -9,7 +9,7 @@ export type LineResult =
       readonly mark: number;
       readonly startedNs: bigint;
       readonly endedNs: bigint;
-      /** When the worker saw it. */
+      /** When the worker noticed it. */
       readonly noticedNs: bigint;
       readonly complete: boolean;
       readonly detail?: ReportDetail | undefined;
@@ -26,7 +26,7 @@ export type LineResult =
   | { readonly kind: 'noted'; readonly line: number; readonly mark: number }
   | { readonly kind: 'closed'; readonly line: number };
 
-/** The worker's end: what finds no room waits until the main thread has taken some. */
+/** The worker's side. Results that find no free slot wait until the main thread has taken some. */
 export class ResultWriter {
   readonly #board: Board;
   #waiting: LineResult[] = [];
@@ -46,7 +46,7 @@ export class ResultWriter {
     else this.#write(result);
   }
 
-  /** Once a turn: moves up what waited, and tells the main thread. */
+  /** Called once a turn: writes results that waited, and notifies the main thread. */
   flush(): void {
     if (this.full) {
       let at = 0;
@@ -105,7 +105,7 @@ export class ResultWriter {
   }
 }
 
-/** The main thread's end. */
+/** The main thread's side. */
 export class ResultReader {
   readonly #board: Board;
   #taken = 0;
@@ -114,7 +114,7 @@ export class ResultReader {
     this.#board = board;
   }
 
-  /** Every result that is there, in the worker's order. */
+  /** Passes every result on the board to `use`, in the worker's order. */
   take(use: (result: LineResult) => void): void {
     const { words } = this.#board;
     const written = Atomics.load(words, Word.results);

@@ -1,19 +1,19 @@
 import { type Board, RING_WORDS, Word } from './board.js';
 
 /**
- * The ring of commands on the board: records of any length, one thread writes, one reads. A record lies in one piece;
- * where it would cross the ring's end, a word that says so leads back to the beginning. `tail` and `head` count words.
+ * The command ring on the board: records of any length, one thread writes, one reads. A record is contiguous; if it
+ * would cross the ring's end, a marker word leads back to the beginning. `tail` and `head` count words.
  *
- * A record's first word holds its kind (8 bits) and its line; the second how many words it has, both included.
+ * A record's first word holds its kind (8 bits) and its line; the second its number of words, both included.
  */
 const MASK = RING_WORDS - 1;
-/** A first word that says: go on at the beginning. */
+/** The marker: continue at the beginning. */
 const WRAP = 0;
 
-/** The longest record: two of them fit whatever the position. */
+/** The longest record: two of them fit at any position. */
 export const MOST_WORDS = RING_WORDS / 4;
 
-/** The main thread's end. */
+/** The main thread's side. */
 export class RingWriter {
   readonly words: Uint32Array;
   readonly #board: Board;
@@ -24,7 +24,7 @@ export class RingWriter {
     this.words = board.ring;
   }
 
-  /** Where a record of so many words may be written; -1 where there is no room now. */
+  /** Returns the index for a record of `size` words; -1 if there is no space now. */
   place(size: number): number {
     const at = this.#tail & MASK;
     const skipped = at + size > RING_WORDS ? RING_WORDS - at : 0;
@@ -36,14 +36,14 @@ export class RingWriter {
     return 0;
   }
 
-  /** The record that was placed is written: the worker may have it. */
+  /** Makes the record that was placed and written visible to the worker. */
   publish(size: number): void {
     this.#tail = (this.#tail + size) | 0;
     Atomics.store(this.#board.words, Word.tail, this.#tail);
   }
 }
 
-/** The worker's end. */
+/** The worker's side. */
 export class RingReader {
   readonly words: Uint32Array;
   readonly #board: Board;
@@ -54,7 +54,10 @@ export class RingReader {
     this.words = board.ring;
   }
 
-  /** Hands over every record that is there now: where it begins. It is gone when `take` returns. False where none was. */
+  /**
+   * Calls `take` with the index of every record there is now. The record is gone when `take` returns. False if there
+   * was none.
+   */
   drain(take: (at: number) => void): boolean {
     const { words } = this.#board;
     const tail = Atomics.load(words, Word.tail);

@@ -14,17 +14,17 @@ export interface AnswersOptions {
   readonly grids: Grids | undefined;
   telemetry(): DeviceTelemetry;
   post(message: Message): void;
-  /** A promise of the driver's ended with an error that ends the device. */
+  /** Called when a promise of the driver rejected with an error that ends the device. */
   fatal(error: FatalError): void;
 }
 
-/** Answers what the main thread asks by message. Where the driver gives no promise, the answer is there on return. */
+/** Answers the main thread's requests. If the driver returns no promise, the answer is sent before `take` returns. */
 export class Answers {
   readonly #driver: Driver;
   readonly #options: AnswersOptions;
   /** The program of each resident grid. */
   readonly #gridPrograms = new Map<number, Holding<unknown>>();
-  /** Calls for memory that wait for other memory to be freed. */
+  /** Requests for memory that wait for other memory to be freed. */
   #starved: Call[] = [];
 
   constructor(driver: Driver, options: AnswersOptions) {
@@ -50,7 +50,7 @@ export class Answers {
     }
   }
 
-  /** Memory has been freed. */
+  /** Called when memory has been freed. */
   feed(): void {
     const calls = this.#starved;
     this.#starved = [];
@@ -114,7 +114,7 @@ export class Answers {
     return isOpen;
   }
 
-  /** The program of a grid that does not stop stays until the device is closed. */
+  /** The program of a grid that does not stop is kept until the device is closed. */
   #dismiss(number: number): undefined {
     if (this.#options.grids?.dismiss(number)) this.#gridPrograms.get(number)?.letGo();
     this.#gridPrograms.delete(number);
@@ -132,7 +132,7 @@ export class Answers {
   }
 }
 
-/** At once where it is no promise. */
+/** Calls `use` at once if the value is not a promise. */
 function then<T, R>(value: T | Promise<T>, use: (value: T) => R): R | Promise<R> {
   return value instanceof Promise ? value.then(use) : use(value);
 }

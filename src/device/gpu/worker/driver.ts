@@ -6,121 +6,137 @@ import type { Locked } from '../native/locked-memory.js';
 import type { ResidentMemory } from '../resident/memory.js';
 
 /**
- * What a runtime (CUDA, OpenCL, WebGPU) does for the worker thread that owns it. `worker.ts` of each runtime opens its
- * driver by `serve` (`serve.ts`), which runs it in the loop (`loop.ts`): that takes commands off the board, calls these
- * methods and settles marks.
+ * The interface of a runtime (CUDA, OpenCL, WebGPU) to the worker thread that owns it. `worker.ts` of each runtime
+ * opens its driver by `serve` (`serve.ts`), which runs it in the loop (`loop.ts`). The loop takes commands off the
+ * board, calls these methods and settles marks.
  *
- * Nothing here blocks, and everything but `load`, `alloc` and `close` is quick. Memory, streams and programs are objects
- * of the driver's own; the loop only passes them around. A method that throws a MillraceError fails the mark that the
- * command belongs to; `fatal` errors (below) end the device. Where the loop is synchronous (CUDA, OpenCL) nothing may
- * give a promise: the thread never gets back to its event loop.
+ * Nothing here blocks, and everything but `load`, `alloc` and `close` is quick. Memory, streams and programs are the
+ * driver's own objects; the loop only passes them around. A method that throws a MillraceError fails the mark that the
+ * command belongs to; `fatal` errors (below) end the device. If the loop is synchronous (CUDA, OpenCL), no method may
+ * return a promise: the thread never returns to its event loop.
  */
 export interface Driver<Memory = unknown, Program = unknown, Line = unknown, Mark = unknown> {
   readonly info: DeviceInfo;
 
-  /** Zeroed; a multiple of 16, at least 16. Throws `device-memory` with asked, free and total where they can be known. */
+  /** Allocates zeroed memory; a multiple of 16, at least 16. Throws `device-memory` with asked, free and total if known. */
   alloc(bytes: number): Memory | Promise<Memory>;
-  /** Every command that named it has been passed by a mark. */
+  /** Called when a mark has passed every command that used the memory. */
   free(memory: Memory): void;
-  /** Where it is, for other libraries. */
+  /** The memory's address, for other libraries. */
   pointer?(memory: Memory): number;
-  /** Memory of somebody else's, by its pointer; `free` leaves it alone. */
+  /** Wraps memory that another library allocated, by its pointer; `free` does not release it. */
   adopt?(pointer: number, bytes: number): Memory;
   /**
-   * Page-locked memory of the host, zeroed; undefined where there is none, and then plain shared memory does. A view of
-   * shared memory is for all threads. Runtimes that cannot page-lock that (OpenCL on GPUs) give memory of their own: the
-   * device shows it to the main thread as a view over its address (`koffi.view`). Transfers of both are `locked`.
+   * Allocates zeroed page-locked host memory; undefined if there is none, and then plain shared memory is used. A view
+   * of shared memory is for all threads. Runtimes that cannot page-lock that (OpenCL on GPUs) return memory of their
+   * own, which the device shows to the main thread as a view over its address (`koffi.view`). Transfers of both are
+   * `locked`.
    */
   lock?(bytes: number): Locked | undefined;
   /**
-   * No transfer uses it any more; of the runtime's own memory the main thread has no view left, and `close` leaves mapped
-   * what still has one.
+   * Called when no transfer uses the memory any more, and the main thread has no view of runtime memory left. `close`
+   * leaves memory mapped that still has a view.
    */
   unlock?(memory: Locked): void;
 
-  /** From text or from what `build` made of it. Throws `CompileRefusal` where the runtime's compiler does not take it. */
+  /**
+   * Loads a program from text or from the output of `build`. Throws `CompileRefusal` if the runtime's compiler rejects
+   * it.
+   */
   load(source: GpuSource): Program | Promise<Program>;
-  /** Every launch of it has been passed by a mark, and no resident grid uses it. `close` unloads what is left. */
+  /** Called when a mark has passed every launch of the program and no resident grid uses it. `close` unloads the rest. */
   unload(program: Program): void;
-  /** The share of the threads that the device can hold that a launch of it keeps there at most, 0 to 1. */
+  /** The most threads of a launch that are resident at once, as a share of what the device can hold, 0 to 1. */
   occupancy?(program: Program): number | undefined;
 
-  /** The host keeps the stream's epoch in word `epochWord` of the board's words; nothing else lies in those 64 bytes. */
+  /** Opens a line. The host keeps the stream's epoch in word `epochWord` of the board, alone in its 64 bytes. */
   openLine(number: number, epochWord: number): Line;
-  /** All of its marks have passed. */
+  /** Called when all of its marks have passed. */
   closeLine(line: Line): void;
   /** The runtime's handles of all lines, oldest first. */
   handles?(): readonly number[];
 
-  /** Called once before the first command since the last mark; waits do not count, an empty group has it too. */
+  /** Called once before the first command since the last mark. Waits do not count; an empty group has the call too. */
   begin(line: Line): void;
   /**
-   * Commands, never of 0 bytes or items. True when all of it is in the runtime's own queue; false when there is no room
-   * (staging, slices in flight): the loop then calls again, with the same arguments, after something has completed or
-   * some time has passed, and sends no later command of this stream before. The driver remembers how far it got, per
-   * line. A launch that was cancelled before its first call is never made.
+   * Commands, never of 0 bytes or items. Returns true when the whole command is in the runtime's queue; false if there
+   * is no space (staging, slices in flight). The loop then calls again, with the same arguments, after something has
+   * completed or some time has passed, and sends no later command of this stream before. The driver keeps the progress
+   * per line. A launch that was cancelled before its first call is never made.
    */
   write(line: Line, to: Memory, offset: number, from: HostBytes): boolean;
   read(line: Line, from: Memory, offset: number, into: HostBytes): boolean;
   copy(line: Line, from: Memory, fromOffset: number, to: Memory, toOffset: number, bytes: number): boolean;
   fill(line: Line, memory: Memory, offset: number, word: number, bytes: number): boolean;
   launch(line: Line, launch: DriverLaunch<Memory, Program>): boolean;
-  /** Holds the line back, on the device's side, until the mark of another line has passed. */
+  /** Delays the line, on the device, until the mark of another line has passed. */
   wait(line: Line, mark: Mark): boolean;
-  /** The same for a stream of somebody else's, by its handle. */
+  /** The same for another library's stream, by its handle. */
   follow?(line: Line, handle: number): boolean;
   mark(line: Line): Mark;
 
-  /** Has it passed? Never blocks, and asked in the order of a line's marks. What it gives is final. */
+  /**
+   * Returns the mark's result if it has passed. Never blocks; called in the order of a line's marks. The result is
+   * final.
+   */
   poll(mark: Mark): MarkResult | undefined;
-  /** `poll` costs nothing, and the driver calls `wake` when a mark has passed: each turn looks, and none is taken for it. */
+  /**
+   * True if `poll` costs nothing and the driver calls `wake` when a mark has passed: each turn polls, and none is
+   * scheduled for it.
+   */
   readonly tells?: true;
-  /** In `callback` mode only: has the runtime set the mark's word? A look at memory. The loop then polls the mark. */
+  /**
+   * In `callback` mode only: true if the runtime has set the mark's word, which is a memory read. The loop then polls
+   * the mark.
+   */
   signalled?(mark: Mark): boolean;
-  /** Nobody waits for the mark any more: its events go back to their pool. */
+  /** Called when nothing waits for the mark any more: its events go back to their pool. */
   release(mark: Mark): void;
-  /** The stream's epoch has moved on (the board says to what): launches in flight must stop as soon as they can. */
+  /**
+   * Called when the stream's epoch has changed (the board holds the new one): launches in flight must stop as soon as
+   * they can.
+   */
   cancel(line: Line, epoch: number): void;
-  /** When the driver itself wants to be called next, in ms from now (slices, maps to ask for); undefined: not at all. */
+  /** When the driver itself needs to be called next, in ms from now (slices, maps to request); undefined: not at all. */
   next?(): number | undefined;
 
-  /** Waits, in whatever way the runtime has, for this mark: the last resort of a poll limit. Counted by the loop. */
+  /** Blocks until this mark has passed: the last resort at the poll limit. Counted by the loop. */
   block?(mark: Mark): void;
 
-  /** Resident grids, where the runtime can have them. */
+  /** Resident grids, if the runtime supports them. */
   readonly grids?: GridDriver<Memory, Program>;
 
   sensors?(): Sensors | undefined | Promise<Sensors | undefined>;
-  /** Abandons what is in flight and frees everything. False where something still runs and its memory must stay. */
+  /** Abandons work in flight and frees everything. False if something still runs and its memory must stay. */
   close(): void | boolean | Promise<void>;
 }
 
-/** What a runtime does for resident grids (`resident-grids.ts`). Nothing here blocks. */
+/** The interface of a runtime to resident grids (`resident/grids.ts`). Nothing here blocks. */
 export interface GridDriver<Memory = unknown, Program = unknown, Grid extends GridHandle = GridHandle> {
-  /** So many may run side by side. */
+  /** The most grids that may run side by side. */
   readonly most: number;
-  /** How long a launch should run at most, in ms, where the system ends those that take long. */
+  /** The most that a launch should run, in ms, if the system ends long launches. */
   readonly boundMs: number | undefined;
-  /** Undefined where the memory cannot be shared with the device. */
+  /** Opens a grid. Undefined if the memory cannot be shared with the device. */
   open(setup: GridSetup<Memory, Program>): Grid | undefined;
   launch(grid: Grid, launch: GridLaunch): void;
-  /** Whether its launch is over; its `state` has then been copied. Throws FatalError where it died. */
+  /** True if its launch has ended; its `state` has then been copied. Throws FatalError if it died. */
   ended(grid: Grid): boolean;
-  /** Nothing of it runs any more. */
+  /** Called when nothing of the grid runs any more. */
   close(grid: Grid): void;
   /** `pause` is called before every call of the runtime that may wait until nothing runs on the device. */
   beforeWaiting(pause: () => void): void;
 }
 
 export interface GridHandle {
-  /** Parts of an entry: a power of two, by its exponent. */
+  /** Parts of an entry: a power of two, given by its exponent. */
   readonly partsLog: number;
 }
 
 export interface GridSetup<Memory = unknown, Program = unknown> {
   readonly program: Program;
   readonly memory: ResidentMemory;
-  /** The launch block; the driver fills its header in. */
+  /** The launch block. The driver fills in its header. */
   readonly block: Uint32Array;
   /** In the order of the shape's buffer bindings, without the ring. */
   readonly buffers: readonly Memory[];
@@ -128,55 +144,55 @@ export interface GridSetup<Memory = unknown, Program = unknown> {
 
 export interface GridLaunch {
   readonly epoch: number;
-  /** The part that it begins with. */
+  /** The part at which the launch begins. */
   readonly head: number;
-  /** Nothing of earlier launches counts any more: counters and rings are zeroed. */
+  /** True if earlier launches no longer count: counters and rings are zeroed. */
   readonly isFresh: boolean;
-  /** Which share of the device's processors is its own: number `at` of `of`. */
+  /** The share of the device's multiprocessors that the grid uses: number `at` of `of`. */
   readonly share: { readonly at: number; readonly of: number };
 }
 
-/** What a driver gets from the thread that it lives in. */
+/** The services that a thread provides to its driver. */
 export interface DriverHost {
-  /** All words of the board, in shared memory: a runtime that maps them into its kernels' memory locks the whole. */
+  /** All words of the board, in shared memory. A runtime that maps them into its kernels' memory locks the whole. */
   readonly words: Int32Array;
   readonly completion: 'poll' | 'callback' | 'sync';
-  /** Times the runtime's functions, when the device was opened with `telemetry`. */
+  /** Times the runtime's functions if the device was opened with `telemetry`. */
   readonly calls: Calls;
-  /** Threads that help to copy memory of the host (`Crew`), where there may be some. */
+  /** Threads that help to copy host memory (`Crew`), if there are any. */
   readonly crew?: SharedArrayBuffer;
-  /** A line for the device's log: handles, decisions. */
+  /** Writes a line to the device's log: handles, decisions. */
   log(line: string): void;
-  /** Has the loop turn now and look at every mark: something has ended (asynchronous loops). */
+  /** Makes the loop run a turn now and poll every mark: something has ended (asynchronous loops). */
   wake(): void;
 }
 
-/** Text for one kernel with what the runtime must know to launch it. */
+/** The text of one kernel and what the runtime needs to launch it. */
 export interface GpuSource {
-  /** From 1; traps name the program by it. */
+  /** From 1; traps identify the program by it. */
   readonly number: number;
   readonly name: string;
   readonly text: string;
-  /** What the runtime's compiler made of the text, where the device compiles apart from the worker or found it on disk. */
+  /** The compiled text, if the device compiles outside the worker or found the binary on disk. */
   readonly binary?: Uint8Array;
   readonly shape: GridShape;
 }
 
 export interface DriverLaunch<Memory, Program> {
   readonly program: Program;
-  /** From the program's shape: header, sizes, parameters. The driver owns it from here on. */
+  /** Header, sizes and parameters in the layout of the program's shape. The driver owns the block from here on. */
   readonly block: Uint32Array;
   readonly epoch: number;
-  /** How many items there are, or at most are. */
+  /** The number of items, or an upper bound. */
   readonly count: number;
   readonly countFrom?: { readonly memory: Memory; readonly offset: number };
-  /** In the order of the shape's buffer bindings, the ring last where the kernel emits. */
+  /** In the order of the shape's buffer bindings; the ring is last if the kernel emits. */
   readonly buffers: readonly Memory[];
 }
 
 /**
- * Bytes on the host's side of a transfer. `address` for runtimes that reach all memory of the process; `view` for those
- * that do not (WebGPU), a view of shared memory. `locked`: lies in memory that `lock` gave.
+ * The host side of a transfer. `address` is for runtimes that access all memory of the process; `view`, a view of
+ * shared memory, for those that do not (WebGPU). `locked`: in memory that `lock` returned.
  */
 export interface HostBytes {
   readonly bytes: number;
@@ -191,7 +207,7 @@ export type MarkResult =
       readonly startedNs: bigint;
       readonly endedNs: bigint;
       readonly complete: boolean;
-      /** With telemetry, where the runtime can tell it. */
+      /** With telemetry, if the runtime reports it. */
       readonly detail?: MarkDetail;
     }
   | {
@@ -206,11 +222,11 @@ export type MarkResult =
 
 export type MarkDetail = Pick<ReportDetail, 'sentNs' | 'launches'>;
 
-/** Thrown by `load`: the runtime's compiler refused the text. The device adds the lines, generated and written. */
+/** Thrown by `load` if the runtime's compiler rejected the text. The device adds the generated line and its source line. */
 export class CompileRefusal extends Error {
   /** "NVRTC 13.0", "the OpenCL compiler of …". */
   readonly compiler: string;
-  /** The line of the text that it is about, from 1, where that is known. */
+  /** The line of the text, from 1, if known. */
   readonly line: number | undefined;
   constructor(compiler: string, line: number | undefined, message: string) {
     super(message);
@@ -219,7 +235,7 @@ export class CompileRefusal extends Error {
   }
 }
 
-/** Thrown by a driver when the device is of no more use: everything in flight fails with it. */
+/** Thrown by a driver when the device is unusable: everything in flight fails with it. */
 export class FatalError extends Error {
   readonly error: MillraceError;
   constructor(error: MillraceError) {

@@ -1,22 +1,22 @@
 import type { WorkerLine } from './line.js';
 
-/** Memory, of the device or of the host, or a program, with the last command of each line that names it. */
+/** Device memory, host memory or a program, with the last command of each line that uses it. */
 export class Holding<T> {
   readonly value: T;
   readonly #last = new Map<WorkerLine, number>();
-  /** Resident grids that use it. */
+  /** The number of resident grids that use it. */
   #grids = 0;
 
   constructor(value: T) {
     this.value = value;
   }
 
-  /** The command that the line takes next names it. */
+  /** Records that the next command of the line uses it. */
   use(line: WorkerLine): void {
     this.#last.set(line, line.taken + 1);
   }
 
-  /** A resident grid uses it, until `letGo`. */
+  /** Records that a resident grid uses it, until `letGo`. */
   keep(): void {
     this.#grids++;
   }
@@ -26,8 +26,8 @@ export class Holding<T> {
   }
 
   /**
-   * True when all commands that named it have passed and no resident grid uses it. Where a command has not passed, a
-   * mark will tell when it has.
+   * True if all commands that used it have passed and no resident grid uses it. If a command has not passed, requests a
+   * mark that will report when it has.
    */
   get idle(): boolean {
     let idle = this.#grids === 0;
@@ -40,7 +40,7 @@ export class Holding<T> {
   }
 }
 
-/** What the main thread knows by a number, and lets go of while commands may still use it. */
+/** Objects that the main thread refers to by number and may free while commands still use them. */
 export class Holdings<T> {
   readonly #held = new Map<number, Holding<T>>();
   #leaving: Holding<T>[] = [];
@@ -50,7 +50,7 @@ export class Holdings<T> {
     this.#free = free;
   }
 
-  /** Some wait for commands to pass before they are free. */
+  /** True if some wait for commands to pass before they are freed. */
   get leaving(): boolean {
     return this.#leaving.length > 0;
   }
@@ -72,7 +72,7 @@ export class Holdings<T> {
     this.#leaving.push(held);
   }
 
-  /** Frees what nothing uses any more. True when something went. */
+  /** Frees what nothing uses any more. True if anything was freed. */
   sweep(): boolean {
     const staying = this.#leaving.filter((holding) => !holding.idle);
     if (staying.length === this.#leaving.length) return false;

@@ -7,7 +7,7 @@ import type { Driver, DriverLaunch, HostBytes } from './driver.js';
 import type { Holdings } from './holdings.js';
 import type { Step, WorkerLine } from './line.js';
 
-/** What records name by number. */
+/** The objects that records refer to by number. */
 export interface Named {
   readonly memories: Holdings<unknown>;
   readonly hosts: Holdings<HostShare>;
@@ -15,14 +15,14 @@ export interface Named {
   line(number: number): WorkerLine;
 }
 
-/** Memory of the host that both threads see: shared, or the runtime's own. */
+/** Host memory that both threads see: shared, or the runtime's own. */
 export interface HostShare {
   readonly memory: SharedArrayBuffer | undefined;
-  /** The driver's, where it is page-locked. */
+  /** The driver's object, if the memory is page-locked. */
   readonly locked: Locked | undefined;
 }
 
-/** For `kindWith`: what is not a program, whose numbers begin at 1. */
+/** For `kindWith`: commands other than launches. Program numbers begin at 1. */
 const What = { copy: -1, fill: -2, write: -3, read: -4, follow: -5 } as const;
 
 /** Takes records off the ring and gives each line its commands. */
@@ -30,7 +30,7 @@ export class Intake {
   readonly #ring: RingReader;
   readonly #driver: Driver;
   readonly #named: Named;
-  /** That the driver has taken. */
+  /** The number of launches that the driver has accepted. */
   launches = 0;
 
   constructor(board: Board, driver: Driver, named: Named) {
@@ -39,7 +39,7 @@ export class Intake {
     this.#named = named;
   }
 
-  /** True when there was anything. */
+  /** True if there was a record. */
   drain(): boolean {
     return this.#ring.drain((at) => this.#take(at));
   }
@@ -138,7 +138,7 @@ export class Intake {
     return { kind: 'work', send, what: kind === Kind.write ? What.write : What.read, size: bytes };
   }
 
-  /** By its address where the main thread gave one, else as a view of shared memory. */
+  /** By its address if the main thread gave one, else as a view of shared memory. */
   #hostBytes(number: number, byAddress: boolean, where: number, bytes: number, line: WorkerLine): HostBytes {
     if (number === 0) return { bytes, locked: false, address: where };
     const host = this.#named.hosts.get(number);

@@ -4,59 +4,59 @@ import { Fifo } from '../wire/fifo.js';
 import type { Driver, MarkDetail, MarkResult } from './driver.js';
 import { kindWith } from './poll.js';
 
-/** A command of a stream, as the worker keeps it until it is the driver's. */
+/** A command of a stream, as the worker keeps it until the driver has it. */
 export type Step =
   | {
       readonly kind: 'work';
-      /** True when the driver has all of it. */
+      /** Returns true when the driver has the whole command. */
       send(): boolean;
-      /** What it is and how large, for `kindWith`. */
+      /** The kind and size of the command, for `kindWith`. */
       readonly what: number;
       readonly size: number;
-      /** Of a launch: not sent when the stream has moved on before it began. */
+      /** The epoch of a launch: it is not sent if the stream's epoch has changed before it began. */
       readonly epoch?: number;
     }
   | { readonly kind: 'wait'; readonly line: WorkerLine; readonly mark: number }
   | { readonly kind: 'mark'; readonly role: MarkRole };
 
-/** Somebody waits for `asked`; by `noted` the main thread learns how far things are; `own` is the worker's. */
+/** A caller waits for `asked`; `noted` reports progress to the main thread; `own` is internal to the worker. */
 export type MarkRole = 'asked' | 'noted' | 'own';
 
-/** A mark that the driver has. */
+/** A mark that has been sent to the driver. */
 export interface MarkInFlight extends Looking {
-  /** The driver's own; undefined where it could not make one. */
+  /** The driver's object; undefined if it could not create one. */
   readonly mark: unknown;
   readonly role: MarkRole;
-  /** Which of the line's marks in this role, modulo 2^32. */
+  /** The mark's number on its line among marks of the same role, modulo 2^32. */
   readonly number: number;
-  /** Of the last command that it covers. */
+  /** The sequence number of the last command that it covers. */
   readonly sequence: number;
   readonly failure: MillraceError | undefined;
-  /** A launch was left out because it was cancelled. */
+  /** True if a launch was left out because it was cancelled. */
   readonly cut: boolean;
-  /** What kind of work it ends. */
+  /** The kind of work that it ends. */
   readonly work: number;
   readonly issuedUs: number;
 }
 
-/** What is known of the oldest mark of a line; `settle.ts` keeps it. */
+/** Polling state of the oldest mark of a line, maintained by `settle.ts`. */
 export interface Looking {
   looks: number;
-  /** Since when it is the oldest, when to look next, from when on its callback is late. */
+  /** Since when it is the oldest, when to poll next, and from when on its callback is late. */
   sinceUs: number | undefined;
   lookUs: number;
   lateUs: number;
-  /** It was cancelled: it ends soon, whatever such work takes. */
+  /** True if it was cancelled: it ends soon, whatever work of its kind usually takes. */
   isHurried: boolean;
-  /** Lines that were busy when it became the oldest of its own. */
+  /** The number of busy lines when it became the oldest of its own. */
   busy: number;
-  /** One of them has nothing more since: it may end sooner than such work did. */
+  /** True if one of them has become idle since: the mark may pass sooner than work of its kind did. */
   isEased: boolean;
-  /** It has passed, though its callback has not come. */
+  /** Set if the mark has passed although its callback has not arrived. */
   found: { readonly result: MarkResult; readonly atUs: number } | undefined;
 }
 
-/** What marks that nobody asked for leave to the next that somebody did. */
+/** What marks that no caller asked for pass on to the next asked one. */
 export interface Carried {
   readonly startedNs: bigint | undefined;
   readonly complete: boolean;
@@ -66,8 +66,8 @@ export interface Carried {
 export const nothingCarried: Carried = { startedNs: undefined, complete: true, failed: undefined, detail: undefined };
 
 /**
- * The worker's side of a stream: commands in order, of which the first may have to wait for room or for another stream.
- * A group is what lies between two marks; an error in it drops the rest of the group.
+ * The worker's side of a stream: commands in order, of which the first may have to wait for space or for another
+ * stream. A group is the commands between two marks; an error in it drops the rest of the group.
  */
 export class WorkerLine {
   readonly number: number;
@@ -78,19 +78,19 @@ export class WorkerLine {
   readonly marks = new Fifo<MarkInFlight>();
   carried = nothingCarried;
   closing = false;
-  /** The driver's own. */
+  /** The driver's object. */
   handle: unknown;
   #open = false;
-  /** Every group fails where it could not be opened. */
+  /** Every group fails with this error if the line could not be opened. */
   #broken: MillraceError | undefined;
-  /** Commands taken, and of these how many marks have passed. */
+  /** Commands taken, and how many of them have passed. */
   taken = 0;
   passed = 0;
-  /** When a mark last passed. */
+  /** When the last mark passed. */
   settledUs = Number.NEGATIVE_INFINITY;
-  /** Of the last mark among the commands taken. */
+  /** The sequence number of the last mark among the commands taken. */
   #marked = 0;
-  /** Marks that the driver has, by role, and the last asked one that has passed; modulo 2^32. */
+  /** Marks sent to the driver, by role, and the last asked one that has passed; modulo 2^32. */
   readonly #issued = { asked: 0, noted: 0, own: 0 };
   #settled = 0;
   #sequence = 0;
@@ -99,22 +99,22 @@ export class WorkerLine {
   #failure: MillraceError | undefined;
   #cut = false;
   #work = 0;
-  /** The step at the front has been partly sent. */
+  /** True if the first step has been partly sent. */
   #partly = false;
 
-  /** `epoch` is the stream's just now. */
+  /** `epoch` returns the stream's current epoch. */
   constructor(number: number, driver: Driver, epoch: () => number) {
     this.number = number;
     this.#driver = driver;
     this.#epoch = epoch;
   }
 
-  /** Something waits to be sent. */
+  /** True if commands wait to be sent. */
   get stalled(): boolean {
     return this.#steps.length > 0;
   }
 
-  /** Nothing is queued or in flight, marked or not. */
+  /** True if nothing is queued or in flight, marked or not. */
   get idle(): boolean {
     return this.passed === this.taken;
   }
@@ -125,7 +125,7 @@ export class WorkerLine {
     this.#steps.push(step);
   }
 
-  /** Sees to it that a mark tells when command number `sequence` has passed. */
+  /** Makes sure that a mark reports when command number `sequence` has passed. */
   ensureMark(sequence: number): void {
     if (this.#marked < sequence) this.push({ kind: 'mark', role: 'own' });
   }
@@ -149,7 +149,7 @@ export class WorkerLine {
     this.carried = nothingCarried;
   }
 
-  /** The stream's epoch has moved on. */
+  /** Called when the stream's epoch has changed. */
   cancel(epoch: number): void {
     if (this.#open) this.#driver.cancel(this.handle, epoch);
     for (const mark of this.marks) {
@@ -159,7 +159,7 @@ export class WorkerLine {
     }
   }
 
-  /** Sends what can be sent. True when anything was. */
+  /** Sends the commands that can be sent. True if there was one. */
   advance(nowUs: number): boolean {
     const before = this.#sequence;
     for (let step = this.#steps.first; step; step = this.#steps.first) {
@@ -171,7 +171,7 @@ export class WorkerLine {
     return this.#sequence !== before;
   }
 
-  /** The oldest mark has passed. */
+  /** Called when the oldest mark has passed. */
   settle(nowUs: number): void {
     const mark = this.marks.shift();
     if (!mark) return;
@@ -181,7 +181,7 @@ export class WorkerLine {
     if (mark.mark !== undefined) this.#driver.release(mark.mark);
   }
 
-  /** What another line finds that waits for a mark of this one. */
+  /** The state of a mark of this line, for another line that waits for it. */
   #find(number: number): MarkInFlight | 'passed' | 'queued' {
     if (((number - this.#settled) | 0) <= 0) return 'passed';
     if (((number - this.#issued.asked) | 0) > 0) return 'queued';
@@ -199,7 +199,7 @@ export class WorkerLine {
   }
 
   #sendWork(step: Extract<Step, { kind: 'work' }>): boolean {
-    // A launch that is partly under way must be ended by the driver, which sees the epoch too.
+    // A launch that is partly sent must be ended by the driver, which sees the epoch too.
     if (!this.#partly && step.epoch !== undefined && step.epoch !== this.#epoch()) {
       this.#cut = true;
       return true;
@@ -247,7 +247,7 @@ export class WorkerLine {
     this.#begun = false;
     this.#cut = false;
     this.#work = 0;
-    // What failed fails up to the next mark that somebody asked for.
+    // A failure lasts until the next asked mark.
     if (role === 'asked') this.#failure = this.#broken;
   }
 
@@ -257,7 +257,7 @@ export class WorkerLine {
     this.#begun = true;
   }
 
-  /** An error of the command's own ends the command; others end the device. */
+  /** A MillraceError ends the command; other errors end the device. */
   #guarded(action: () => boolean): boolean {
     try {
       return action();

@@ -15,23 +15,23 @@ export interface LoopOptions {
   readonly completion: DriverHost['completion'];
   readonly calls: DriverHost['calls'];
   post(message: Message): void;
-  /** Microseconds. */
+  /** Returns microseconds. */
   now?(): number;
 }
 
-/** What waits for room is tried again after this long where nothing has ended before, then after twice as long. */
+/** A command that waits for space is retried after this time, then after twice as long, if nothing has ended before. */
 const RETRY_MS = 0.2;
 const LONG_RETRY_MS = 2;
 
 /**
- * What the worker of a GPU device does. A turn does everything that can be done now and says for how long there is
- * nothing more, unless somebody wakes the worker. It waits for nothing itself. Errors that it throws end the device.
+ * The main loop of a GPU device's worker. A turn does everything that can be done now and returns for how long there is
+ * nothing more, unless the worker is woken. It never blocks. Errors that it throws end the device.
  */
 export class Loop {
   readonly #board: Board;
   readonly #driver: Driver;
   readonly #options: LoopOptions;
-  /** Lines ever opened, and where each is by its number. */
+  /** Lines ever opened, as a list and by number. */
   readonly #lines: WorkerLine[] = [];
   readonly #byNumber: (WorkerLine | undefined)[] = new Array(LINES).fill(undefined);
   readonly #epochs = new Int32Array(LINES);
@@ -46,7 +46,7 @@ export class Loop {
   readonly #now: () => number;
   #fatal: FatalError | undefined;
   #retryMs = RETRY_MS;
-  /** Something was done in the last turn: more may follow at once. */
+  /** True if something was done in the last turn: more may follow at once. */
   active = false;
 
   constructor(board: Board, driver: Driver, options: LoopOptions) {
@@ -99,7 +99,7 @@ export class Loop {
     this.#programs = programs;
   }
 
-  /** Milliseconds to sleep at most; 0: turn again at once. */
+  /** Runs one turn. Returns the most milliseconds to sleep; 0: turn again at once. */
   turn(): number {
     if (this.#fatal) throw this.#fatal;
     this.active = this.#drain();
@@ -109,7 +109,7 @@ export class Loop {
     const waited = this.#options.completion === 'sync' && this.#settler.block();
     if (this.#settler.look(waited ? this.#now() : now)) {
       this.active = true;
-      this.#send(now); // what waited for room, or for another line
+      this.#send(now); // commands that waited for space, or for another line
     }
     const isCrowded = this.#lines.some(({ marks }) => marks.first !== undefined);
     if (this.#grids?.turn(this.#now(), isCrowded)) tellMain(this.#board.words);
@@ -118,7 +118,7 @@ export class Loop {
     return this.#rest();
   }
 
-  /** A message has come. The commands that were written before it are taken first. */
+  /** Handles a message. Takes the commands that were written before it first. */
   hear(call: Call): void {
     this.#drain();
     this.#tidy();
@@ -126,8 +126,8 @@ export class Loop {
   }
 
   /**
-   * The device is about to close. Takes the commands that are still in the rings and frees what they let go of: a runtime
-   * keeps its context, with open files, for as long as it has lent memory.
+   * Called when the device is about to close. Takes the commands still in the ring and frees what they release: a
+   * runtime keeps its context, with open files, as long as its memory is in use.
    */
   end(): void {
     this.#drain();
@@ -158,7 +158,7 @@ export class Loop {
     return line;
   }
 
-  /** Tells the driver of streams whose epoch has moved on. */
+  /** Notifies the driver of streams whose epoch has changed. */
   #cancel(): void {
     for (const line of this.#lines) {
       const epoch = Atomics.load(this.#board.words, epochWord(line.number));
@@ -168,7 +168,7 @@ export class Loop {
     }
   }
 
-  /** Lines may wait for each other: once more for as long as any gets on. */
+  /** Sends the commands of all lines. Lines may wait for each other, so it repeats as long as any advances. */
   #send(now: number): boolean {
     let any = false;
     for (let moved = true; moved; ) {

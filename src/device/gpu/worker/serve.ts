@@ -7,13 +7,13 @@ import { type Driver, type DriverHost, FatalError } from './driver.js';
 import { Loop } from './loop.js';
 
 /**
- * The whole life of a device's worker: opens the driver and runs it in the loop until the device is closed.
+ * The main function of a device's worker: opens the driver and runs it in the loop until the device is closed.
  *
  *   serve<CudaStart>('synchronous', (own, host) => new CudaDriver(own, host));
  *
- * `own` is what the device passed as `Opening.own`. Where `open` throws, opening the device fails with that.
- * Synchronous: the thread never gets back to its event loop, and no promise of the driver's would ever be kept.
- * Asynchronous: between turns the event loop runs, as runtimes need it that answer by promises.
+ * `own` is what the device passed as `Opening.own`. If `open` throws, opening the device fails with that error.
+ * Synchronous: the thread never returns to its event loop, so promises of the driver would never settle. Asynchronous:
+ * the event loop runs between turns, for runtimes that answer by promises.
  */
 export function serve<Own>(
   mode: 'synchronous' | 'asynchronous',
@@ -40,16 +40,16 @@ export function serve<Own>(
         ready();
         return new Loop(board, driver, { completion: host.completion, calls: host.calls, post });
       },
-      // Where it comes from a command, the main thread is told what it means for all others.
+      // If the error comes from a command, the main thread gets the error for all others.
       ended: (kind, error) => post({ kind, error: plainError(error instanceof FatalError ? error.error : error) }),
     };
     return mode === 'asynchronous' ? asynchronous(life) : synchronous(life);
   });
 }
 
-/** A worker with nothing to do looks for work this long before it sleeps: waking one costs about as much. */
+/** How long an idle worker polls for work before it sleeps: waking one costs about as much. */
 const LINGER_MS = 0.05;
-/** A sleep that is shorter than this is none: the system's timers are not that fine. */
+/** Shorter sleeps are skipped: the system's timers are not that precise. */
 const LEAST_SLEEP_MS = 0.01;
 /** The shortest sleep between turns of an event loop: Node ends a shorter wait at once. */
 const TIMER_MS = 1;
@@ -82,10 +82,10 @@ function synchronous({ words, port, open, started, ended }: Life): void {
   } catch (error) {
     ended(driver ? 'fatal' : 'refused', error);
   }
-  if (driver?.close() === false) process.exit(); // this thread is not to be used again
+  if (driver?.close() === false) process.exit(); // this thread must not be reused
 }
 
-/** Until somebody bumps `work`, and no longer than so many milliseconds. */
+/** Sleeps until `work` is incremented, for at most `ms` milliseconds. */
 function sleep(words: Int32Array, seen: number, ms: number, linger: boolean): void {
   if (linger) {
     const until = performance.now() + Math.min(LINGER_MS, ms);
@@ -120,7 +120,7 @@ async function asynchronous({ words, port, open, started, ended }: Life): Promis
   await driver?.close();
 }
 
-/** As `sleep`, while the event loop turns at least once. */
+/** Like `sleep`, while the event loop turns at least once. */
 async function pause(words: Int32Array, seen: number, ms: number): Promise<void> {
   if (ms <= 0) return new Promise((resolve) => nextTurn(resolve));
   if (!Atomics.waitAsync) return new Promise((resolve) => setTimeout(resolve, TIMER_MS));

@@ -4,7 +4,7 @@ import type { Driver, MarkDetail, MarkResult } from './driver.js';
 import { type MarkInFlight, nothingCarried, type WorkerLine } from './line.js';
 import { backOffUs, besides, Expectations, easedUs, idleLimit, idleUs, restUs, stepUs, UNKNOWN_US } from './poll.js';
 
-/** How marks end that the main thread knows of. */
+/** Receives the ends of the marks that the main thread knows. */
 export interface Ends {
   noted(line: number, mark: number): void;
   passed(line: number, mark: number, report: Omit<Report, 'noticedNs'>): void;
@@ -18,14 +18,14 @@ export interface SettleOptions {
   now(): number;
 }
 
-/** What is due within this is due: sleeps are not that fine. */
+/** A poll due within this time is due now: sleeps are not that precise. */
 const SLACK_US = 1;
-/** A callback comes some microseconds after the end of what it tells of; one that is later than this is lost. */
+/** A callback arrives some microseconds after the end it reports; one later than this is lost. */
 const GRACE_US = 1000;
 
 /**
- * Looks at marks in flight, in the order of each line and round robin over the lines, when `poll.ts` says so. It waits
- * for none of them: only past the limit of idle rounds it blocks once, on the mark that was issued first.
+ * Polls marks in flight, in the order of each line and round robin over the lines, when `poll.ts` says so. It does not
+ * block, except past the limit of idle rounds: then it blocks once, on the mark that was issued first.
  */
 export class Settler {
   readonly #driver: Driver;
@@ -33,22 +33,22 @@ export class Settler {
   readonly #ends: Ends;
   readonly #options: SettleOptions;
   readonly #expected = new Expectations();
-  /** The line that is looked at first; the next one in the next round. */
+  /** The line polled first in this round. */
   #turn = 0;
   #idleRounds = 0;
   #idleSinceUs = 0;
   #lastKernelUs = 0;
-  /** Looks for late callbacks since something passed. */
+  /** Polls for late callbacks since a mark last passed. */
   #late = 0;
   polls = 0;
   blockingWaits = 0;
   blockedNs = 0;
   lostCallbacks = 0;
-  /** Of these, what reports have told of. */
+  /** The part of these already reported. */
   #toldWaits = 0;
   #toldNs = 0;
 
-  /** `lines` are all that were ever opened; more may be added. */
+  /** `lines` holds all lines ever opened; more may be added. */
   constructor(driver: Driver, lines: readonly WorkerLine[], ends: Ends, options: SettleOptions) {
     this.#driver = driver;
     this.#lines = lines;
@@ -56,7 +56,7 @@ export class Settler {
     this.#options = options;
   }
 
-  /** Looks at what is due. True when any mark has passed. */
+  /** Polls what is due. True if any mark has passed. */
   look(nowUs: number): boolean {
     let any = false;
     let looked = false;
@@ -77,7 +77,7 @@ export class Settler {
     return any;
   }
 
-  /** How long nothing has to be looked at, in microseconds. */
+  /** Returns how long nothing has to be polled, in microseconds. */
   rest(nowUs: number): number {
     let rest = Number.POSITIVE_INFINITY;
     for (const line of this.#driver.tells ? [] : this.#lines) {
@@ -87,7 +87,7 @@ export class Settler {
     return rest <= SLACK_US ? 0 : rest;
   }
 
-  /** Waits in the driver for the mark that was issued first, counted. False where that cannot be done. */
+  /** Blocks in the driver on the mark that was issued first, and counts it. False if that is not possible. */
   block(): boolean {
     const { mark } = this.#earliest() ?? {};
     if (mark === undefined || !this.#driver.block) return false;
@@ -109,7 +109,7 @@ export class Settler {
       return true;
     }
     if (mark.sinceUs !== undefined) return mark.lookUs <= nowUs + SLACK_US;
-    // The first look at a mark that has just become the oldest. Where another went before it, it may have passed too.
+    // The first check of a mark that has just become the oldest. If another passed before it, it may have passed too.
     mark.sinceUs = nowUs;
     mark.busy = this.#busy;
     if (mark.issuedUs < line.settledUs || mark.mark === undefined) return true;
@@ -119,7 +119,7 @@ export class Settler {
     return mark.lookUs <= nowUs + SLACK_US;
   }
 
-  /** True when it has passed. */
+  /** True if the mark has passed. */
   #try(line: WorkerLine, mark: MarkInFlight, nowUs: number): boolean {
     const result = this.#result(mark, nowUs);
     const elapsed = nowUs - (mark.sinceUs ?? nowUs);
@@ -141,7 +141,7 @@ export class Settler {
     return isHurried ? undefined : (this.#expected.of(besides(work, busy)) ?? this.#expected.of(work));
   }
 
-  /** Lines with something in flight: they share the device, and what each does takes longer. */
+  /** The number of lines with work in flight: they share the device, and the work of each takes longer. */
   get #busy(): number {
     let busy = 0;
     for (const { marks } of this.#lines) if (marks.first) busy++;
@@ -149,8 +149,9 @@ export class Settler {
   }
 
   /**
-   * A line has nothing more: what the others do may be over sooner than it was while they shared the device with it. (Two
-   * streams took turns at copies, 1.2 ms for each; the last had the bus for itself and was looked for 0.7 ms too late.)
+   * Called when a line becomes idle: the work of the others may end sooner than while they shared the device with it.
+   * (Two streams took turns at copies, 1.2 ms for each; the last had the bus for itself and was polled 0.7 ms too
+   * late.)
    */
   #ease(nowUs: number): void {
     for (const { marks } of this.#driver.tells ? [] : this.#lines) {
@@ -161,9 +162,9 @@ export class Settler {
     }
   }
 
-  /** What was over at the first look may have been so long before; how long the worker overslept says nothing. */
+  /** Work that had ended at the first poll may have ended long before; how long the worker overslept says nothing. */
   #learn({ work, busy, isEased, looks, sinceUs = 0, lookUs }: MarkInFlight, elapsedUs: number): void {
-    // What was looked at before its time, for once, says that such work may take less, not that it does from now on.
+    // Work that was polled early, as an exception, shows that it may take less, not that it does from now on.
     const early = looks === 0 && !isEased;
     const us = early ? Math.min(elapsedUs, lookUs - sinceUs) : elapsedUs;
     for (const kind of [work, besides(work, busy)]) this.#expected.learn(kind, us, early);
@@ -221,7 +222,7 @@ export class Settler {
     }
   }
 
-  /** Waits in the driver are told with the mark that passes first after them. */
+  /** Blocking waits are reported with the first mark that passes after them. */
   #told(detail: MarkDetail): ReportDetail {
     const blockingWaits = this.blockingWaits - this.#toldWaits;
     const blockedNs = this.blockedNs - this.#toldNs;
@@ -230,7 +231,7 @@ export class Settler {
     return { ...detail, blockingWaits, blockedNs };
   }
 
-  /** A round that found nothing: one too many, for too long, and the worker waits in the driver. */
+  /** Counts a round that found nothing. After too many, for too long, the worker blocks in the driver. */
   #idleRound(nowUs: number): void {
     if (this.#idleRounds++ === 0) this.#idleSinceUs = nowUs;
     let busy = 0;
@@ -258,7 +259,7 @@ export class Settler {
 
 type Passed = Omit<Extract<MarkResult, { kind: 'passed' }>, 'kind'>;
 
-/** Of a group that marks of the worker's own have cut into parts. */
+/** Joins the details of a group that the worker's own marks have split. */
 function joined(first: MarkDetail | undefined, last: MarkDetail | undefined): MarkDetail | undefined {
   if (!first || !last) return first ?? last;
   const [from, to] = [first.launches ?? last.launches, last.launches ?? first.launches];

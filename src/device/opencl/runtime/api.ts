@@ -1,9 +1,9 @@
 import { bindOnce } from '../../gpu/native/api.js';
 
 /**
- * OpenCL 1.2, as much of it as the device needs: the types of a function's result, then of its arguments. Pointers,
- * handles and sizes are `wide`, plain numbers in JavaScript (see libc.ts for why); what a function gives back through a
- * pointer lands in `Out`. Every call goes through the object made from this table, so that a wrapper can time them all.
+ * The part of OpenCL 1.2 that the device needs: the type of a function's result, then of its arguments. Pointers,
+ * handles and sizes are `wide`, plain numbers in JavaScript (see libc.ts for why); output parameters point into `Out`.
+ * Every call goes through the object made from this table, so that a wrapper can time them all.
  */
 const wide = 'uint64_t';
 const word = 'uint32_t';
@@ -57,7 +57,7 @@ export type OpenClApi = {
 };
 export type OpenClCall = keyof OpenClApi;
 
-/** The functions of the library at `path`, which `loadForever` has pinned. Throws koffi's words where one is missing. */
+/** Binds the functions of the library at `path`, which `loadForever` has pinned. Throws koffi's error if one is missing. */
 export function openclApi(path: string): OpenClApi {
   return bindOnce<OpenClApi>(path, symbols, (library) => {
     const rows = Object.entries(symbols);
@@ -66,7 +66,7 @@ export function openclApi(path: string): OpenClApi {
   });
 }
 
-/** What functions are asked for and told, by the names of the specification without their prefix. */
+/** Constants, by the specification's names without their prefix. */
 export const CL = {
   PLATFORM_VERSION: 0x0901,
   PLATFORM_NAME: 0x0902,

@@ -5,13 +5,16 @@ import { CL } from './api.js';
 import type { Context } from './context.js';
 import type { ClDevice } from './info.js';
 
-/** What the compiler is told, without what it may refuse: rounded quotients where the device does not claim them. */
+/**
+ * The compiler options, without correctly rounded quotients if the device does not support them: the compiler may
+ * refuse it.
+ */
 export function buildOptions(options: readonly string[], { single }: Pick<ClDevice, 'single'>): string {
   const exact = (single & CL.FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) !== 0;
   return options.filter((option) => exact || option !== '-cl-fp32-correctly-rounded-divide-sqrt').join(' ');
 }
 
-/** A program from text. Throws CompileRefusal where the platform's compiler does not take it. */
+/** Builds a program from text. Throws CompileRefusal if the platform's compiler rejects it. */
 export function fromText(context: Context, text: string, options: readonly string[]): number {
   const { api, errors, device, handle } = context;
   const bytes = new TextEncoder().encode(text);
@@ -32,7 +35,10 @@ export function fromText(context: Context, text: string, options: readonly strin
   throw refusal;
 }
 
-/** A program from what `binaryOf` gave on such a device before; undefined where the platform does not take it. */
+/**
+ * Loads a program from a binary that `binaryOf` returned for the same kind of device; undefined if the platform rejects
+ * it.
+ */
 export function fromBinary(context: Context, binary: Uint8Array, options: readonly string[]): number | undefined {
   const { api, device, handle } = context;
   const out = new Out();
@@ -54,12 +60,15 @@ export function fromBinary(context: Context, binary: Uint8Array, options: readon
   return undefined;
 }
 
-/** The program as the platform keeps it: PTX from NVIDIA, machine code from PoCL, which is when PoCL makes it. */
+/**
+ * Returns the program as the platform stores it: PTX from NVIDIA, machine code from PoCL, which compiles it at this
+ * call.
+ */
 export function binaryOf({ api, errors }: Context, program: number): Uint8Array {
   const out = new Out();
   errors.check('clGetProgramInfo', api.clGetProgramInfo(program, CL.PROGRAM_BINARY_SIZES, 8, out.at, 0));
   const binary = new Uint8Array(out.wide());
-  // SAFETY: a list of one address, of as many bytes as the platform has just said.
+  // SAFETY: a list of one address, of as many bytes as the platform has just reported.
   const code = api.clGetProgramInfo(program, CL.PROGRAM_BINARIES, 8, out.put(addressOf(binary)), 0);
   errors.check('clGetProgramInfo', code, 'the binary of a program');
   return binary;
@@ -71,20 +80,20 @@ function buildLog({ api, device }: Context, program: number): string {
   const out = new Out();
   if (api.clGetProgramBuildInfo(program, device.handle, CL.PROGRAM_BUILD_LOG, 0, 0, out.at) !== 0) return '';
   const log = new Uint8Array(out.wide());
-  // SAFETY: as many bytes as the platform has just said.
+  // SAFETY: as many bytes as the platform has just reported.
   if (log.length === 0) return '';
   api.clGetProgramBuildInfo(program, device.handle, CL.PROGRAM_BUILD_LOG, log.length, addressOf(log), 0);
   return new TextDecoder().decode(log).replaceAll('\0', '').trim();
 }
 
-/** The first error of a log: `file:line:column: error: text` from most, `error: file:line:column: text` from PoCL. */
+/** Finds the first error of a log: `file:line:column: error: text` from most, `error: file:line:column: text` from PoCL. */
 export function refusalOf(compiler: string, log: string): CompileRefusal {
   const lines = log.split('\n').filter((line) => line.trim() !== '');
   for (const line of lines) {
     const match = /:(\d+):\d+:\s*(?:fatal )?error:\s*(.*)/.exec(line) ?? /^error:.*?:(\d+):\d+:\s*(.*)/.exec(line);
     if (match) return new CompileRefusal(compiler, Number(match[1]), match[2] ?? '');
   }
-  // Linkers know no lines; some say what it is about behind a headline.
+  // Linker errors have no line; some give the subject after a headline.
   const first = Math.max(
     0,
     lines.findIndex((line) => /error/i.test(line)),

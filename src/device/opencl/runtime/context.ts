@@ -5,22 +5,21 @@ import type { OpenClErrors } from './errors.js';
 import { type ClDevice, errorsOf, listDevices } from './info.js';
 import { findOpenCl } from './library.js';
 
-/** A context on one device, with all that belongs to it. */
+/** A context on one device, with its related objects. */
 export interface Context {
   readonly api: OpenClApi;
   readonly errors: OpenClErrors;
   readonly device: ClDevice;
   readonly handle: number;
-  /** Its memory is the host's: nothing need be copied between them. */
+  /** True if the device's memory is the host's: nothing has to be copied between them. */
   readonly shares: boolean;
-  /** Releases a buffer. */
   release(memory: number): void;
-  /** How many have been released: another may come to bear the same handle. */
+  /** How many buffers have been released: a new one may get the same handle. */
   released(): number;
   close(): void;
 }
 
-/** The loader with the devices that it knows; or why there are none. */
+/** Returns the loader and its devices; or why there are none. */
 export function findDevices(
   wrap: (api: OpenClApi) => OpenClApi = (api) => api,
 ):
@@ -33,7 +32,7 @@ export function findDevices(
   return 'reason' in devices ? devices : { api, path: found.path, devices };
 }
 
-/** Opens the device `opencl:<number>`. `apart`: as if its memory were its own, whatever it is. */
+/** Opens the device `opencl:<number>`. `apart`: treats its memory as separate from the host's even if it is not. */
 export function openContext(number: number, wrap?: (api: OpenClApi) => OpenClApi, apart = false): Context {
   const found = findDevices(wrap);
   if ('reason' in found) throw absent(`opencl:${number}`, found.reason);
@@ -42,7 +41,7 @@ export function openContext(number: number, wrap?: (api: OpenClApi) => OpenClApi
   if (device === undefined) throw absent(`opencl:${number}`, whatIsHere(devices.map(({ name }) => name)));
   const errors = errorsOf(device);
   const out = new Out();
-  // SAFETY: a list of one device, and room for the code; no callback: the driver must never call into JavaScript.
+  // SAFETY: a list of one device, and space for the code; no callback: the driver must never call into JavaScript.
   const handle = api.clCreateContext(0, 1, out.put(device.handle), 0, 0, out.cell(1));
   errors.check('clCreateContext', out.int(1), 'opening the device');
   let count = 0;

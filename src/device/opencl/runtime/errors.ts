@@ -3,12 +3,12 @@ import { DriverErrors } from '../../gpu/native/errors.js';
 import { FatalError } from '../../gpu/worker/driver.js';
 import type { OpenClCall } from './api.js';
 
-/** Codes with the names of the specification. */
+/** Result codes with the specification's names. */
 export class OpenClErrors extends DriverErrors<OpenClCall> {
   protected readonly codes = codes;
   protected readonly hints = hints;
 
-  /** A command that ended with an error, which its event tells. */
+  /** The error of a command that failed, as its event reports it. */
   execution(code: number, doing: string): MillraceError | FatalError {
     const hint = code === OUT_OF_RESOURCES ? CHECKED : hints.get(code);
     const error = this.error(code, `${doing} ended`, doing, hint);
@@ -26,12 +26,13 @@ export class OpenClErrors extends DriverErrors<OpenClCall> {
 }
 
 const OUT_OF_RESOURCES = -5;
-/** -4 and -6 too mean that there is no room, of the device or of the host. */
+/** -4 and -6 also mean that memory has run out, on the device or on the host. */
 export const isOutOfMemory = (code: number): boolean => code === -4 || code === OUT_OF_RESOURCES || code === -6;
 
 /**
- * After these every call fails: a device that is gone (-2), a queue that a bad access has killed (-36, -9999). NVIDIA
- * says -5 for such an access too, but also, of a launch, that the kernel needs too much: the next call then tells.
+ * After these every call fails: a lost device (-2), a queue that a bad access has killed (-36, -9999). NVIDIA also
+ * reports -5 for a bad access, but for a launch it may mean that the kernel needs too much: the next call then shows
+ * which.
  */
 const lost: ReadonlySet<number> = new Set([-2, -36, -9999]);
 
@@ -64,7 +65,7 @@ const hints: ReadonlyMap<number, string> = new Map([
   [-9999, CHECKED],
 ]);
 
-/** Names of the specification, and two that extensions and NVIDIA added. */
+/** The specification's names, and two that extensions and NVIDIA added. */
 const names: ReadonlyMap<number, string> = new Map([
   [-1, 'DEVICE_NOT_FOUND'],
   [-2, 'DEVICE_NOT_AVAILABLE'],

@@ -5,9 +5,9 @@ import { CL, type OpenClApi, type OpenClCall } from './api.js';
 import { OpenClErrors } from './errors.js';
 import { missingPlatforms } from './library.js';
 
-/** What a platform says about one of its devices; read, never assumed. */
+/** What a platform reports about one of its devices; read, never assumed. */
 export interface ClDevice {
-  /** Among all devices that can be used, GPUs first. */
+  /** The number among all usable devices, GPUs first. */
   readonly number: number;
   readonly handle: number;
   readonly platform: { readonly name: string; readonly version: string };
@@ -23,10 +23,10 @@ export interface ClDevice {
   readonly memoryBytes: number;
   readonly bufferBytes: number;
   readonly nearBytes: number;
-  /** Workgroup memory of its own, rather than a piece of the other. */
+  /** True if it has dedicated workgroup memory rather than a part of global memory. */
   readonly hasNear: boolean;
   readonly workgroup: number;
-  /** Bits as in `CL.FP_…`; 0 where the type is missing. */
+  /** Bits as in `CL.FP_…`; 0 if the type is missing. */
   readonly single: number;
   readonly double: number;
   readonly subgroups: boolean;
@@ -36,7 +36,10 @@ export interface ClDevice {
 
 const MOST = 64;
 
-/** All devices that kernels can run on, GPUs first, each platform in the loader's order; or why there is none. */
+/**
+ * Lists all devices that kernels can run on, GPUs first, each platform in the loader's order; or says why there is
+ * none.
+ */
 export function listDevices(api: OpenClApi): readonly ClDevice[] | { readonly reason: string } {
   const list = new BigUint64Array(MOST);
   const out = new Out();
@@ -49,7 +52,7 @@ export function listDevices(api: OpenClApi): readonly ClDevice[] | { readonly re
   for (const platform of platforms) {
     const says = new Answers(api, 'clGetPlatformInfo', platform);
     const own = { name: says.text(CL.PLATFORM_NAME), version: says.text(CL.PLATFORM_VERSION) };
-    // A platform without a device says so by an error.
+    // A platform without a device reports that by an error.
     if (api.clGetDeviceIDs(platform, CL.DEVICE_TYPE_ALL, MOST, addressOf(list), out.at) !== 0 || out.int() === 0) {
       faults.push(`the platform ${own.name} has no device`);
       continue;
@@ -68,7 +71,7 @@ export function listDevices(api: OpenClApi): readonly ClDevice[] | { readonly re
 const handles = (list: BigUint64Array, count: number): number[] =>
   Array.from(list.subarray(0, Math.min(count, MOST)), Number);
 
-/** Or why kernels cannot run on it. */
+/** Reads a device; returns the reason if kernels cannot run on it. */
 function readDevice(api: OpenClApi, handle: number, platform: ClDevice['platform']): ClDevice | string {
   const says = new Answers(api, 'clGetDeviceInfo', handle);
   const name = says.text(CL.DEVICE_NAME).replaceAll(/\s+/g, ' ').trim();
@@ -102,7 +105,7 @@ function readDevice(api: OpenClApi, handle: number, platform: ClDevice['platform
   };
 }
 
-/** Answers of one object. What it does not know (an older version, no such extension) is 0 or ''. */
+/** Queries one object. Unknown values (an older version, a missing extension) are 0 or ''. */
 class Answers {
   readonly #api: OpenClApi;
   readonly #call: 'clGetPlatformInfo' | 'clGetDeviceInfo';
@@ -115,7 +118,7 @@ class Answers {
     this.#handle = handle;
   }
 
-  /** Of 4 or 8 bytes. */
+  /** Reads a number of 4 or 8 bytes. */
   number(what: number): number {
     this.#out.put(0);
     // SAFETY: at most 8 bytes are written into a cell of 8.
@@ -125,7 +128,7 @@ class Answers {
   text(what: number): string {
     if (this.#api[this.#call](this.#handle, what, 0, 0, this.#out.at) !== 0) return '';
     const room = new Uint8Array(this.#out.wide());
-    // SAFETY: as many bytes as it has just asked for; `room` outlives the call.
+    // SAFETY: as many bytes as it has just requested; `room` outlives the call.
     if (room.length === 0 || this.#api[this.#call](this.#handle, what, room.length, addressOf(room), 0) !== 0)
       return '';
     const end = room.indexOf(0);
@@ -137,9 +140,9 @@ const EXACT_DOUBLE = CL.FP_DENORM | CL.FP_INF_NAN | CL.FP_ROUND_TO_NEAREST | CL.
 const EXACT_SINGLE = CL.FP_DENORM | CL.FP_INF_NAN | CL.FP_ROUND_TO_NEAREST;
 
 /**
- * What a kernel may ask for. `f32`: sums and products as IEEE 754 has them, denormals included; `f32-divide`: quotients
- * and square roots correctly rounded too, which OpenCL leaves to the device. `exact-floats` is both. Atomics on 32-bit
- * words are in every device since OpenCL 1.1.
+ * The capabilities that a kernel may require. `f32`: sums and products as in IEEE 754, denormals included;
+ * `f32-divide`: quotients and square roots correctly rounded too, which OpenCL leaves to the device. `exact-floats` is
+ * both. Atomics on 32-bit words are in every device since OpenCL 1.1.
  */
 export function capabilitiesOf(device: ClDevice): readonly string[] {
   const { profile, extensions, single, double, subgroups, architecture } = device;
@@ -160,14 +163,14 @@ export function capabilitiesOf(device: ClDevice): readonly string[] {
 }
 
 /**
- * PoCL claims denormals and rounded quotients of f32 for x86 alone. Its code for AArch64 has them too: there denormals are
- * kept, by vectors as well, until a bit is set that PoCL leaves, and one instruction each divides and takes roots. The
- * conformance suite finds every bit in place (PoCL 3.1, Neoverse-N1).
+ * PoCL claims denormals and rounded quotients of f32 for x86 only. Its code for AArch64 has them too: there denormals
+ * are kept, by vectors as well, until a bit is set that PoCL leaves clear, and single instructions divide and take
+ * roots. The conformance suite finds every bit correct (PoCL 3.1, Neoverse-N1).
  */
 const claimsTooLittle = ({ isCpu, platform, version }: ClDevice): boolean =>
   isCpu && platform.name === 'Portable Computing Language' && /\baarch64\b/.test(version);
 
-/** Texts are written for workgroups of at most so many threads. */
+/** The most threads of a workgroup that texts are written for. */
 const MOST_THREADS = 1024;
 
 export function describeDevice(device: ClDevice): DeviceInfo {

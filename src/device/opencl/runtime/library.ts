@@ -3,15 +3,15 @@ import { join } from 'node:path';
 import { loadFault } from '../../native/libc.js';
 
 const VARIABLE = 'MILLRACE_LIBOPENCL';
-/** The loader: it finds the platforms that are installed and passes calls on to them. */
+/** The loader: it finds the installed platforms and forwards calls to them. */
 const loaders =
   process.platform === 'darwin'
     ? ['/System/Library/Frameworks/OpenCL.framework/OpenCL']
     : ['libOpenCL.so.1', 'libOpenCL.so'];
 
 /**
- * Finds the loader and pins it for as long as the process lives: platforms start threads, which would be left without
- * their code when koffi unloads.
+ * Finds the loader and pins it for the life of the process: platforms start threads, which would crash if koffi
+ * unloaded their code.
  */
 export function findOpenCl(
   environment: NodeJS.ProcessEnv = process.env,
@@ -35,14 +35,15 @@ export function findOpenCl(
 }
 
 function load(path: string): string | undefined {
-  // PoCL compiles a kernel once for any grid, when the program is built, and once more for the grid of its first launch.
-  // Ours choose their grids by themselves and gain nothing from that (block: 1.9 MH/s a core either way), while the
-  // second compilation (block: 5 s) would take place in PoCL's threads, with work waiting, and reach no cache of ours.
+  // PoCL compiles a kernel once for any grid, when the program is built, and once more for the grid of its first
+  // launch. Our kernels choose their grids by themselves and gain nothing from that (block: 1.9 MH/s a core either
+  // way), while the second compilation (block: 5 s) would take place in PoCL's threads, with work waiting, and bypass
+  // our cache.
   process.env.POCL_WORK_GROUP_SPECIALIZATION ??= '0';
   return loadFault(path);
 }
 
-/** Why a loader finds no platform, from what it looks at: a folder with a file for each, naming a library. */
+/** Explains why a loader finds no platform, from the folder it reads: a file for each platform, naming a library. */
 export function missingPlatforms(environment: NodeJS.ProcessEnv = process.env): string {
   const advice = 'install one: pocl-opencl-icd (CPU), nvidia-opencl-icd, intel-opencl-icd or mesa-opencl-icd';
   const folder = vendorsFolder(environment);
@@ -56,7 +57,7 @@ export function vendorsFolder(environment: NodeJS.ProcessEnv = process.env): str
   return environment.OCL_ICD_VENDORS || environment.OPENCL_VENDOR_PATH || '/etc/OpenCL/vendors';
 }
 
-/** The platforms that the loader is told of, for reports. */
+/** Lists the platforms registered with the loader, for reports. */
 export function icdFiles(folder: string): readonly { readonly file: string; readonly library: string }[] {
   try {
     return readdirSync(folder)

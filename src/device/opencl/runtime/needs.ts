@@ -3,7 +3,7 @@ import { type Hoisted, innerBlocks, type Statement } from '../../../kernel/ir/pr
 import { inOrder, rootsOf } from '../../../kernel/passes/graph.js';
 import type { DeviceInfo } from '../../device.js';
 
-/** What kernels may need that not every OpenCL device has, by the name of the capability. */
+/** Requirements of kernels that not every OpenCL device meets, by the name of the capability. */
 const meanings = {
   u64: '64-bit integers, which addresses are made of (the embedded profile may leave them out)',
   f64: 'double precision (cl_khr_fp64)',
@@ -12,7 +12,7 @@ const meanings = {
 } as const;
 type Need = keyof typeof meanings;
 
-/** Refuses a kernel that the device would compute something else for, or not at all. */
+/** Refuses a kernel that the device would compute differently or not at all. */
 export function checkNeeds(program: Hoisted, info: DeviceInfo): void {
   const missing = [...needsOf(program)].filter((need) => !info.capabilities.includes(need));
   if (missing.length === 0) return;
@@ -24,7 +24,7 @@ export function checkNeeds(program: Hoisted, info: DeviceInfo): void {
   });
 }
 
-/** Of what runs on the device: job and chunk values are computed on the host. */
+/** The requirements of the part that runs on the device: job and chunk values are computed on the host. */
 export function needsOf({ body, buffers, near }: Hoisted): ReadonlySet<Need> {
   const needs = new Set<Need>(['u64']);
   const type = (name: string): void => {

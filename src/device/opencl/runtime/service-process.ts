@@ -9,13 +9,16 @@ import { binaryOf, fromText } from './compile.js';
 import { type Context, findDevices, openContext } from './context.js';
 import { describeDevice } from './info.js';
 
-/** A process for what takes long or may crash: starting platforms, compiling. One question at a time, one answer each. */
+/**
+ * A process for calls that take long or may crash: starting platforms, compiling. One question at a time, one answer
+ * each.
+ */
 export type Question =
   | { readonly kind: 'survey' }
   | { readonly kind: 'compile'; readonly number: number; readonly text: string; readonly options: readonly string[] };
 
 export interface Survey {
-  /** The loader. */
+  /** The loader's path. */
   readonly path: string;
   readonly devices: readonly SurveyedDevice[];
 }
@@ -26,11 +29,11 @@ export interface SurveyedDevice {
 
 export type Answers = {
   survey: Survey | { readonly reason: string };
-  /** Unavailable where the device cannot be opened twice, say. */
+  /** Unavailable if, for example, the device cannot be opened twice. */
   compile: Compiled;
 };
 
-/** Kept: opening one takes NVIDIA some 0.3 s. */
+/** Kept open: opening one takes NVIDIA some 0.3 s. */
 const contexts = new Map<number, Context>();
 
 function survey(): Answers['survey'] {
@@ -56,7 +59,7 @@ function compile({ number, text, options }: Extract<Question, { kind: 'compile' 
   }
 }
 
-/** Linux: a process whose parent was killed goes too, in the middle of whatever it compiles. */
+/** Linux: ends this process if its parent is killed, even in the middle of a compilation. */
 const PR_SET_PDEATHSIG = 1;
 const SIGKILL = 9;
 if (process.platform === 'linux') {

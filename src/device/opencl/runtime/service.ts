@@ -17,13 +17,13 @@ const service = new Service<Question, Answers>({
 });
 
 /**
- * Asks a process (`service-process.ts`) for what takes long or may crash. A process, not a thread: compiling takes PoCL
- * up to half a minute and nothing can interrupt it, so that a process with such a thread could not end; and a compiler
- * that crashes takes its process along.
+ * Asks a process (`service-process.ts`) for calls that take long or may crash. It is a process, not a thread: compiling
+ * takes PoCL up to half a minute and cannot be interrupted, so a process with such a thread could not exit; and a
+ * compiler that crashes ends its process.
  */
 export const ask: typeof service.ask = service.ask.bind(service);
 
-/** A process that ends takes them with it. One that is killed cannot: they notice by themselves. */
+/** An exiting process ends its helpers. A killed one cannot: they notice by themselves. */
 atExit(() => service.end());
 
 function startServant(replied: (reply: Reply) => void, gone: (reason: string) => void): Servant {
@@ -32,7 +32,7 @@ function startServant(replied: (reply: Reply) => void, gone: (reason: string) =>
     execArgv: [],
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
   });
-  /** The end of what it said: compilers print there before they crash. */
+  /** The end of its stderr: compilers print there before they crash. */
   let said = '';
   const lost = (reason: string): void => {
     const last = said.trim().split('\n').at(-1) ?? '';
@@ -51,7 +51,7 @@ function startServant(replied: (reply: Reply) => void, gone: (reason: string) =>
       });
     },
     keepAlive: (needed) => {
-      // The child, its channel and its pipe: each of them would keep this process alive.
+      // The child, its channel and its pipe: each would keep this process alive.
       const pipe = child.stderr as { ref?(): void; unref?(): void } | null;
       for (const one of [child, child.channel, pipe]) {
         if (needed) one?.ref?.();

@@ -2,17 +2,17 @@ import { type Buffer, type Device, OFFSET_GRAIN, Usage } from '../api.js';
 import type { Submission } from '../submit/submission.js';
 
 const RING_BYTES = 2 ** 20;
-/** Larger blocks get a buffer of their own for a while. */
+/** Larger blocks temporarily get a separate buffer. */
 const LARGE_BYTES = RING_BYTES / 4;
 
 /**
- * Launch blocks on the device: a ring. A block is written straight to the queue; nobody reads its place any more, since
- * it is free only when the submission that used it last has ended.
+ * Launch blocks on the device, in a ring. A block is written directly to the queue. Its place is no longer read, since
+ * it is free only when the last submission that used it has ended.
  */
 export class Blocks {
   readonly ring: Buffer;
   readonly #device: Device;
-  /** Bytes taken and given back since the beginning. */
+  /** Total bytes taken and given back. */
   #taken = 0;
   #given = 0;
 
@@ -21,7 +21,7 @@ export class Blocks {
     this.ring = device.createBuffer({ size: RING_BYTES, usage: USAGE });
   }
 
-  /** Where the words are until `submission` has ended; undefined when there is no room now. */
+  /** Stores the words until `submission` has ended and returns their place; undefined if there is no space now. */
   put(words: Uint32Array, submission: Submission): { readonly buffer: Buffer; readonly offset: number } | undefined {
     if (words.byteLength > LARGE_BYTES) return this.#alone(words, submission);
     const bytes = OFFSET_GRAIN * Math.ceil(words.byteLength / OFFSET_GRAIN);
@@ -33,7 +33,7 @@ export class Blocks {
     const { ring } = this;
     this.#device.queue.writeBuffer(ring, offset, words);
     const end = this.#taken;
-    // Submissions end in order, so this gives back everything before it too.
+    // Submissions end in order, so this also gives back everything before it.
     submission.after(() => {
       this.#given = end;
     });

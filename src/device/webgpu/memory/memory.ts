@@ -1,9 +1,9 @@
 import { type Buffer, type Device, Usage } from '../api.js';
 import { outOfMemory } from '../errors.js';
 
-/** Memory of the device. */
+/** Device memory. */
 export interface Memory {
-  /** Never used twice. */
+  /** Never reused. */
   readonly id: number;
   readonly buffer: Buffer;
 }
@@ -15,7 +15,7 @@ export class DeviceMemory {
   #made = 0;
   #heldBytes = 0;
 
-  /** `id`: the device's, for errors. */
+  /** `id`: the device's id, for errors. */
   constructor(device: Device, id: string) {
     this.#device = device;
     this.#id = id;

@@ -1,19 +1,19 @@
 import { type Buffer, type Device, type QuerySet, Usage } from '../api.js';
 
-/** Times that one submission can take: 256 bytes of them, the grain at which queries are resolved. */
+/** The most times that one submission can record: 256 bytes, the granularity at which queries are resolved. */
 export const STAMPS = 32;
-/** What a submission brings back of itself: its times, then status words. */
+/** The data that a submission returns about itself: its times, then status words. */
 export const TICKET_BYTES = 4096;
-/** WebGPU's limit on a query set: those of 128 submissions. */
+/** WebGPU's limit on a query set: enough for 128 submissions. */
 const QUERIES = 4096;
 
-/** What one submission needs of its own. */
+/** The resources of one submission. */
 export interface Page {
-  /** Is mapped to learn that the submission has ended. */
+  /** Mapped to learn that the submission has ended. */
   readonly ticket: Buffer;
-  /** Where it may take times; undefined where the host has to. */
+  /** Queries for its times; undefined if the host has to take them. */
   readonly queries: Queries | undefined;
-  /** Something to copy from: only a ticket that a submission writes to waits for it. */
+  /** A source to copy from: the mapping of a ticket waits for a submission only if that writes to it. */
   readonly anything: Buffer;
 }
 
@@ -23,7 +23,7 @@ export interface Queries {
   readonly resolved: Buffer;
 }
 
-/** Pages are used again and again. */
+/** A pool of pages, which are reused. */
 export class Pages {
   readonly #device: Device;
   readonly #free: Page[] = [];
@@ -31,14 +31,14 @@ export class Pages {
   readonly #timestamps: boolean;
   #queries: Queries | undefined;
 
-  /** `timestamps`: the device can take the time. */
+  /** `timestamps`: the device can record times. */
   constructor(device: Device, timestamps: boolean) {
     this.#device = device;
     this.#anything = device.createBuffer({ size: 16, usage: Usage.copySource });
     this.#timestamps = timestamps;
   }
 
-  /** There is always one more, since a mark cannot be put off. */
+  /** Always returns a page, since a mark cannot be postponed. */
   take(): Page {
     const free = this.#free.pop();
     if (free) return free;

@@ -1,12 +1,12 @@
 import { type Buffer, type Device, Usage } from '../api.js';
 
-/** Sizes of staging buffers, and how many of each there may be: 4 MiB for hits and headers, 32 MiB for batches. */
+/** Sizes of staging buffers, and the most of each: 4 MiB for hits and headers, 32 MiB for batches. */
 const CLASSES = [
   { bytes: 2 ** 16, most: 64 },
   { bytes: 2 ** 22, most: 8 },
 ] as const;
 
-/** What is read comes through buffers that the host can map: made when they are first needed, then used again. */
+/** Reads go through buffers that the host can map: created when first needed, then reused. */
 export class Staging {
   readonly #device: Device;
   readonly #pools = CLASSES.map(({ bytes, most }) => ({ bytes, most, made: 0, free: [] as Buffer[] }));
@@ -15,7 +15,7 @@ export class Staging {
     this.#device = device;
   }
 
-  /** A buffer for `bytes`, or for a part of them; undefined when all are in use. */
+  /** Returns a buffer for `bytes`, or for a part of them; undefined if all are in use. */
   take(bytes: number): Buffer | undefined {
     const pool = this.#pools.find((one) => bytes <= one.bytes) ?? this.#pools.at(-1);
     const free = pool?.free.pop();

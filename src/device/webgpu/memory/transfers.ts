@@ -7,15 +7,15 @@ import type { Blocks } from './blocks.js';
 import { Staging } from './staging.js';
 import { type Words, wordsBlock } from './words.js';
 
-/** Writes go to the queue in pieces of this size; what is read in pieces at least as large starts at once. */
+/** Writes go to the queue in pieces of this size; a read piece at least as large is submitted at once. */
 const PIECE = 2 ** 20;
-/** Copies inside one buffer, which WebGPU has not, go through another of this size. */
+/** Copies inside one buffer, which WebGPU does not support, go through another of this size. */
 const DETOUR_BYTES = 2 ** 20;
 const ALL_BITS = 0xffff_ffff;
 
 /**
- * Memory on the move. WebGPU moves words; what ends inside one is rounded up when it is read, and put together on the
- * device when it is written. Methods give false when there is no room; `line.done` says how far they got.
+ * Transfers. WebGPU moves words; a length that ends inside a word is rounded up when read, and merged on the device
+ * when written. Methods return false if there is no space; `line.done` holds their progress.
  */
 export class Transfers {
   readonly #device: Device;
@@ -42,7 +42,7 @@ export class Transfers {
       const piece = view.subarray(line.done, line.done + PIECE);
       const whole = piece.length & ~3;
       const at = offset + line.done;
-      // The part of a word goes first: where there is no room for it, nothing of the piece has been done.
+      // The partial word goes first: if there is no space for it, nothing of the piece has been done.
       if (whole < piece.length && !this.#patch(to, at + whole, piece.subarray(whole))) return false;
       if (whole === 0) continue;
       this.#scratch.set(piece.subarray(0, whole));
@@ -92,7 +92,7 @@ export class Transfers {
     return true;
   }
 
-  /** The last bytes of a write that ends inside a word; those after them stay. */
+  /** Writes the last bytes of a write that ends inside a word; the bytes after them are kept. */
   #patch(to: Buffer, offset: number, bytes: Uint8Array): boolean {
     let value = 0;
     let mask = 0;

@@ -8,7 +8,7 @@ import {
   VISIBLE_IN_COMPUTE,
 } from '../api.js';
 
-/** Words [first, first + count) of a buffer become `value` where `mask` has ones. */
+/** Sets words [first, first + count) of a buffer to `value` where `mask` has ones. */
 export interface WordsJob {
   readonly first: number;
   readonly count: number;
@@ -35,8 +35,8 @@ struct Job { first: u32, count: u32, value: u32, mask: u32 }
 `;
 
 /**
- * What WebGPU has no command for: filling with a word that is not 0, and writing a part of a word (its transfers move
- * whole ones) without touching the rest.
+ * Operations that WebGPU has no command for: filling with a word that is not 0, and writing a part of a word (its
+ * transfers move whole ones) without changing the rest.
  */
 export class Words {
   readonly #device: Device;

@@ -9,25 +9,28 @@ import { Run, UNKNOWN_MS } from './slice.js';
 import { Interval, type StatusSlots } from './status.js';
 import type { Timeline } from './timeline.js';
 
-/** Milliseconds of slices that one stream may have in the queue, and all of them together: what cancelling waits for. */
+/** The most milliseconds of slices that one stream may have in the queue, and all together: cancelling waits for them. */
 const LINE_MS = 45;
 const QUEUE_MS = 60;
 const LINE_SLICES = 32;
-/** A slice that takes longer than this starts at once; shorter ones are gathered. */
+/** A slice that takes longer than this is submitted at once; shorter ones are batched. */
 const GATHER_MS = 0.5;
 
 type Launch = DriverLaunch<Memory, WebGpuProgram>;
 
-/** Launches, cut into slices. The host looks at the stream's epoch between them: that is how cancelling works here. */
+/** Launches, split into slices. The host checks the stream's epoch between them: that is how cancelling works here. */
 export class Launches {
   readonly #timeline: Timeline;
   readonly #blocks: Blocks;
   readonly #slots: StatusSlots;
-  /** The binding `cancel`, always 0 as is the epoch in our blocks: no dispatch sees what the host writes while it runs. */
+  /**
+   * The binding `cancel`, always 0 like the epoch in our blocks: a dispatch does not see what the host writes while it
+   * runs.
+   */
   readonly #never: Buffer;
   readonly #groups: (shape: GridShape, count: number) => number;
 
-  /** `groups`: workgroups of one dispatch over so many items; each strides over the rest of its slice. */
+  /** `groups` returns the workgroups of one dispatch over `count` items; each strides over the rest of its slice. */
   constructor(
     device: Device,
     timeline: Timeline,
@@ -42,7 +45,7 @@ export class Launches {
     this.#groups = groups;
   }
 
-  /** False when the rest has to wait; `line.run` says how far it got. */
+  /** False if the rest has to wait; `line.run` holds the progress. */
   launch(line: WebGpuLine, launch: Launch): boolean {
     const { program, count, countFrom, epoch } = launch;
     line.interval ??= new Interval(this.#slots);
@@ -101,7 +104,7 @@ export class Launches {
     return true;
   }
 
-  /** May this stream put more into the queue? Its first slice always: so streams take turns. */
+  /** True if this stream may put more into the queue. Its first slice is always allowed, so streams take turns. */
   #hasTurn(line: WebGpuLine, ms: number): boolean {
     if (!this.#timeline.hasRoom) return false;
     if (line.slices === 0) return true;

@@ -1,48 +1,51 @@
 /**
- * How long launches are cut into dispatches: the pure part. WebGPU cannot stop a dispatch, so cancelling works between
- * them, and a driver's watchdog (2 s on Windows) never sees a long one. Work is counted in workgroups of the launch's
- * blocks, or in tiles; times are in milliseconds of the device.
+ * How long launches are split into dispatches: the pure part. WebGPU cannot stop a dispatch, so cancelling works
+ * between them, and a driver's watchdog (2 s on Windows) never sees a long one. Work is counted in workgroups of the
+ * launch's blocks, or in tiles; times are in milliseconds of the device.
  */
 
-/** What a slice should take: ten times what starting one costs, and short enough for a person who cancels. */
+/** The target time of a slice: ten times the cost of starting one, and short enough for a user who cancels. */
 export const TARGET_MS = 15;
-/** A launch that is only a little longer stays in one piece. */
+/** A launch that is only a little longer is not split. */
 const WHOLE_MS = 1.5 * TARGET_MS;
-/** The first slice of a long launch: its job may be heavier than those that the pace was learnt from. */
+/** The first slice of a long launch: its job may be heavier than those measured. */
 const TRIAL_MS = TARGET_MS / 4;
 /**
- * The first slice of a program that nothing is known about, in workgroups: what a GPU does side by side, so that they take
- * no longer than one; on a CPU one might take a second already.
+ * The first slice of an unmeasured program, in workgroups: what a GPU runs side by side, so that they take no longer
+ * than one; on a CPU a single one might already take a second.
  */
 export const FIRST_GROUPS = { gpu: 64, cpu: 1 } as const;
-/** What a slice without a known pace is taken to last, where slices in flight are added up. */
+/** The assumed time of a slice with unknown pace, when slices in flight are added up. */
 export const UNKNOWN_MS = 5;
-/** Below this a time says more about starting than about the work. */
+/** Shorter times measure the start rather than the work. */
 const LEAST_MS = 0.02;
-/** A pace rises by this much at a time, and falls at once. */
+/** A pace rises by at most this factor at a time, and falls at once. */
 const RISE = 4;
-/** A slice that takes more than this much of its share was too small for the device, or its work is heavier than before. */
+/**
+ * A slice that takes more than this factor of its share was too small for the device, or its work is heavier than
+ * before.
+ */
 const DOUBT = 2;
-/** Times within this of each other are the same. */
+/** Times within this factor of each other count as equal. */
 const SAME = 1.5;
 
 export interface Slice {
   readonly groups: number;
-  /** What it should take; undefined where nothing is known. */
+  /** The expected time; undefined if unknown. */
   readonly expectedMs: number | undefined;
 }
 
 /**
- * How fast a program's workgroups go, from the slices that have ended. A GPU has room for many side by side, so that a
- * small slice may take as long as one of ten times as many: its time is then no reason to make the next one smaller still.
+ * The speed of a program's workgroups, from the slices that have ended. A GPU runs many side by side, so a small slice
+ * may take as long as one of ten times as many: its time is then no reason to make the next one smaller still.
  */
 export class Pace {
   readonly #firstGroups: number;
-  /** The slice that the pace is known from. */
+  /** The slice that the pace is derived from. */
   #seen: { readonly groups: number; readonly ms: number } | undefined;
-  /** What even a small slice takes. */
+  /** The time of even a small slice. */
   #leastMs = 0;
-  /** Groups of the last slice, where it took far more than its share: by its size, or because its work is heavier. */
+  /** Groups of the last slice, if it took far more than its share: because of its size, or because its work is heavier. */
   #doubtful: number | undefined;
 
   constructor(firstGroups: number, perMs?: number) {
@@ -54,17 +57,17 @@ export class Pace {
     return this.#seen !== undefined;
   }
 
-  /** The next slice of a launch with `left` workgroups to go; `begun`: it is not the launch's first. */
+  /** Returns the next slice of a launch with `left` workgroups to go; `begun`: it is not the launch's first. */
   slice(left: number, begun: boolean): Slice {
     const first = Math.min(left, this.#firstGroups);
     if (this.#seen === undefined) return { groups: first, expectedMs: undefined };
-    // Less than what is done side by side was seen: all of that takes no longer.
+    // Fewer groups were measured than run side by side: all of those take no longer.
     if (this.#seen.groups < first) return { groups: first, expectedMs: this.#seen.ms };
     const rate = this.#seen.groups / this.#seen.ms;
     const most = this.#doubtful === undefined ? Number.POSITIVE_INFINITY : DOUBT * this.#doubtful;
     const goal = Math.max(TARGET_MS, DOUBT * this.#leastMs);
     if (left / rate <= Math.max(WHOLE_MS, goal) && left <= most) return { groups: left, expectedMs: left / rate };
-    // Half of it, so that a device which could do with less shows that.
+    // Half of it, so that a device that could work with less shows that.
     const size = rate * (begun ? goal : Math.max(TRIAL_MS, this.#leastMs / DOUBT));
     const groups = Math.min(left, Math.max(1, Math.floor(Math.min(size, most))));
     return { groups, expectedMs: groups / rate };
@@ -81,18 +84,18 @@ export class Pace {
     const isDoubtful = ms > (DOUBT * groups) / rate && groups < seen.groups && ms <= SAME * seen.ms;
     this.#doubtful = isDoubtful ? groups : undefined;
     if (isDoubtful || ms < this.#leastMs) this.#leastMs = ms;
-    // A smaller one that took no longer says nothing of how many could be done in that time.
+    // A smaller slice that took no longer does not show how many could be done in that time.
     const saysNothing = groups < seen.groups && groups / ms < rate && ms <= SAME * seen.ms;
     if (!saysNothing) this.#seen = { groups, ms: Math.max(ms, groups / (RISE * rate)) };
   }
 
-  /** What was seen is slower than what is known: the only thing to learn from work that may not have been there at all. */
+  /** Learns only if the measured pace is slower than the known one: some of the work may not have existed. */
   learnSlower(groups: number, ms: number): void {
     const { groups: known, ms: knownMs } = this.#seen ?? { groups: 0, ms: 1 };
     if (groups / Math.max(ms, LEAST_MS) < known / knownMs) this.learn(groups, ms);
   }
 
-  /** For one launch: learns on its own. */
+  /** Returns a copy for one launch, which learns separately. */
   copy(): Pace {
     const copy = new Pace(this.#firstGroups);
     copy.#seen = this.#seen;
@@ -101,19 +104,19 @@ export class Pace {
   }
 }
 
-/** One launch on its way through slices. */
+/** One launch and its progress through slices. */
 export class Run {
   readonly #pace: Pace;
   readonly #shared: Pace;
   readonly #counted: boolean;
   #left: number;
   #next = 0;
-  /** Slices that have not ended. */
+  /** Slices in flight. */
   #flying = 0;
 
   /**
-   * `counted`: how many items there are is only known on the device. Slices past that number are empty, and what they
-   * teach about the pace stays within the launch.
+   * `counted`: the number of items is known only on the device. Slices past that number are empty, and their effect on
+   * the pace stays within the launch.
    */
   constructor(groups: number, pace: Pace, counted: boolean) {
     this.#left = groups;
@@ -126,13 +129,13 @@ export class Run {
     return this.#left === 0;
   }
 
-  /** What comes next, from which group on; undefined while the first slice of an unknown program is under way. */
+  /** Returns the next slice and its first group; undefined while the first slice of an unknown program is running. */
   next(): (Slice & { readonly first: number }) | undefined {
     if (!this.#pace.known && this.#flying > 0) return undefined;
     return { ...this.#pace.slice(this.#left, this.#next > 0), first: this.#next };
   }
 
-  /** That slice has been submitted. What it gives is to be called when it has ended. */
+  /** Records that the slice was submitted. The returned function must be called when it has ended. */
   submitted(groups: number): (ms: number | undefined) => void {
     this.#left -= groups;
     this.#next += groups;

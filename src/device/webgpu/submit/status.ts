@@ -8,7 +8,7 @@ import type { Submission } from './submission.js';
 
 const SLOTS = 1024;
 
-/** Status words on the device: a slot for each program that is launched before a mark. */
+/** Status words on the device: a slot for each program launched before a mark. */
 export class StatusSlots {
   readonly buffer: Buffer;
   readonly #free = Array.from({ length: SLOTS }, (_, i) => i * OFFSET_GRAIN);
@@ -26,9 +26,9 @@ export class StatusSlots {
   }
 }
 
-/** What happens between two marks of a line. */
+/** The state between two marks of a line. */
 export class Interval {
-  /** A launch was cut off because it was cancelled. */
+  /** True if a launch was cut short by a cancel. */
   isCut = false;
   result: MarkResult | undefined;
   startedNs = 0n;
@@ -41,7 +41,7 @@ export class Interval {
     this.#slots = slots;
   }
 
-  /** Where the program's status words are; its first launch zeroes them. */
+  /** Returns the offset of the program's status words; its first launch zeroes them. */
   slot(program: WebGpuProgram, submission: Submission): number {
     const known = this.#taken.get(program);
     if (known !== undefined) return known;
@@ -52,7 +52,7 @@ export class Interval {
     return offset;
   }
 
-  /** Reads all status words at the end of the interval; `recording` has room for so many bytes. */
+  /** Reads all status words at the end of the interval; `recording` returns a submission with space for `bytes` bytes. */
   read(recording: (bytes: number) => Submission): void {
     for (const [program, offset] of this.#taken) {
       recording(STATUS_WORDS * 4).keep(this.#slots.buffer, offset, STATUS_WORDS, (words) => {
@@ -62,7 +62,7 @@ export class Interval {
     }
   }
 
-  /** All of it has been read. */
+  /** Called when everything has been read. */
   pass(startedNs: bigint, endedNs: bigint): void {
     this.result = this.#trap ?? { kind: 'passed', startedNs, endedNs, complete: !this.isCut && !this.#stopped };
   }

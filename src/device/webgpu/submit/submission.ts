@@ -1,7 +1,7 @@
 import { type Buffer, type Device, type Encoder, MAP_READ, type Pass } from '../api.js';
 import { type Page, STAMPS, TICKET_BYTES } from '../memory/pages.js';
 
-/** When the host saw a submission begin and end, in milliseconds of its own clock. */
+/** When the host saw a submission begin and end, in milliseconds of its clock. */
 export interface HostTimes {
   readonly startedMs: number;
   readonly endedMs: number;
@@ -14,20 +14,20 @@ export interface LastPass {
   endedNs: bigint;
 }
 
-/** Commands that go to the queue together, and what is to be done when they have ended. */
+/** Commands that go to the queue together, and actions for when they have ended. */
 export class Submission {
   readonly encoder: Encoder;
   readonly page: Page;
   readonly #last: LastPass;
   readonly #toHost: (ns: bigint) => bigint;
-  /** What its commands should take on the device. */
+  /** The expected time of its commands on the device. */
   expectedMs = 0;
   /** Bytes of writes that the runtime holds for it. */
   stagedBytes = 0;
   submittedMs = 0;
   isAsked = false;
   isBack = false;
-  /** Has anything been recorded that must come before what is written straight to the queue? */
+  /** True if something was recorded that must come before what is written directly to the queue. */
   isUsed = false;
   readonly #stamps: ((ns: bigint) => void)[] = [];
   readonly #kept: { readonly at: number; use(words: Uint32Array): void }[] = [];
@@ -35,7 +35,7 @@ export class Submission {
   readonly #after: ((times: HostTimes) => void)[] = [];
   #ticketUsed = STAMP_BYTES;
 
-  /** `toHost`: from the device's clock, or from milliseconds of the host, to the clock of all devices. */
+  /** `toHost` converts the device's clock, or milliseconds of the host, to the clock of all devices. */
   constructor(device: Device, page: Page, last: LastPass, toHost: (ns: bigint) => bigint = (ns) => ns) {
     this.encoder = device.createCommandEncoder();
     this.page = page;
@@ -43,12 +43,12 @@ export class Submission {
     this.#toHost = toHost;
   }
 
-  /** Is there room for so many times and so many bytes of status words? */
+  /** True if there is space for `stamps` times and `bytes` bytes of status words. */
   has(stamps: number, bytes: number): boolean {
     return this.#stamps.length + stamps <= STAMPS && this.#ticketUsed + bytes <= TICKET_BYTES;
   }
 
-  /** The time at this point, in nanoseconds. */
+  /** Records the time at this point, in nanoseconds. */
   stamp(edge: 'start' | 'end', told: (ns: bigint) => void): void {
     const use = (ns: bigint): void => told(this.#toHost(ns));
     const { queries } = this.page;
@@ -64,8 +64,9 @@ export class Submission {
   }
 
   /**
-   * A pass, and how long it took: on the device's clock, or from the host's, which sees the whole submission. A device may
-   * note the beginning when it reads the command, while the pass before still runs: that time is not this one's.
+   * Begins a pass and measures its time: on the device's clock, or on the host's, which sees the whole submission. A
+   * device may record the beginning when it reads the command, while the previous pass still runs: that time is
+   * excluded.
    */
   timedPass(use: (ms: number) => void): Pass {
     this.isUsed = true;
@@ -89,14 +90,14 @@ export class Submission {
     return this.encoder.beginComputePass({ timestampWrites });
   }
 
-  /** Copies some words here and hands them over at the end. */
+  /** Copies some words to the ticket and passes them to `use` at the end. */
   keep(from: Buffer, offset: number, words: number, use: (words: Uint32Array) => void): void {
     this.encoder.copyBufferToBuffer(from, offset, this.page.ticket, this.#ticketUsed, words * 4);
     this.#kept.push({ at: this.#ticketUsed, use: (all) => use(all.subarray(0, words)) });
     this.#ticketUsed += words * 4;
   }
 
-  /** A buffer that is mapped at the end, and what to do with its bytes. */
+  /** Maps a buffer at the end and passes its bytes to `use`. */
   map(buffer: Buffer, use: (bytes: ArrayBuffer) => void): void {
     this.#maps.push({ buffer, use });
   }
@@ -105,7 +106,7 @@ export class Submission {
     this.#after.push(use);
   }
 
-  /** The last of the recording. */
+  /** Completes the recording. */
   finish(): object {
     const { ticket, queries, anything } = this.page;
     if (queries && this.#stamps.length > 0) {
@@ -117,14 +118,17 @@ export class Submission {
     return this.encoder.finish();
   }
 
-  /** Resolves when all of it has ended and can be read. Only after it was submitted: a mapped buffer cannot be used. */
+  /**
+   * Resolves when all of it has ended and can be read. Call only after it was submitted: a mapped buffer cannot be
+   * used.
+   */
   async back(): Promise<void> {
     await Promise.all(
       [this.page.ticket, ...this.#maps.map(({ buffer }) => buffer)].map((one) => one.mapAsync(MAP_READ)),
     );
   }
 
-  /** It is back: everybody gets what is theirs. A mapped range can be taken once. */
+  /** Distributes the results. A mapped range can be taken only once. */
   collect(times: HostTimes): void {
     const { ticket } = this.page;
     const range = ticket.getMappedRange();

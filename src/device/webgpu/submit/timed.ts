@@ -1,14 +1,17 @@
 import type { Calls } from '../../gpu/native/calls.js';
 import type { Device, Queue } from '../api.js';
 
-/** The same device, with the time of every call of it and of its queue recorded, when that is on. */
+/** Returns the same device with the time of every call of it and of its queue recorded, if that is on. */
 export function timed(device: Device, calls: Calls): Device {
   if (!calls.on) return device;
   const queue = watched<Queue>(device.queue, 'GPUQueue', calls);
   return watched(device, 'GPUDevice', calls, { queue });
 }
 
-/** The runtime's objects are not to be called through another: functions keep theirs, and what is set is set on it. */
+/**
+ * The runtime's objects must not be called through a proxy: functions stay bound to the target, and properties are set
+ * on it.
+ */
 function watched<T extends object>(target: T, kind: string, calls: Calls, instead: Partial<T> = {}): T {
   const known = new Map<string | symbol, unknown>();
   return new Proxy(target, {

@@ -4,28 +4,28 @@ import { Pages } from '../memory/pages.js';
 import { type LastPass, Submission } from './submission.js';
 
 export interface TimelineOptions {
-  /** The device can take the time. */
+  /** True if the device can record times. */
   readonly timestamps: boolean;
-  /** A pending promise costs a core (Dawn in Node): one at a time, and asked for late. */
+  /** True if a pending promise costs a core (Dawn in Node): only one is requested at a time, and late. */
   readonly spins: boolean;
   now(): number;
-  /** Something has ended. */
+  /** Called when something has ended. */
   news(): void;
   failed(cause: unknown): void;
 }
 
-/** How much of the expected time passes before a promise is asked for that turns a core until it comes. */
+/** The share of the expected time before a promise is requested that occupies a core until it settles. */
 const ASLEEP = 0.9;
-/** Timers are no finer than this. */
+/** The resolution of timers. */
 const TIMER_MS = 1;
-/** Submissions in flight, past which commands wait. */
+/** The most submissions in flight; beyond that, commands wait. */
 const MOST_FLYING = 48;
-/** Looks at the device's clock when it is tied to ours. */
+/** How often the device's clock is read to align it with the host's. */
 const TIES = 5;
-/** Bytes of writes that the runtime may hold. */
+/** The most bytes of writes that the runtime may hold. */
 const MOST_STAGED = 2 ** 26;
 
-/** WebGPU's one queue: what is being recorded, what was submitted, in order, and asking whether it has ended. */
+/** WebGPU's one queue: the submission being recorded, those in flight, in order, and the checks whether they have ended. */
 export class Timeline {
   readonly #device: Device;
   readonly #options: TimelineOptions;
@@ -33,14 +33,14 @@ export class Timeline {
   readonly #flying: Submission[] = [];
   readonly #last: LastPass = { endedNs: 0n };
   #open: Submission | undefined;
-  /** When the last one that ended did so. */
+  /** When the last submission ended. */
   #endedMs = 0;
   #staged = 0;
-  /** What the device's clock is behind that of all devices, and the last time that was told. */
+  /** The offset of the device's clock to the clock of all devices, and the last time that was reported. */
   #behindNs: bigint | undefined;
   #toldNs = 0n;
   #closed = false;
-  /** Promises of the runtime that are open. */
+  /** Open promises of the runtime. */
   readonly #promises = new Set<Promise<unknown>>();
 
   constructor(device: Device, options: TimelineOptions) {
@@ -49,7 +49,7 @@ export class Timeline {
     this.#pages = new Pages(device, options.timestamps);
   }
 
-  /** Ties the device's clock to that of all devices: half of the shortest way there and back is the error. */
+  /** Aligns the device's clock with that of all devices: the error is half of the shortest round trip. */
   async tie(): Promise<void> {
     let best: { readonly wayNs: bigint; readonly behindNs: bigint } | undefined;
     for (let round = 0; round < TIES; round++) {
@@ -64,7 +64,7 @@ export class Timeline {
     this.#behindNs = best?.behindNs;
   }
 
-  /** Never back, and never in the future; as it is until `tie`. */
+  /** Converts a time: never backwards, and never in the future; unchanged until `tie`. */
   readonly #toHost = (ns: bigint): bigint => {
     if (this.#behindNs === undefined) return ns;
     const now = clockNs();
@@ -74,24 +74,24 @@ export class Timeline {
     return this.#toldNs;
   };
 
-  /** The submission that is being recorded, with room for so many times and bytes of status words. */
+  /** Returns the submission being recorded, with space for `stamps` times and `bytes` bytes of status words. */
   recording(stamps = 0, bytes = 0): Submission {
     if (this.#open && !this.#open.has(stamps, bytes)) this.flush();
     this.#open ??= new Submission(this.#device, this.#pages.take(), this.#last, this.#toHost);
     return this.#open;
   }
 
-  /** May more commands come? */
+  /** True if more commands are accepted. */
   get hasRoom(): boolean {
     return this.#flying.length < MOST_FLYING && this.#staged < MOST_STAGED;
   }
 
-  /** Milliseconds of work in the queue, as far as they are known. */
+  /** Milliseconds of work in the queue, as far as known. */
   get backlogMs(): number {
     return this.#flying.reduce((sum, { expectedMs }) => sum + expectedMs, 0);
   }
 
-  /** What is written straight to the queue comes after everything that was recorded before. */
+  /** A direct write to the queue comes after everything that was recorded before. */
   write(bytes: number, act: () => void): void {
     if (this.#open?.isUsed) this.flush();
     act();
@@ -99,7 +99,7 @@ export class Timeline {
     this.#staged += bytes;
   }
 
-  /** Hands what was recorded to the queue. */
+  /** Submits what was recorded to the queue. */
   flush(): void {
     const submission = this.#open;
     if (!submission || this.#closed) return;
@@ -110,7 +110,7 @@ export class Timeline {
     this.#ask();
   }
 
-  /** Asks for what is due. Gives when to come again, in milliseconds; undefined where news will come by themselves. */
+  /** Requests what is due. Returns when to call again, in milliseconds; undefined if a promise will report. */
   turn(): number | undefined {
     this.flush();
     this.#ask();
@@ -118,7 +118,7 @@ export class Timeline {
     return first && !first.isAsked ? Math.max(0, this.#dueMs(first) - this.#options.now()) : undefined;
   }
 
-  /** Promises of the runtime, so that `close` can wait for them. */
+  /** Tracks promises of the runtime, so that `close` can wait for them. */
   async track<T>(promise: Promise<T>): Promise<T> {
     this.#promises.add(promise);
     try {
@@ -128,7 +128,7 @@ export class Timeline {
     }
   }
 
-  /** Asks for nothing more; resolves when no promise is open. `destroy` makes the open ones settle. */
+  /** Requests nothing more; resolves when no promise is open. `destroy` makes the open ones settle. */
   async close(destroy: () => void): Promise<void> {
     this.#closed = true;
     destroy();
@@ -155,7 +155,7 @@ export class Timeline {
     }
   }
 
-  /** Submissions end in order; those that were asked for later come back later. */
+  /** Submissions end in order, and their promises settle in the order of the requests. */
   #back(submission: Submission): void {
     submission.isBack = true;
     if (this.#closed) return;
