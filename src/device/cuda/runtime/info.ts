@@ -4,7 +4,7 @@ import { addressOf, keepingSignals } from '../../native/libc.js';
 import { Attribute, Cuda, type CudaApi, textIn } from './api.js';
 import { CudaErrors } from './errors.js';
 
-/** What the driver reports about a GPU without a context. */
+/** Properties of a GPU that the driver reports without a context. */
 export interface Gpu {
   readonly ordinal: number;
   readonly handle: number;

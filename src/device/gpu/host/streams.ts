@@ -35,7 +35,7 @@ export interface StreamsOptions {
   staging?(bytes: number): void;
 }
 
-/** What streams need from their device and from its link to the worker. */
+/** The parts of the device and of its link to the worker that streams need. */
 export type StreamsDevice = Device & { checkOpen(): void };
 export type StreamsLink = Pick<Link, 'board' | 'most' | 'call' | 'watch' | 'look' | 'need'>;
 

@@ -10,7 +10,7 @@ import { wakeWorker } from '../wire/board.js';
 import { ResidentClock } from './clock.js';
 import { type ResidentMemory, Shared } from './memory.js';
 
-/** What a resident grid's queue needs from its device. */
+/** The part of the link to the worker that a resident grid's queue needs. */
 export type ResidentLink = Pick<Link, 'board' | 'call' | 'watch' | 'need' | 'look'>;
 
 export interface ResidentOpening {

@@ -90,7 +90,7 @@ export class Residents {
     this.#queues.clear();
   }
 
-  /** Calls `free` when no grid uses the buffer any more: at once, unless a grid that uses it is being closed. */
+  /** Calls `free` when no grid uses the buffer any more. Closes the grids that still use it first. */
   release(buffer: number, free: () => void): void {
     const users = [...this.#queues.values()].filter((queue) => queue.uses(buffer));
     if (users.length === 0) free();

@@ -48,7 +48,7 @@ export interface Looking {
   lateUs: number;
   /** True if it was cancelled: it ends soon, whatever work of its kind usually takes. */
   isHurried: boolean;
-  /** The number of busy lines when it became the oldest of its own. */
+  /** The number of busy lines when it became the oldest of its line. */
   busy: number;
   /** True if one of them has become idle since: the mark may pass sooner than work of its kind did. */
   isEased: boolean;
@@ -56,7 +56,7 @@ export interface Looking {
   found: { readonly result: MarkResult; readonly atUs: number } | undefined;
 }
 
-/** What marks that no caller asked for pass on to the next asked one. */
+/** State that notes and own marks carry over to the next asked mark. */
 export interface Carried {
   readonly startedNs: bigint | undefined;
   readonly complete: boolean;

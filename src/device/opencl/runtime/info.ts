@@ -5,7 +5,7 @@ import { CL, type OpenClApi, type OpenClCall } from './api.js';
 import { OpenClErrors } from './errors.js';
 import { missingPlatforms } from './library.js';
 
-/** What a platform reports about one of its devices; read, never assumed. */
+/** Properties of a device as its platform reports them; read, never assumed. */
 export interface ClDevice {
   /** The number among all usable devices, GPUs first. */
   readonly number: number;

@@ -272,5 +272,5 @@ const process_ = (): NodeJS.Process | undefined => (globalThis as { process?: No
 
 process_()?.on('exit', () => {
   for (const action of actions) action();
-  waitForThreads(); // all of which have been told to stop
+  waitForThreads(); // all of which have been asked to stop
 });
