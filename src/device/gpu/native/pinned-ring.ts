@@ -1,7 +1,10 @@
 import { copyBytes } from '../../native/libc.js';
 import type { NativeQueue } from './line.js';
 
-/** The operations that a ring needs from its stream. `M` is the runtime's type for page-locked memory; for `Event` see `NativeQueue`. */
+/**
+ * The operations that a ring needs from its stream. `M` is the runtime's type for page-locked memory; for `Event` see
+ * `NativeQueue`.
+ */
 export interface Transport<M extends { readonly address: number }, Event> {
   readonly queue: Pick<NativeQueue<Event>, 'write' | 'read'>;
   alloc(bytes: number): M;

@@ -26,7 +26,7 @@ export const Shared = {
 export const STATE_AT = 128;
 
 /**
- * Memory shared by the main thread, the worker and the grid; `queue.ts` describes how the grid uses it. Byte offsets
+ * Memory shared by the main thread, the worker and the grid; `kernel/abi/resident-abi.ts` describes how the grid uses it. Byte offsets
  * are the same for all three.
  *
  * An entry is written before `tail`: the store is atomic, so it has release order, and the GPU reads host memory
