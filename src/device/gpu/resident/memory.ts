@@ -26,8 +26,8 @@ export const Shared = {
 export const STATE_AT = 128;
 
 /**
- * Memory shared by the main thread, the worker and the grid; `kernel/abi/resident-abi.ts` describes how the grid uses it. Byte offsets
- * are the same for all three.
+ * Memory shared by the main thread, the worker and the grid; `kernel/abi/resident-abi.ts` describes how the grid uses
+ * it. Byte offsets are the same for all three.
  *
  * An entry is written before `tail`: the store is atomic, so it has release order, and the GPU reads host memory
  * through cache coherence. The grid writes hits and times before a fence of system scope, then the flag; a host that
