@@ -5,26 +5,26 @@ import { TALLY_WORDS, Tally } from '../kernel/sieve-kernels.js';
 import { countsIn, type HostSieve, type Numbers, type SieveKernel, sieving, tallyIn } from './sieving.js';
 
 export interface CandidateOptions extends PlanOptions {
-  /** The host's own bitmaps, or first multiples. Default: the device sieves with the primes that `numbers` names. */
+  /** Bitmaps or first multiples computed by the host. Default: the device sieves with the primes of `numbers`. */
   readonly given?: HostSieve;
-  /** Whether the list itself comes to the host. Default true; its length always does. */
+  /** Whether the list itself is read back. Default true; its length always is. */
   readonly list?: boolean;
 }
 
 export interface Candidates {
   readonly count: number;
-  /** Of each window. */
+  /** Candidates of each window. */
   readonly counts: readonly number[];
   /** The even number that offsets count from: the piece's first number, or the one before it. */
   readonly base: bigint;
-  /** From the base, ascending, all of them odd; empty where the list stayed on the device. */
+  /** Offsets from the base, ascending, all odd; empty if the list stayed on the device. */
   readonly offsets: Uint32Array;
 }
 
 /**
- * The sieve alone, as a flow: what is left of a piece and of the `leastGap` numbers behind it. A piece has one window or
- * several, at most `depth` of them. With bitmaps of the host (`given`) `primes` only says how many candidates there is room for:
- * as many as that number of primes leaves, and a tenth more. A piece with more of them gives an `Overflow`.
+ * The sieve alone, as a flow: the candidates of a piece and of the `leastGap` numbers after it. A piece has one window or
+ * several, at most `depth`. With host bitmaps (`given`), `primes` only sets the capacity for candidates: as many as that
+ * number of primes leaves, and a tenth more. A piece with more of them gives an `Overflow`.
  */
 export function candidateFlow(numbers: Numbers, options: CandidateOptions = {}): Flow<Candidates> {
   const { given, list = true, ...asked } = options;

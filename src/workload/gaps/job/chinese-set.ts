@@ -4,31 +4,31 @@ import { firstPrimes } from '../kernel/prime-table.js';
 import { bitsOf } from '../kernel/reference.js';
 
 /**
- * A place with few candidates: behind each multiple of the primorial, from `offset` on, there are `size` integers of which
- * only `candidates` have no factor among its primes. Miners keep such sets in files, by the length of their numbers.
+ * Intervals with few candidates: from `offset` after each multiple of the primorial on there are `size` integers of which
+ * only `candidates` have no factor among its primes. Miners keep these sets in files, by the length of their numbers.
  */
 export interface ChineseSet {
-  /** How many of the first primes the primorial has. */
+  /** Number of primes in the primorial, from 2 on. */
   readonly primes: number;
   readonly size: number;
-  /** What the file says; of some files it is an upper bound. */
+  /** As the file says; in some files an upper bound. */
   readonly candidates: number;
-  /** Even: an odd one is the first candidate itself, and none may be added at the end. */
+  /** Even: an odd one in the file is the first candidate itself, and none may be added at the end. */
   readonly offset: bigint;
   readonly primorial: bigint;
 }
 
-/** Where and how long the intervals of a set are that lie in a range. */
+/** The intervals of a set in a range. */
 export interface Intervals {
-  /** Even; number k begins `step` · k behind it, with the odd number after that. */
+  /** Even. Interval k begins at `first` + `step` · k, and its first candidate is the odd number after that. */
   readonly first: bigint;
   readonly step: bigint;
   readonly count: bigint;
-  /** Integers of each; even. */
+  /** Integers per interval; even. */
   readonly length: number;
 }
 
-/** `gap` is the shortest that counts: no interval needs to be longer. At least one interval must follow the first `skipped`. */
+/** `gap` is the shortest that counts: no interval needs to be longer. Throws if the range has only `skipped` or fewer. */
 export function intervalsOf(
   set: ChineseSet,
   range: { readonly start: bigint; readonly length: bigint },
@@ -51,7 +51,7 @@ export function intervalsOf(
 }
 const MOST_COUNT = 1n << 64n;
 
-/** Which of the odd numbers of an interval, from the first on, have a factor in the primorial: 1 where they have. */
+/** Marks the odd numbers of an interval that have a factor in the primorial with 1. */
 export function struckOut({ primes, offset }: Pick<ChineseSet, 'primes' | 'offset'>, places: number): Uint8Array {
   const isStruck = new Uint8Array(places);
   for (const p of firstPrimes(primes).subarray(1)) {
@@ -96,7 +96,7 @@ export function chineseSet(text: string): ChineseSet {
   if (offset >= primorial) throw malformed('the offset is not below the primorial');
   return { primes, size, candidates, offset: offset - (offset & 1n), primorial };
 }
-/** Of primorials: below, nothing is gained; above, numbers have more than 1,280 bits. */
+/** Limits for primorials: below, nothing is gained; above, numbers have more than 1,280 bits. */
 const LEAST_SET = 3;
 const MOST_SET = 160;
 const MOST_SIZE = 2 ** 17;

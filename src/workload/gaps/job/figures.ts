@@ -6,25 +6,25 @@ import type { Recorder } from '../../../engine/telemetry/record.js';
 import { Tally } from '../../../engine/telemetry/tally.js';
 import type { PieceWork } from './flow.js';
 
-/** What is known beforehand of how often one finds something. */
+/** The expected frequency of finds. */
 export interface Odds {
   /** ln of the numbers. */
   readonly logarithm: number;
-  /** How likely an index is to be a gap that counts. */
+  /** The probability that an index is a gap that counts. */
   readonly chance: number;
-  /** Integers of an index: 1, or as many as lie between two intervals of a set. */
+  /** Integers per index: 1, or the distance between two intervals of a set. */
   readonly perIndex: number;
-  /** How many indices are searched. */
+  /** Number of indices searched. */
   readonly indices: number;
-  /** What is waited for: a gap, or a block. */
+  /** The result that is waited for: a gap, or a block. */
   readonly what: string;
 }
 
-/** Sums over a search: for the status, for the end, and for whoever sizes batches. */
+/** Sums over a search: for the status, for the end, and for sizing batches. */
 export class Figures {
   readonly sum = { tests: 0, primes: 0, windows: 0, candidates: 0, bytes: 0 };
   done = 0n;
-  /** Searched, and waiting for a canary. */
+  /** Searched, but not confirmed by a canary yet. */
   held = 0n;
   gaps = 0;
   readonly #odds: Odds;
@@ -53,7 +53,7 @@ export class Figures {
     of.depths[work.windows] = (of.depths[work.windows] ?? 0) + 1;
   }
 
-  /** How fast it is in other words, how long a find takes on average at that speed, and what is lost by waiting. */
+  /** Rates, the expected time to a find, and the share of time lost by waiting. */
   notes(): Note[] {
     const { logarithm, chance, perIndex, indices, what } = this.#odds;
     const { seconds } = this;
@@ -63,7 +63,7 @@ export class Figures {
     const expected = [{ label: 'expected', text: `${what} in ${duration(1 / (perSecond * chance))}` }];
     return [
       { label: 'tests', text: rate(this.sum.tests / seconds, 'tests') },
-      // Of intervals, only those primes are met that end them.
+      // A search of intervals only meets the primes that end them.
       ...(perIndex === 1 ? [{ label: 'primes', text: rate(perSecond / logarithm, 'primes') }] : []),
       { label: 'gaps', text: rate(this.gaps / seconds, 'gaps') },
       ...(this.done > 0n && isLikely ? expected : []),
@@ -71,7 +71,7 @@ export class Figures {
     ];
   }
 
-  /** For programs: how pieces were batched, what they held, and where their time went. */
+  /** Events for programs: how pieces were batched, their contents, and where time was spent. */
   tellBatches(output: Output, { streams, slots }: Engine): void {
     for (const { device, depths: queued, partial, ns, bytesToDevice, bytesToHost } of this.#tally) {
       const of = this.#batches.get(device);
@@ -104,6 +104,6 @@ interface Batches {
   windows: number;
   candidates: number;
   tests: number;
-  /** Pieces by how many windows they had. */
+  /** Number of pieces by their number of windows. */
   readonly depths: number[];
 }

@@ -23,20 +23,20 @@ import {
 } from './sieving.js';
 import { type CandidateTrace, TRACED, traces, tracesIn, traceWords } from './traces.js';
 
-/** A number that passes Fermat's test, with no other that does in the next `leastGap` − 1. */
+/** A number that passes Fermat's test, followed by none that does in the next `leastGap` − 1. */
 export interface FoundGap {
   readonly index: bigint;
 }
 
 export interface GapFlowOptions extends PlanOptions {
-  /** A piece is on its way to a device. */
+  /** Called when a piece is submitted to a device. */
   readonly onSubmit?: (piece: Piece) => void;
-  /** Told what each piece took, whether it counts in the end or not. */
+  /** Called with the cost of each piece, even if its result is discarded later. */
   readonly onPiece?: (work: PieceWork) => void;
   readonly onPlan?: (device: Device, plan: Plan) => void;
   /** A piece whose gaps are known: see `plantedCanary`. */
   readonly planted?: PlantedGaps;
-  /** Whether some candidates of each piece are traced (`PieceWork.traces`). Default false: it takes a launch of its own. */
+  /** Whether some candidates of each piece are traced (`PieceWork.traces`). Default false: it takes an extra launch. */
   readonly traced?: boolean;
 }
 
@@ -45,25 +45,25 @@ export interface PieceWork {
   readonly piece: Piece;
   readonly windows: number;
   readonly candidates: number;
-  /** Those of each window; the last has the few behind the piece, too. */
+  /** Candidates of each window; the last includes the few after the piece. */
   readonly counts: readonly number[];
   readonly tests: number;
   readonly primes: number;
-  /** What was found in it, and in which of its windows. */
+  /** The gaps found, with the window of each. */
   readonly found: readonly { readonly index: bigint; readonly window: number }[];
-  /** Of the numbers that were tested: 64 bits wide in C, 32 elsewhere. */
+  /** Limb type and bits of the tested numbers: u64 in C, u32 elsewhere. */
   readonly shape: NumberShape;
   /** The even number that candidates are added to. */
   readonly base: bigint;
-  /** Some of the candidates, where the flow traces them. */
+  /** Some of the candidates, if the flow traces them. */
   readonly traces: readonly CandidateTrace[];
-  /** Bytes that came back. */
+  /** Bytes read back. */
   readonly bytes: number;
 }
 
 /**
  * Gaps as a flow for `search`: a piece is some windows, each sieved and listed, then chains over the whole list, sized by a
- * count that stays on the device. What the host sends is the piece's base, what comes back are the hits.
+ * count that stays on the device. The host sends the piece's base; the hits come back.
  */
 export function gapFlow(numbers: Numbers, options: GapFlowOptions = {}): Flow<readonly FoundGap[]> {
   const { onSubmit, onPiece, onPlan, planted, traced = false, ...asked } = options;
@@ -80,7 +80,7 @@ export function gapFlow(numbers: Numbers, options: GapFlowOptions = {}): Flow<re
   return special ? withPlanted(made, special.piece) : made;
 }
 
-/** Short chains: a device has so many threads, and one that tested all of it would take as long as a whole piece. */
+/** Short chains: a device has many threads, and one thread testing all of it would take as long as a whole piece. */
 const specialOf = ({ start, count, leastGap }: PlantedGaps): Special => ({
   start,
   piece: { start: 0n, count },

@@ -14,7 +14,7 @@ import type { FoundGap, PieceWork } from './flow.js';
 import { limbs, tallyIn } from './sieving.js';
 
 export interface IntervalFlowOptions extends Pick<PlanOptions, 'limb'> {
-  /** The first so many primes are sieved with, as far as they are below 2^16. */
+  /** Number of primes to sieve with, of those below 2^16. */
   readonly primes?: number;
   readonly onPiece?: (work: PieceWork) => void;
   /** The first intervals, shortened so that some of them hit. */
@@ -51,7 +51,7 @@ function flowOn(
   const width = limb === 'u32' ? 32 : 64;
   const places = length / 2;
   const words = Math.ceil(places / 32);
-  // A table of one at least: the launch and the buffer want it.
+  // At least one prime: the launch and the buffer must not be empty.
   const primes = firstPrimes(Math.max(set.primes + 1, Math.min(primeCount, MOST_INTERVAL_PRIMES))).subarray(set.primes);
   const placeLimbs = Math.ceil(shape.bits / 32);
   const most = device.info.processor === 'gpu' ? GPU_INTERVALS : CPU_INTERVALS;
@@ -100,7 +100,7 @@ function flowOn(
         device,
         piece,
         windows: 1,
-        candidates: 0, // they are not counted: what is behind the first prime is never looked at
+        candidates: 0, // not counted: candidates after the first prime are never tested
         counts: [],
         found: [],
         tests,
@@ -120,11 +120,11 @@ function flowOn(
 
 const hit = { interval: 'u32' } as const;
 const RING_HITS = 4096;
-/** About ten tests each: of an H200 a hundredth of a second, of two cores half of one. */
+/** About ten tests each: a hundredth of a second on an H200, half a second on two cores. */
 const GPU_INTERVALS = 2 ** 17;
 const CPU_INTERVALS = 2 ** 11;
 
-/** Bit i of the words is entry i. */
+/** Packs bits into words: bit i of the words is entry i. */
 function wordsOf(bits: Uint8Array): Uint32Array {
   const words = new Uint32Array(bits.length / 32);
   for (const [at, bit] of bits.entries()) words[at >> 5] = (words[at >> 5] as number) | (bit << (at & 31));

@@ -9,21 +9,21 @@ import { Referee } from './referee.js';
 import type { Surroundings } from './rulings.js';
 import type { Gap, Running } from './search.js';
 
-/** Which intervals are looked at, and where offsets are counted from. */
+/** The intervals to search, and the start that offsets count from. */
 export interface IntervalRequest {
   readonly set: ChineseSet;
   readonly intervals: Intervals;
-  /** Of the search's range. */
+  /** The start of the search's range. */
   readonly start: bigint;
-  /** Which intervals, where not all. */
+  /** The intervals to search, if not all. */
   readonly space?: Range;
   readonly primes?: number;
   readonly onPiece?: (work: PieceWork) => void;
 }
 
 /**
- * The gaps around all intervals that have no prime, in the intervals' order. It finds fewer gaps than a search of everything,
- * and more in the same time: intervals have far fewer candidates than others of their length.
+ * Yields the gaps around all intervals that have no prime, in the intervals' order. It finds fewer gaps than a search of
+ * the whole range, and more in the same time: these intervals have far fewer candidates than others of their length.
  */
 export async function* searchIntervals(request: IntervalRequest, running: Running): AsyncGenerator<Gap> {
   const { set, intervals, start, primes = MOST_INTERVAL_PRIMES, onPiece, space = intervals.count } = request;
@@ -59,7 +59,7 @@ export async function* searchIntervals(request: IntervalRequest, running: Runnin
   }
 }
 
-/** Gaps that an earlier search has found, completed. */
+/** Completes the gaps that an earlier search has found. */
 export async function* knownIntervals(
   { first, step }: Intervals,
   start: bigint,
@@ -76,7 +76,7 @@ export async function* knownIntervals(
   }
 }
 
-/** How likely an interval is to have no prime, by its candidates and how many of such numbers are prime. */
+/** The probability that an interval has no prime, from its candidates and the density of primes among them. */
 export function emptyChance(set: ChineseSet, intervals: Intervals): number {
   return Math.exp(-expectedPrimes(set, intervals));
 }
@@ -87,11 +87,11 @@ function expectedPrimes(set: ChineseSet, { first, length }: Intervals): number {
   return candidates / (coprime * bitsOf(first) * Math.LN2);
 }
 
-/** The first intervals, as short as half of them have a prime. */
+/** The first intervals, shortened so that half of them have a prime. */
 function plantedIn(set: ChineseSet, intervals: Intervals): { readonly count: number; readonly length: number } {
   const { count, length } = intervals;
   const half = Math.ceil((length * Math.LN2) / expectedPrimes(set, intervals) / 2) * 2;
   return { count: Number(count < PLANTED_INTERVALS ? count : PLANTED_INTERVALS), length: Math.min(length, half) };
 }
-/** Few tests each: 16 of 320 bits take 20 ms to find out about. */
+/** Few tests each: the reference takes 20 ms for 16 intervals of 320 bits. */
 const PLANTED_INTERVALS = 16n;

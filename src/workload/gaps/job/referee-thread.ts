@@ -2,7 +2,7 @@ import { inThread } from '../../../device/pool/threads/threads.js';
 import type { Reply, Request } from './referee.js';
 import { rulings } from './rulings.js';
 
-/** One of the referee's threads. */
+/** A worker thread of the referee. */
 inThread<undefined>(async (_, ready, port) => {
   const answer = ({ id, name, args }: Request): Reply => {
     try {
@@ -14,5 +14,5 @@ inThread<undefined>(async (_, ready, port) => {
   };
   port.listen((request) => port.post(answer(request as Request)));
   ready();
-  await new Promise<never>(() => undefined); // until it is ended from outside
+  await new Promise<never>(() => undefined); // until the thread is terminated
 });

@@ -6,7 +6,7 @@ import type { rulings } from './rulings.js';
 type Rulings = typeof rulings;
 type Asked = keyof Rulings;
 
-/** A question to a thread, and what it says. */
+/** A request to a worker thread, and its reply. */
 export interface Request {
   readonly id: number;
   readonly name: Asked;
@@ -15,8 +15,8 @@ export interface Request {
 export type Reply = { readonly id: number } & ({ readonly ruling: unknown } | { readonly failed: string });
 
 /**
- * The final word on what devices find, in threads of its own: a gap takes tens of milliseconds, and the thread that feeds
- * the devices must not wait for it. A thread is started with the first question that finds all others busy.
+ * Checks the devices' finds in worker threads: a gap takes tens of milliseconds, and the thread that feeds the devices
+ * must not wait for it. A thread is started with the first request that finds all others busy.
  */
 export class Referee {
   readonly #most: number;
@@ -27,7 +27,7 @@ export class Referee {
     this.#most = threads;
   }
 
-  /** Rejects when the question itself failed, or when it is over. */
+  /** Rejects if the request failed, or the referee is closed. */
   ask<Name extends Asked>(name: Name, ...args: Parameters<Rulings[Name]>): Promise<ReturnType<Rulings[Name]>> {
     const id = this.#next++;
     return this.#seat().ask({ id, name, args }) as Promise<ReturnType<Rulings[Name]>>;
@@ -46,7 +46,7 @@ export class Referee {
   }
 }
 
-/** Two gaps of 300 bits in each of them take as long as an H200 takes for 10^9 integers. */
+/** Two gaps of 300 bits in each thread take as long as an H200 takes for 10^9 integers. */
 const MOST_THREADS = 4;
 
 interface Waiting {
@@ -81,7 +81,7 @@ class Seat {
       this.#waiting.set(request.id, { resolve, reject });
       this.#thread.ready.then(
         () => this.#thread.post(request),
-        () => undefined, // told by `#end`
+        () => undefined, // `#end` rejects it
       );
     });
   }

@@ -6,17 +6,17 @@ import type { Intervals } from './chinese-set.js';
 import type { Numbers } from './sieving.js';
 
 /**
- * What the referee's threads are asked. All of it is bigint arithmetic that shares nothing with the kernels; arguments and
- * results are plain values, since they cross from thread to thread.
+ * The functions that the referee's threads run. All of it is bigint arithmetic that shares nothing with the kernels;
+ * arguments and results are plain values, since they cross threads.
  */
 
-/** What there is behind a number that a device took for the start of a gap. */
+/** The check of a number that a device reported as the start of a gap. */
 export interface GapRuling {
-  /** Whether it passes Fermat's test, as the device says. */
+  /** Whether it passes Fermat's test, as the device reported. */
   readonly passes: boolean;
-  /** Whether it is prime in fact. */
+  /** Whether it is prime. */
   readonly isPrime: boolean;
-  /** The first prime behind it; 0 where it does not even pass. */
+  /** The first prime after it; 0 if it does not pass Fermat's test. */
   readonly end: bigint;
 }
 
@@ -36,28 +36,28 @@ const primesAround = (even: bigint): Surroundings => ({
   end: nextPrime(even),
 });
 
-/** Numbers whose gaps are known: a device is tried on them. */
+/** Numbers whose gaps are known, for canaries. */
 export interface PlantedGaps {
-  /** The first of them: the job's own, or that of another with numbers of as many bits. */
+  /** The first number: the job's, or that of another job with numbers of as many bits. */
   readonly start: bigint;
   readonly count: number;
-  /** The shortest gap that counts among them: shorter than the job's, so that there are some. */
+  /** The shortest gap that counts: shorter than the job's, so that there are some. */
   readonly leastGap: number;
-  /** Where they begin, from their start, ascending. */
+  /** Offsets of the gaps from `start`, ascending. */
   readonly hits: readonly bigint[];
 }
 
-/** At most `most` integers are taken. */
+/** Finds the gaps among the job's first numbers, at most `most` integers. */
 function plantGaps({ start, length, leastGap, primes }: Numbers, most: number): PlantedGaps {
   const logarithm = bitsOf(start) * Math.LN2;
   const count = Math.min(most, Number(length), Math.ceil(PLANTED_PRIMES * logarithm));
-  // Half of the gaps are longer than ln 2 of the average.
+  // Half of the gaps are longer than ln 2 times the average.
   const least = Math.min(leastGap, 2 * Math.ceil((logarithm * Math.LN2) / 2));
   const passing = passingIn(start, count + least, primes);
   const hits = passing.filter((at, i) => at < count && (passing[i + 1] ?? Number.POSITIVE_INFINITY) - at >= least);
   return { start, count, leastGap: least, hits: hits.map(BigInt) };
 }
-/** Of 288 bits they take 20 ms to find, of 1,280 bits two seconds. */
+/** With 288 bits they take 20 ms to find, with 1,280 bits two seconds. */
 const PLANTED_PRIMES = 12;
 
 /** Offsets of the odd numbers that none of the first `primes` primes divides and that pass Fermat's test. */
@@ -72,14 +72,14 @@ function passingIn(start: bigint, length: number, primes: number): number[] {
   for (let at = 1; at < isComposite.length; at += 2) {
     const n = base + BigInt(at);
     if (isComposite[at] === 1 || at < skipped || !passesFermat(n)) continue;
-    // A composite that passes is one for the devices as well, unless the rest of the table tells it.
+    // Devices report a composite that passes as well, unless a larger prime of the table divides it.
     if (isProbablePrime(n) || firstPrimes(primes).every((p) => n % BigInt(p) !== 0n)) found.push(at - skipped);
   }
   return found;
 }
 const FEW_PRIMES = 2262;
 
-/** Which of the first `count` intervals, of `length` integers each, have no number that passes. */
+/** The first `count` intervals, of `length` integers each, in which no number passes. */
 function plantIntervals({ first, step }: Intervals, primes: number, length: number, count: number): bigint[] {
   const numbers = Array.from({ length: count }, (_, k) => BigInt(k));
   return numbers.filter((k) => passingIn(first + k * step, length, primes).length === 0);

@@ -8,41 +8,41 @@ import { Referee } from './referee.js';
 import type { GapRuling, PlantedGaps } from './rulings.js';
 import { checkNumbers, type Numbers } from './sieving.js';
 
-/** Which gaps are looked for. */
+/** The gaps to search for. */
 export interface GapRequest extends GapFlowOptions {
   /** The first number. */
   readonly start: bigint;
-  /** Integers from there on; gaps count that begin among them. */
+  /** Number of integers from there on; a gap counts if it begins among them. */
   readonly length: bigint;
   readonly leastGap: number;
-  /** Which of them, where not all: distances from the start. */
+  /** The part to search, if not all: distances from the start. */
   readonly space?: Range;
-  /** Primes to sieve with; fewer where the numbers are not larger than they are. */
+  /** Number of primes to sieve with; fewer are used if the numbers are not larger than the primes. */
   readonly primes?: number;
 }
 
 /** Two consecutive primes. */
 export interface Gap {
-  /** Where in the search's space it was found. */
+  /** Index in the search's space. */
   readonly index: bigint;
-  /** Of the first one, from the request's start. */
+  /** Distance of the first prime from the request's start. */
   readonly offset: bigint;
   readonly start: bigint;
   readonly end: bigint;
 }
 
 /**
- * Every gap of at least `leastGap` that begins in the range, ascending. Devices find them; threads of the referee check each
- * by bigint arithmetic of their own, which takes tens of milliseconds: ask for gaps that are rare.
+ * Yields every gap of at least `leastGap` that begins in the range, ascending. Devices find them; the referee's threads
+ * check each by independent bigint arithmetic, which takes tens of milliseconds: ask for gaps that are rare.
  */
 export async function* searchGaps(request: GapRequest, running: Running): AsyncGenerator<Gap> {
   const { start, length, leastGap, primes = DEFAULT_PRIMES, space = length, ...options } = request;
   const { engine, signal, onProgress, source, onGap, referee = new Referee(), plant } = running;
   const numbers = { start, length, leastGap, primes: usablePrimes(start, primes) };
   checkNumbers(request);
-  /** What the check has found out, until the gap is told. */
+  /** Results of the checks, until their gaps are yielded. */
   const known = new Map<bigint, GapRuling>();
-  /** A piece may be done twice, and what a device did may count only when others have done it again. */
+  /** Gaps passed to `onGap`: a piece may be run twice, as its results count only after a canary. */
   const told = new Set<bigint>();
   try {
     const window = Math.min(...engine.devices.map((device) => planFor(device, options).window));
@@ -67,10 +67,10 @@ export async function* searchGaps(request: GapRequest, running: Running): AsyncG
       ...(source && { source }),
     });
     for await (const { index } of found) {
-      // What an earlier run has found is not checked again, only completed.
+      // Gaps of an earlier run are not checked again, only completed.
       const { isPrime, end } = known.get(index) ?? (await referee.ask('gapAt', start + index));
       known.delete(index);
-      // A number may pass Fermat's test and be composite: the device was right, and there is no gap.
+      // A composite may pass Fermat's test: the device was right, but there is no gap.
       if (isPrime) yield { index, offset: index, start: start + index, end };
     }
   } finally {
@@ -78,7 +78,7 @@ export async function* searchGaps(request: GapRequest, running: Running): AsyncG
   }
 }
 
-/** Gaps that an earlier search has found, completed. */
+/** Completes the gaps that an earlier search has found. */
 export async function* knownGaps(start: bigint, found: readonly FoundGap[]): AsyncGenerator<Gap> {
   const referee = new Referee();
   try {
@@ -95,20 +95,20 @@ export interface Running {
   readonly engine: Engine;
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: Progress) => void;
-  /** Where work comes from and is written down, instead of memory. */
+  /** The chunk source, which also records finished work. Default: in memory. */
   readonly source?: ChunkSource<readonly FoundGap[]>;
   /**
-   * Told each gap as soon as it is checked, in any order: it is one, also when its device should turn out to miss others.
-   * The search waits for what is returned.
+   * Called with each gap as soon as it is checked, in any order. The gap is valid even if its device later turns out to
+   * miss others. The search waits for the returned promise.
    */
   readonly onGap?: (gap: Gap) => void | Promise<void>;
-  /** Whoever checks, where several searches share it; it is not closed with them. */
+  /** The referee, if several searches share one; it is not closed with them. */
   readonly referee?: Referee;
-  /** Gaps that are known, of numbers with as many bits: devices are tried on them. Default: the request's first. */
+  /** Known gaps of numbers with as many bits, for canaries. Default: among the request's first numbers. */
   readonly plant?: (numbers: Numbers, most: number) => Promise<PlantedGaps>;
 }
 
-/** A prime of the sieve would strike itself out: all must be below the numbers. */
+/** Limits the sieve to primes below the numbers: a prime would strike itself out. */
 export function usablePrimes(start: bigint, asked: number): number {
   if (start > BigInt(LARGEST)) return asked;
   if (start < BigInt(LEAST_START)) {
@@ -122,7 +122,7 @@ export function usablePrimes(start: bigint, asked: number): number {
   const below = firstPrimes(asked).findIndex((p) => BigInt(p) >= start);
   return below < 0 ? asked : Math.max(below, LEAST_PRIMES);
 }
-/** No prime of any table is as large. */
+/** Larger than any prime of a table. */
 const LARGEST = 2 ** 30;
-/** The smallest table ends below it. */
+/** The smallest table ends below this. */
 const LEAST_START = 64;

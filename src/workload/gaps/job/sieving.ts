@@ -19,10 +19,10 @@ import {
   Tally,
 } from '../kernel/sieve-kernels.js';
 
-/** What is searched: numbers from `start` on, of which an index is the distance from there. */
+/** The numbers to search, from `start` on; an index is the distance from there. */
 export interface Numbers {
   readonly start: bigint;
-  /** How many integers there are. */
+  /** Number of integers. */
   readonly length: bigint;
   /** The shortest gap that counts; even. */
   readonly leastGap: number;
@@ -36,7 +36,7 @@ export interface Sieving {
   readonly shared: Readonly<Record<string, Uint32Array>>;
   /** In bytes. */
   readonly buffers: Readonly<Record<'candidate' | 'tally', number>> & Readonly<Record<string, number>>;
-  /** Host memory of a slot, in bytes: a host's own multiples or bitmaps are written there. */
+  /** Host memory of a slot, in bytes, for multiples or bitmaps of the host. */
   readonly host: Readonly<Record<string, number>>;
   readonly shape: {
     readonly granularity: number;
@@ -46,7 +46,7 @@ export interface Sieving {
     batch(queued: number, capacity: number): number;
     readonly expectedPerMs: number;
   };
-  /** Candidates that the list holds. */
+  /** Capacity of the list, in candidates. */
   readonly room: number;
   steps(piece: Piece, host: HostViews): Step<SieveKernel>[];
   windowsOf(piece: Piece): Windows;
@@ -54,7 +54,7 @@ export interface Sieving {
 
 export type SieveKernel = 'place' | 'far' | 'sieve' | 'count' | 'rank' | 'list';
 
-/** A window whose multiples or bitmap the host brings. */
+/** A window whose multiples or bitmap the host provides. */
 export interface HostWindow {
   /** Even. The window's odd numbers are start + 1, start + 3, … */
   readonly start: bigint;
@@ -63,31 +63,31 @@ export interface HostWindow {
 }
 
 /**
- * What a host may bring instead of having it made on the device. Its function is called for each window just before that is
- * sent, and writes to memory that the transfer uses as it is: page-locked where the device has it.
+ * Input that a host may provide instead of the device computing it. The function is called for each window just before it
+ * is sent, and writes to the memory that the transfer uses: page-locked if the device supports that.
  *
- * `bitmap`: the window's bits, 1 where a number is known to be composite. Bit i of the words (bit i mod 32 of word i / 32)
- * stands for start + 2i + 1, or with the layout `all` for start + i, of which even numbers do not count. The words are 0
+ * `bitmap`: the window's bits, 1 if a number is known to be composite. Bit i of the words (bit i mod 32 of word i / 32)
+ * stands for start + 2i + 1, or with the layout `all` for start + i, where even numbers do not count. The words are 0
  * before. The windows of a piece share one transfer and one launch.
  *
- * `starts`: for each odd prime of the table the number i for which start + 2i + 1 is its first multiple. A window with them is
- * a piece by itself.
+ * `starts`: for each odd prime of the table the number i for which start + 2i + 1 is its first multiple. A window with
+ * `starts` is always a piece by itself.
  */
 export type HostSieve =
   | { readonly bitmap: (window: HostWindow, words: Uint32Array) => void; readonly layout?: BitmapLayout }
   | { readonly starts: (window: HostWindow, words: Uint32Array) => void };
 
-/** A piece in places: its first one is base + 1. */
+/** The places of a piece; the first is base + 1. */
 export interface Windows {
   readonly base: bigint;
-  /** Its own places; those behind only end gaps. */
+  /** The piece's own places; those after them only end gaps. */
   readonly owned: number;
   readonly windows: readonly { readonly from: number; readonly bits: number }[];
 }
 
-/** What of a piece may differ from the job's: a piece whose gaps are known has shorter ones, and many short chains. */
+/** A piece that differs from the job's: the piece with known gaps has shorter ones, and many short chains. */
 export interface Special {
-  /** From where its places count: numbers of as many bits as the job's. */
+  /** The number that its places count from, with as many bits as the job's. */
   readonly start: bigint;
   readonly piece: Piece;
   readonly leastGap: number;
@@ -95,7 +95,7 @@ export interface Special {
 }
 
 export interface SievingOptions {
-  /** Where the host sieves, wholly or in part. */
+  /** Set if the host sieves, wholly or in part. */
   readonly given?: HostSieve | undefined;
   readonly special?: Special | undefined;
 }
@@ -126,7 +126,7 @@ export function sieving(numbers: Numbers, asked: Plan, { given, special }: Sievi
       granularity: window,
       least: window,
       most: window * depth,
-      // The engine's first chunks are a quarter of a stride: one window, or as many as `batch` asks for.
+      // The engine's first chunks are a quarter of a stride: one window, or as many as `batch` returns.
       stride: () => 4 * window,
       batch: (queued, capacity) => window * windowsAtOnce(queued, capacity, depth),
       expectedPerMs: expectedPerMs(plan, bitsOf(start)),
@@ -150,23 +150,23 @@ export function sieving(numbers: Numbers, asked: Plan, { given, special }: Sievi
 
 interface Size {
   readonly windowPlaces: number;
-  /** Of the longest window. */
+  /** Tiles of the longest window. */
   readonly tiles: number;
   readonly depth: number;
   readonly tileBits: number;
   readonly room: number;
 }
 
-/** How the windows of a piece get their bitmaps, and from there to the list. */
+/** How the windows of a piece get their bitmaps, and how these become the list. */
 interface Marks extends Pick<Sieving, 'kernels' | 'shared' | 'host'> {
   readonly buffers: Readonly<Record<string, number>>;
   steps(windows: Windows, host: HostViews, ranked: Ranked): Step<SieveKernel>[];
 }
 
-/** Ranks window number `at`, whose tiles begin with number `first`. */
+/** Ranks window number `at`, whose first tile is number `first`. */
 type Ranked = (at: number, first: number, bits: number) => Step<SieveKernel>;
 
-/** Windows are sieved on the device one by one, all in one bitmap: it stays in a cache of the device. */
+/** Sieves windows on the device one by one, all in one bitmap, which stays in the device's cache. */
 function sieveMarks(
   { tiles, tileBits, room }: Size,
   { primes, firstFar, strokes }: PrimeTable,
@@ -210,7 +210,7 @@ function sieveMarks(
   };
 }
 
-/** The host's bitmaps of a piece go to the device together, and are counted and listed together. */
+/** Sends the host's bitmaps of a piece in one transfer, and counts and lists them in one launch each. */
 function bitmapMarks(size: Size, { bitmap, layout = 'odd' }: Extract<HostSieve, { bitmap: unknown }>): Marks {
   const { windowPlaces, tiles, depth, tileBits, room } = size;
   const perPlace = layout === 'odd' ? 1 : 2;
@@ -251,7 +251,7 @@ function hostWindow({ base, windows }: Windows, at: number): HostWindow {
 export const wordsOf = (bytes: Uint8Array | undefined): Uint32Array =>
   bytes ? new Uint32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4) : new Uint32Array(0);
 
-/** Throws where a gap or a length cannot be searched for. */
+/** Throws if a gap or a length cannot be searched for. */
 export function checkNumbers({ length, leastGap }: Pick<Numbers, 'length' | 'leastGap'>): void {
   const isGap = Number.isInteger(leastGap) && leastGap >= 2 && leastGap % 2 === 0 && leastGap <= MOST_GAP;
   if (isGap && length >= 1n) return;
@@ -273,11 +273,11 @@ function tooLong({ start, count: integers }: Piece, window: number, depth: numbe
   });
 }
 
-/** More candidates than are expected: their number varies by less, in windows of any use. */
+/** Capacity over the expected number of candidates, which varies by less in windows of useful size. */
 const SLACK = 1.1;
 const SPARE = 4096;
 
-/** The last window is longer, by what the last of the piece's own primes needs to see. */
+/** Splits a piece into windows. The last one is longer: the piece's last primes need the numbers after it. */
 export function windowsOf({ start: first, count }: Piece, start: bigint, windowPlaces: number, half: number): Windows {
   const number = start + first;
   const base = number - (number & 1n);
@@ -291,8 +291,8 @@ export function windowsOf({ start: first, count }: Piece, start: bigint, windowP
 }
 
 /**
- * Which window a place is in, by where they begin, ascending and from 0 on; `starts.length` − 1 is the end of the last. As
- * many as there are windows where it is in none.
+ * The window of a place. `starts` are the first places of the windows, ascending from 0, then the end of the last. Returns
+ * the number of windows if the place is in none.
  */
 export function windowAt(starts: readonly number[], place: number): number {
   const windows = starts.length - 1;
@@ -308,7 +308,7 @@ export const limbs = (n: bigint, width: 32 | 64, limbCount: number): bigint[] =>
 export const tallyIn = ({ tally }: HostViews): Uint32Array =>
   tally ? new Uint32Array(tally.buffer, tally.byteOffset, TALLY_WORDS) : new Uint32Array(TALLY_WORDS);
 
-/** Candidates of each window, of which the last has those behind the piece as well. */
+/** Candidates of each window; the last includes those after the piece. */
 export const countsIn = (tally: Uint32Array, windows: number): number[] =>
   Array.from(tally.subarray(Tally.windows, Tally.windows + windows), (sum, w) =>
     w === 0 ? sum : sum - (tally[Tally.windows + w - 1] ?? 0),
@@ -317,7 +317,7 @@ export const countsIn = (tally: Uint32Array, windows: number): number[] =>
 /** One kernel for each shape, so that its program is compiled once. */
 const known = new Recent<Sieving['kernels']>(SHAPES);
 
-/** `make` gives kernels whatever their signatures are: a flow calls them by the names of its buffers and values. */
+/** `make` returns kernels with any signature: a flow binds them by the names of its buffers and values. */
 function kernelsFor(key: string, make: () => Readonly<Partial<Record<SieveKernel, unknown>>>): Sieving['kernels'] {
   return known.get(key, () => make() as Sieving['kernels']);
 }

@@ -14,29 +14,29 @@ import { limbsOf, type NumberShape, numberAt } from '../kernel/chain-kernel.js';
 import { Tally } from '../kernel/sieve-kernels.js';
 import { limbs } from './sieving.js';
 
-/** A candidate as its device computes with it, for comparing devices. Words are 32 bits wide, least significant first. */
+/** A candidate as its device computes with it, to compare devices. Words are 32 bits wide, least significant first. */
 export interface CandidateTrace {
-  /** What is added to the piece's base: an odd number. */
+  /** The odd number that is added to the piece's base. */
   readonly added: number;
-  /** Of base + added, as the tests get it. */
+  /** The words of base + added, as tested. */
   readonly words: Uint32Array;
-  /** Out of each limb of the sum, 0 or 1; of the last, out of the number. */
+  /** The carry out of each limb of the sum, 0 or 1; the last is out of the number. */
   readonly carries: Uint32Array;
-  /** 2^(n−1) mod n: 1 where n passes. */
+  /** 2^(n−1) mod n: 1 if n passes. */
   readonly residue: Uint32Array;
 }
 
-/** Candidates of a piece that are traced: as many as known miners dump of a batch. */
+/** Candidates traced per piece: as many as known miners dump of a batch. */
 export const TRACED = 8;
 
-/** Traces candidates that lie evenly over the list, the first among them. Fewer than `TRACED` where the list is shorter. */
+/** Traces candidates spread evenly over the list, from the first on. Fewer than `TRACED` if the list is shorter. */
 export const traces = <L extends Unsigned>(shape: { readonly limb: L; readonly bits: number }) =>
   items(
     'gaps-trace',
     {
       chunk: { base: [shape.limb, limbsOf(shape)] as [L, number], room: 'u32' },
       buffers: { candidate: read('u32'), tally: read('u32'), trace: rw('u32') },
-      lanes: 1, // eight items: a gang would only make more code
+      lanes: 1, // eight items: a gang would only add code
     },
     ({ item, chunk, buffers: { candidate, tally, trace } }) => {
       const { limb, bits } = shape;
@@ -75,7 +75,7 @@ export function tracesIn(trace: Uint32Array, shape: NumberShape, total: number):
   });
 }
 
-/** The same sum by bigints. */
+/** Computes the same sum with bigints. */
 export function expectedTrace(
   shape: NumberShape,
   base: bigint,
@@ -97,7 +97,7 @@ function wordsOf<L extends Unsigned>(limb: L, number: readonly Expr<L>[]): Expr<
   return number.flatMap((one) => (limb === 'u32' ? [one.to('u32')] : [one.to('u32'), one.shr(32).to('u32')]));
 }
 
-/** Limb by limb, as each takes the carry of the one before. */
+/** The carry out of each limb, which is added to the next. */
 function carriesOf<L extends Unsigned>(limb: L, base: readonly Expr<L>[], place: Expr<'u32'>): Expr<'u32'>[] {
   let carry = place.shl(1).add(1).to(limb);
   return base.map((one) => {
