@@ -7,14 +7,11 @@ import { isLong, isShort, patience } from './tier.js';
 /** Every device that there is to be. One that is not on this machine is skipped with its reason. */
 const names = ['interpreter', 'native', 'wasm', 'cuda', 'opencl', 'webgpu'];
 
-const { absent } = await listDevices();
+const { absent, devices } = await listDevices();
 
-/**
- * Compilers are the slow part and there are two cores: two cases at a time. On CUDA one: a program that is loaded while a
- * kernel runs that is to be cancelled blocks the thread that would cancel it.
- */
+/** Two cases at a time, as in `runConformance`; one on a GPU. */
 function turnsOn(name: string): <R>(work: () => Promise<R>) => Promise<R> {
-  let free = name === 'cuda' ? 1 : 2;
+  let free = devices.some(({ kind, processor }) => kind === name && processor === 'gpu') ? 1 : 2;
   const waiting: (() => void)[] = [];
   return async (work) => {
     if (free === 0) await new Promise<void>((go) => waiting.push(go));

@@ -44,8 +44,11 @@ export interface ConformanceOptions {
   readonly onResult?: (result: CaseResult) => void;
 }
 
-/** Compilers are the slow part, and there are at least two cores: so many cases are under way at a time. */
-const AT_ONCE = 2;
+/**
+ * How many cases run at a time. Compilers are the slow part, and there are at least two cores. On a GPU one: NVIDIA's drivers
+ * block the thread that loads a program while a kernel runs, and that thread is the one that would cancel the kernel.
+ */
+const atOnce = ({ info }: Device): number => (info.processor === 'gpu' ? 1 : 2);
 
 /** Runs the suite on one device. Ends early, with its error, only where `onResult` throws. */
 export async function runConformance(device: Device, options: ConformanceOptions = {}): Promise<Totals> {
@@ -58,7 +61,7 @@ export async function runConformance(device: Device, options: ConformanceOptions
     onResult?.(result);
   };
   let at = 0;
-  await inParallel(AT_ONCE, () => {
+  await inParallel(atOnce(device), () => {
     const next = wanted[at++];
     return next && one(next);
   });
