@@ -1,6 +1,6 @@
 import type { Block, Cell, Hoisted, Node, Place, Program, Statement } from '../ir/program.js';
 
-/** The IR as text, one statement a line: what the passes left, before any target. */
+/** Prints the IR, one statement per line, after the passes that all targets share. */
 export function renderIr(program: Program | Hoisted): string {
   const names = new Map<Node, string>();
   const cells = new Map<Cell, string>();

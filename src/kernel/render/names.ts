@@ -1,9 +1,10 @@
 import type { Node, Table } from '../ir/program.js';
 
 /**
- * Names in generated text. A name that a kernel's author chose has a prefix, `b_` for buffers and `p_` for job and chunk
- * values, and underscores for its dashes. So it is never a keyword, a function of the language, or a name that a printer
- * makes up: those have neither prefix, but for the parameters that `hoist` names and the ring, whose name is refused.
+ * Names in generated text. A name from a kernel's author has a prefix, `b_` for buffers and `p_` for job and chunk values,
+ * and underscores instead of dashes. It is therefore never a keyword, a function of the language, or a name that a printer
+ * generates. Generated names have neither prefix, except the parameters that `hoist` names and the ring, whose name authors
+ * cannot use.
  */
 export const bufferName = ({ name, kind }: NamedBuffer): string =>
   kind === 'near' ? name : `b_${name.replaceAll('-', '_')}`;
@@ -13,10 +14,10 @@ export interface NamedBuffer {
   readonly kind: string;
 }
 
-/** Checked builds: how many elements a buffer has. */
+/** The number of a buffer's elements, in checked builds. */
 export const lengthName = (buffer: NamedBuffer): string => `length_${bufferName(buffer)}`;
 
-/** A job or chunk value. Two of the same name were told apart by `hoist`. */
+/** A job or chunk value. `hoist` has made equal names distinct. */
 export const parameterName = ({ detail }: Node): string => `p_${detail.name}`;
 
 export const tableName = (table: Table): string => `table_${table.id}`;

@@ -13,9 +13,9 @@ import { Simplifier } from './simplify.js';
 import { regroupSums } from './sums.js';
 
 /**
- * Constants, identities, common subexpressions, cells that are only names for values, sums regrouped so that what is
- * known early is added first, and statements nobody needs. The result *floats*: pure nodes have no `let` any more, only
- * `place` gives them one; look-ups keep theirs, because elsewhere their index may be out of bounds.
+ * Simplifies a program: folds constants and identities, shares common subexpressions, replaces cells that only name a value,
+ * regroups sums so that terms known early are added first, and drops unused statements. The result *floats*: pure nodes have
+ * no `let` until `place` adds it. Look-ups keep theirs, because elsewhere their index may be out of bounds.
  */
 export function fold(program: Program): Program {
   const simplified = rebuild(program);
@@ -23,7 +23,7 @@ export function fold(program: Program): Program {
   return withoutUnused(regrouped);
 }
 
-/** One walk in program order: every operation is made anew through the simplifier. */
+/** Walks the program once, in order, and makes every operation again with the simplifier. */
 function rebuild(program: Program): Program {
   const graph = new Graph();
   const simplifier = new Simplifier(graph);
@@ -43,7 +43,7 @@ function rebuild(program: Program): Program {
   const of = (wanted: Node): Node => {
     const known = made.get(wanted);
     if (known) return known;
-    // In a fresh trace the operands have been met before; after regrouping some are new.
+    // In a fresh trace the operands come before their users; after regrouping some are new.
     if (wanted.args.every((arg) => made.has(arg))) made.set(wanted, again(wanted));
     else for (const node of inOrder([wanted], (n) => made.has(n))) made.set(node, again(node));
     return made.get(wanted) as Node;
@@ -62,7 +62,7 @@ function rebuild(program: Program): Program {
     );
   };
 
-  /** Values that cells are known to hold, along the path being walked. */
+  /** Values that cells are known to hold on the path being walked. */
   type Known = Map<Cell, Node>;
 
   const walk = (block: Block, known: Known): Block => {
@@ -71,7 +71,7 @@ function rebuild(program: Program): Program {
       switch (statement.kind) {
         case 'let': {
           const node = of(statement.node);
-          // Another operation may have become the look-up that one of its operands is: that has its place already.
+          // An operation may have been simplified to a look-up that is one of its operands, which already has its `let`.
           if (isAnchored(statement.node) && isAnchored(node)) out.push({ ...statement, node });
           break;
         }
@@ -133,7 +133,7 @@ function rebuild(program: Program): Program {
   return { ...program, body, tables: [...tables.values()] };
 }
 
-/** For each block, the cells that it or a block inside it sets. */
+/** Returns, for each block, the cells that it or a block inside it sets. */
 function cellsSet(body: Block): Map<Block, Set<Cell>> {
   const sets = new Map<Block, Set<Cell>>();
   const walk = (block: Block): Set<Cell> => {
@@ -149,7 +149,7 @@ function cellsSet(body: Block): Map<Block, Set<Cell>> {
   return sets;
 }
 
-/** Drops what has no effect: cells never read, loads, look-ups and native bodies whose results nobody uses. */
+/** Drops statements without effect: cells that are never read, and loads, look-ups and native bodies with unused results. */
 export function withoutUnused<P extends Program>(program: P): P {
   const used = new Set<Node>();
   const readCells = new Set<Cell>();
@@ -162,7 +162,10 @@ export function withoutUnused<P extends Program>(program: P): P {
     }
   };
 
-  /** Backwards, so that a use is seen before its definition. Loops may need a second round: cells flow around. */
+  /**
+   * Walks backwards, so that a use comes before its definition. Loops may need a second round, since cells carry values
+   * around.
+   */
   const sweep = (block: Block): Statement[] => {
     const kept: Statement[] = [];
     for (let i = block.length - 1; i >= 0; i--) {
@@ -212,7 +215,7 @@ export function withoutUnused<P extends Program>(program: P): P {
         return { ...statement, body: sweep(statement.body) };
       }
       case 'scan':
-        return statement; // its effect is on the array
+        return statement; // the effect is on the array
       case 'once': {
         const body = sweep(statement.body);
         return body.length === 0 ? undefined : { ...statement, body };

@@ -14,7 +14,7 @@ import {
 } from '../../language/types.js';
 import type { Graph } from '../graph.js';
 
-/** Makes an operation, or something simpler that is equal to it for every input. */
+/** Makes an operation, or a simpler one that is equal for every input. */
 export class Simplifier {
   readonly #graph: Graph;
 
@@ -40,7 +40,7 @@ export class Simplifier {
   }
 }
 
-/** A look-up at a known place is the value there. */
+/** Returns the entry of a look-up with a constant index. */
 function entryAt(index: Node | undefined, { table }: Detail): Node | undefined {
   return index?.op === 'const' ? table?.values[Number(index.detail.value)] : undefined;
 }
@@ -66,7 +66,7 @@ const is = (node: Node, value: 0 | 1 | -1): boolean => {
 };
 const isZero = (node: Node) => is(node, 0);
 
-/** 0, 1 or all ones, as a value of an integer type or a bool. */
+/** Returns 0, 1 or all ones, as a value of an integer type or a bool. */
 const numberOf = (type: Scalar, value: 0 | 1 | -1): Value =>
   type === 'bool' ? value !== 0 : isInteger(type) ? wrap(type, BigInt(value)) : value;
 
@@ -74,11 +74,11 @@ function simplerThan(op: Op, type: Scalar, args: readonly Node[], build: Build):
   const [x, y, z] = args as [Node, Node, Node];
   const row = ops[op as PureOp];
   const { identity, absorbing, same } = row;
-  // Rules look for constants on the right.
+  // The rules expect constants on the right.
   if (row.commutes && (identity ?? same) !== undefined && x.op === 'const') return build.op(op, y, x);
-  // Exact, and compilers would do it too: then it must be the printers' own negation (see neg_f32 in render/c-forms.ts).
+  // Exact, and compilers would do it too, so it must be the printers' own negation (see neg_f32 in render/c/forms.ts).
   if (isFloat(type) && (op === 'mul' || op === 'div') && constantOf(y) === -1) return build.op('neg', x);
-  // −0, NaN and rounding: what is written is what is done.
+  // Because of −0, NaN and rounding, floats are computed as written.
   if (isFloat(row.class === 'comparisons' ? x.type : type) && op !== 'select' && op !== 'bits') return undefined;
   if (identity !== undefined && is(y, identity)) return x;
   if (absorbing !== undefined && is(y, absorbing)) return y;
@@ -142,7 +142,7 @@ function equal(op: 'eq' | 'ne', x: Node, y: Node, build: Build): Node | undefine
   if (y.op !== 'const') return undefined;
   if (x.type === 'bool') return (constantOf(y) === true) === (op === 'eq') ? x : build.op('not', x);
   const [inner, constant] = x.args;
-  // x + c == k  →  x == k − c: an early test then needs no addition at all
+  // x + c == k  →  x == k − c: an early test then needs no addition
   if (x.op === 'add' && inner && constant?.op === 'const') return build.op(op, inner, build.op('sub', y, constant));
   if (x.op === 'xor' && inner && constant?.op === 'const') return build.op(op, inner, build.op('xor', y, constant));
   if (x.op === 'byteSwap' && inner) return build.op(op, inner, build.op('byteSwap', y));
@@ -191,8 +191,8 @@ function divided(op: 'div' | 'rem', type: Integer, x: Node, y: Node, build: Buil
 }
 
 /**
- * x / d for a u32 x: m = ceil(2^(32+s) / d) with s = ceil(log2 d) is 33 bits wide; its upper bit is the addition of x,
- * done without overflow as ((x − t) / 2 + t). Where a 32-bit m is exact for all x the short form is used.
+ * x / d for a u32 x: m = ceil(2^(32+s) / d) with s = ceil(log2 d) is 33 bits wide; its upper bit is an addition of x, done
+ * without overflow as ((x − t) / 2 + t). If a 32-bit m is exact for all x, the short form is used.
  */
 function byInverse(x: Node, divisor: number, build: Build): Node {
   const d = BigInt(divisor);
@@ -200,7 +200,7 @@ function byInverse(x: Node, divisor: number, build: Build): Node {
   for (let shift = 0n; shift <= s; shift++) {
     const scale = 1n << (32n + shift);
     const m = (scale + d - 1n) / d;
-    // exact for every x < 2^32 when the error m·d − scale stays within scale / 2^32
+    // exact for every x < 2^32 if the error m·d − scale is within scale / 2^32
     if (m < 1n << 32n && m * d - scale <= 1n << shift) {
       return build.op('shr', build.op('mulHi', x, build.lit('u32', Number(m))), build.lit('u32', Number(shift)));
     }

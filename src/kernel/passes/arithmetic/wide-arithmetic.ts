@@ -7,7 +7,7 @@ export interface Pair {
   readonly hi: Node;
 }
 
-/** Makes simplified nodes; `op` infers types as the operation has them. */
+/** Makes simplified nodes. `op` infers types from the operation. */
 export interface Maker {
   op(op: Op, type: Scalar, ...args: Node[]): Node;
   word(value: number): Node;
@@ -15,7 +15,7 @@ export interface Maker {
 }
 
 /**
- * 64-bit arithmetic in 32-bit words, exact for every input. Nothing branches: selects choose, so that it can float like
+ * 64-bit arithmetic in 32-bit words, exact for every input. It uses selects instead of branches, so that it can float like
  * any other value.
  */
 export class WideArithmetic {
@@ -25,7 +25,6 @@ export class WideArithmetic {
     this.#make = make;
   }
 
-  // Shorthands over words.
   #u = (op: Op, ...args: Node[]): Node => this.#make.op(op, 'u32', ...args);
   #b = (op: Op, ...args: Node[]): Node => this.#make.op(op, 'bool', ...args);
   #n = (value: number): Node => this.#make.word(value);
@@ -51,7 +50,7 @@ export class WideArithmetic {
     return { lo: this.#u('mul', a.lo, b.lo), hi: this.#u('add', this.#u('mulHi', a.lo, b.lo), cross) };
   }
 
-  /** The upper half of a·b + c + d, limb by limb: no step can overflow. */
+  /** Returns the upper half of a·b + c + d, limb by limb: no step can overflow. */
   wmadHi(a: Pair, b: Pair, c: Pair, d: Pair): Pair {
     const high = (x: Node, y: Node, z: Node, w: Node) => this.#u('wmadHi', x, y, z, w);
     const low = (x: Node, y: Node, z: Node, w: Node) => this.#u('add', this.#u('add', this.#u('mul', x, y), z), w);
@@ -72,7 +71,7 @@ export class WideArithmetic {
     return this.#b('and', this.#b('eq', a.lo, b.lo), this.#b('eq', a.hi, b.hi));
   }
 
-  /** 0 or 1: the carry out of a + b + c, c being 0 or 1. */
+  /** Returns the carry, 0 or 1, out of a + b + c, with c 0 or 1. */
   carry(a: Pair, b: Pair, c: Pair): Pair {
     const first = this.add(a, b);
     const second = this.add(first, c);
@@ -88,7 +87,7 @@ export class WideArithmetic {
     return { lo: this.#u('select', condition, yes.lo, no.lo), hi: this.#u('select', condition, yes.hi, no.hi) };
   }
 
-  /** Count of bits to shift modulo 64; a word's own shifts are modulo 32. */
+  /** Shifts by a count modulo 64. Shifts of words take the count modulo 32. */
   shl(a: Pair, count: Node): Pair {
     const far = this.#far(count);
     const near = { lo: this.#u('shl', a.lo, count), hi: this.#joined('shl', a.hi, a.lo, count) };
@@ -113,7 +112,7 @@ export class WideArithmetic {
     return this.#u('select', this.#b('eq', a.hi, this.#n(0)), below, this.#u('clz', a.hi));
   }
 
-  /** Quotient and remainder; x / 0 is x, x % 0 is 0, as dividing by 1 gives. */
+  /** Returns quotient and remainder; x / 0 is x and x % 0 is 0, as for a division by 1. */
   divide(a: Pair, divisor: Pair): { quotient: Pair; remainder: Pair } {
     const b = this.select(this.eq(divisor, this.zero()), { lo: this.#n(1), hi: this.#n(0) }, divisor);
     const small = this.#byWord(a, b.lo);
@@ -122,7 +121,7 @@ export class WideArithmetic {
     return { quotient, remainder: this.sub(a, this.mul(quotient, b)) };
   }
 
-  /** By a divisor below 2^32 (for others the result is not used): two steps of long division. */
+  /** Divides by a divisor below 2^32 (for others the result is not used), in two steps of long division. */
   #byWord(a: Pair, given: Node): Pair {
     const divisor = this.#u('select', this.#b('eq', given, this.#n(0)), this.#n(1), given);
     const hi = this.#u('div', a.hi, divisor);
@@ -131,11 +130,11 @@ export class WideArithmetic {
   }
 
   /**
-   * By a divisor of 2^32 or more: the quotient has one word. Dividing the halved dividend by the divisor's upper 32
-   * bits is at most one too large; one less is then at most one too small, which a last comparison mends.
+   * Divides by a divisor of 2^32 or more; the quotient is one word. The halved dividend divided by the divisor's upper 32
+   * bits is at most one too large. One less is then at most one too small, which a final comparison corrects.
    */
   #byPair(a: Pair, b: Pair): Node {
-    const s = this.#u('clz', b.hi); // below 32 where this is used
+    const s = this.#u('clz', b.hi); // below 32 for divisors of 2^32 or more
     const top = this.shl(b, s).hi;
     const half = this.shr(a, this.#n(1));
     const upper = this.#u('select', this.#b('eq', b.hi, this.#n(0)), this.#n(0), half.hi);
@@ -146,7 +145,7 @@ export class WideArithmetic {
     return this.#u('add', low, this.#bit(this.le(b, rest)));
   }
 
-  /** (high:low) / divisor for high < divisor, by two steps with 16-bit digits. */
+  /** Returns (high:low) / divisor for high < divisor, in two steps with 16-bit digits. */
   #twoByOne(high: Node, low: Node, divisor: Node): Node {
     const s = this.#u('clz', divisor);
     const v = this.#u('shl', divisor, s);
@@ -179,7 +178,7 @@ export class WideArithmetic {
     if (type === 'f64') {
       return f('add', f('mul', f('cast', a.hi), this.#make.literal('f64', 2 ** 32)), f('cast', a.lo));
     }
-    // The leading 32 bits, with one more that says whether any below is set, round as all 64 would.
+    // The leading 32 bits, with one more bit that is set if any lower bit is, round as all 64 would.
     const s = this.clz(a);
     const m = this.shl(a, s);
     const leading = this.#u('or', m.hi, this.#bit(this.#b('ne', m.lo, this.#n(0))));
@@ -205,7 +204,10 @@ export class WideArithmetic {
     return this.#b('ne', this.#u('and', count, this.#n(32)), this.#n(0));
   }
 
-  /** `main` shifted, with what comes in from `other`: its shift by 32 − count, in two steps so that count 0 brings nothing. */
+  /**
+   * Returns `main` shifted, with the bits that enter from `other`: `other` shifted by 32 − count, in two steps so that a
+   * count of 0 brings none.
+   */
   #joined(direction: 'shl' | 'shr', main: Node, other: Node, count: Node): Node {
     const back = direction === 'shl' ? 'shr' : 'shl';
     const rest = this.#u(

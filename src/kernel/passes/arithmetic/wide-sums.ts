@@ -14,8 +14,8 @@ import { literal, type Scalar } from '../../language/types.js';
 import { rewriteStatement } from '../rewrite.js';
 
 /**
- * Sums of u64 written out, for `wide`: a region in which each index adds up one partial in a near array, then rounds that
- * add the upper half to the lower. Integers add up to the same in any order; this one is the order of `SUM_PARTIALS`.
+ * Expands sums of u64 for `wide`: a region in which each index adds up one partial in a near array, then rounds that add the
+ * upper half to the lower. Integer sums do not depend on the order; this is the order of `SUM_PARTIALS`.
  */
 export function writtenOutSums(program: Hoisted): Hoisted {
   const near: BufferDecl[] = [...program.near];
@@ -41,7 +41,7 @@ function writtenOut(sum: Extract<Statement, { kind: 'sum' }>, partials: BufferDe
   const at: Cell = { id: FIRST_CELL + 2 * partials.slot, type: 'u32' };
   const total: Cell = { id: FIRST_CELL + 2 * partials.slot + 1, type: 'u64' };
   const element = (i: Node) => ({ buffer: partials, index: i });
-  // The elements i ≡ p: none where p is past the end.
+  // The elements i ≡ p; none if p is past the end.
   const others = make.op(
     'shr',
     'u32',
@@ -103,10 +103,10 @@ function writtenOut(sum: Extract<Statement, { kind: 'sum' }>, partials: BufferDe
   ];
 }
 
-/** Above those of kernels, below those that `wide` makes of them. */
+/** Greater than the cell ids of kernels, smaller than those that `wide` assigns. */
 const FIRST_CELL = 1 << 21;
 
-/** Nodes outside any graph: `wide` makes all of them anew. */
+/** Makes nodes outside any graph: `wide` makes all of them again. */
 class Maker {
   readonly #origin: Origin;
 

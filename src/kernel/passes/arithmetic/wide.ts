@@ -11,16 +11,15 @@ import { type Pair, WideArithmetic } from './wide-arithmetic.js';
 import { writtenOutSums } from './wide-sums.js';
 
 /**
- * For targets without 64-bit integers: every u64 becomes two u32, in values, cells, tables, buffers (an element is two
- * words) and slices (counted in 32 bits: such targets bind less than 4 GiB; a checked build sees one that begins further
- * away). Works on floating programs. What is left of
- * 64 bits is the bit pattern of an f64, where a target has those.
+ * Lowers a floating program for targets without 64-bit integers: every u64 becomes two u32, in values, cells, tables,
+ * buffers (an element is two words) and slices. A slice's base becomes 32 bits, since these targets bind less than 4 GiB; a
+ * checked build reports a larger base. The only 64-bit values left are bit patterns of f64, on targets that have f64.
  */
 export function wide(program: Hoisted, checked = false): Hoisted {
   return withoutUnused(new Widener(writtenOutSums(program), checked).program());
 }
 
-/** Four elements of two words each, and it is still within 32 bits. */
+/** The largest base for which four elements of two words each stay within 32 bits. */
 const FAR = 0x3fff_ffff;
 
 class Widener {
@@ -67,7 +66,7 @@ class Widener {
     return this.#graph.constant(type, literal(type, value), this.#origin);
   }
 
-  /** The node that stands for one of another type than u64. */
+  /** Returns the new node for a node of a type other than u64. */
   #word(node: Node): Node {
     this.#reach(node);
     return this.#words.get(node) as Node;
@@ -87,7 +86,7 @@ class Widener {
     }
   }
 
-  /** A node whose result is not a u64, though its operands may be. */
+  /** Makes a node whose result is not a u64, though its operands may be. */
   #asWord(node: Node): Node {
     const w = this.#arithmetic;
     const [a, b] = node.args as [Node, Node];
@@ -240,7 +239,7 @@ class Widener {
   #table(old: Table): Table {
     let table = this.#tables.get(old);
     if (!table) {
-      // The values of a job table are the host's business; here only their number counts.
+      // The host computes the values of a job table; here only their number matters.
       const split = (node: Node): Node[] =>
         node.op === 'const'
           ? toWords('u64', node.detail.value as bigint).map((word) => this.#literal('u32', word))
@@ -329,7 +328,7 @@ class Widener {
     }
   }
 
-  /** An element of a u64 buffer is two words, a quad of them two quads. */
+  /** Accesses a u64 buffer: an element is two words, a quad of elements two quads. */
   #access(place: Place, nodes: readonly Node[], make: (place: Place, nodes: Node[]) => Statement): Statement[] {
     if (place.buffer.type !== 'u64')
       return [
@@ -343,7 +342,7 @@ class Widener {
     return [0, 1].map((k) => make(this.#place(place, 1, k), words.slice(k * width, (k + 1) * width)));
   }
 
-  /** The place with its index doubled `double` times, plus `offset`; a slice's base in one word. */
+  /** Returns the place with its index doubled `double` times, plus `offset`; a slice's base in one word. */
   #place(place: Place, double: 0 | 1, offset: number): Place {
     const shifted = (node: Node) => this.#make('shl', 'u32', [node, this.#literal('u32', double)]);
     const index = this.#make('add', 'u32', [shifted(this.#word(place.index)), this.#literal('u32', offset)]);
@@ -351,7 +350,10 @@ class Widener {
     return place.base ? { buffer, index, base: shifted(this.#base(this.#pair(place.base))) } : { buffer, index };
   }
 
-  /** One word for a slice's first quad: in a checked build past the end of every buffer where it does not fit. */
+  /**
+   * Returns one word for a slice's first quad. In a checked build a base that does not fit becomes one past the end of every
+   * buffer.
+   */
   #base({ lo, hi }: Pair): Node {
     if (!this.#checked) return lo;
     const far = this.#literal('u32', FAR);

@@ -15,17 +15,17 @@ export interface CText {
   readonly text: string;
   readonly lineOrigins: readonly (Origin | undefined)[];
   readonly statements: number;
-  /** Checked builds: the accesses that can trap, by the number they trap with. */
+  /** Checked builds: the accesses that can trap, by trap number. */
   readonly sites: readonly Origin[];
 }
 
 export interface COptions {
   readonly checked: boolean;
-  /** Three-input logic as one instruction (AVX-512, 16 lanes of 32 bits). */
+  /** True if three-input logic is printed as one instruction (AVX-512, 16 lanes of 32 bits). */
   readonly ternaryLogic: boolean;
 }
 
-/** C for GCC and clang: plain scalars with one lane, the compilers' vector extensions with more. */
+/** Prints C for GCC and clang: plain scalars with one lane, the compilers' vector extensions with more. */
 export function renderC(gang: Gang, options: COptions): CText {
   const { program, lanes } = gang;
   const helpers = new Helpers(lanes, options.ternaryLogic);
@@ -51,12 +51,12 @@ export function renderC(gang: Gang, options: COptions): CText {
 }
 
 /**
- * `millrace_run` works off items [begin, end) of a launch and says how many it did: fewer when it was cancelled or
- * trapped. launch[0] parameters, [1] control words (cancel epoch; trap flag, its site, index and length), [2] this
- * launch's epoch, then address and size in bytes of each binding.
+ * Prints `millrace_run`, which processes items [begin, end) of a launch and returns their number: fewer if the launch was
+ * cancelled or trapped. launch[0] holds parameters, [1] control words (cancel epoch; trap flag, its site, index and length),
+ * [2] this launch's epoch, then address and size in bytes of each binding.
  */
 function entry(program: Hoisted, gangLanes: number, body: CStyle, memory: CMemory): void {
-  const lanes = program.kind === 'items' ? gangLanes : 1; // a tile's lanes are inside its regions
+  const lanes = program.kind === 'items' ? gangLanes : 1; // the lanes of a tile are inside its regions
   const cancelEvery = program.kind === 'items' ? CANCEL_EVERY : 1;
   body.braces('uint64_t millrace_run(const uint64_t *launch, uint64_t begin, uint64_t end)', () => {
     body.line('const u32 *const params = (const u32 *)launch[0];');

@@ -11,7 +11,7 @@ import {
 import type { Origin } from '../../language/origin.js';
 import type { Scalar, Value } from '../../language/types.js';
 
-/** How a language writes what every program is made of. Types come as text. */
+/** A language's syntax for the parts of every program. Types are given as text. */
 export interface Syntax {
   constant(type: string, name: string, value: string): string;
   variable(type: string, name: string, value: string): string;
@@ -27,26 +27,26 @@ export const cSyntax: Syntax = {
   leave: (condition) => `if (${condition}) break;`,
 };
 
-/** What differs between C-like targets. Everything structural is in `CStyle`. */
+/** The differences between C-like targets. Everything structural is in `CStyle`. */
 export interface Dialect {
   readonly syntax: Syntax;
-  /** Lines that must stand before a statement: barriers. */
+  /** Lines that must precede a statement: barriers. */
   before?(statement: Statement): readonly string[];
   /** Lines at the start of a long loop's round. They leave the item if the launch was cancelled. */
   readonly look: readonly string[];
-  /** The type of a variable; `varying` where each lane has its own. */
+  /** Returns the type of a variable; `varying` if each lane has its own value. */
   typeName(type: Scalar, varying: boolean): string;
   literal(type: Scalar, value: Value): string;
-  /** One operation over operand texts that are safe to combine (atoms or parenthesised). */
+  /** Prints one operation. Operand texts are safe to combine (atoms or parenthesised). */
   operation(node: Node, args: readonly Operand[], varying: boolean, mask: string | undefined): string;
   leaf(node: Node): string;
-  /** `text` made to fit where every lane needs a value of its own. */
+  /** Converts `text` to a value for every lane. */
   splat(type: Scalar, text: string): string;
-  /** Lines of a statement that reaches memory or native text. */
+  /** Returns the lines of a statement that accesses memory or has native text. */
   effect(statement: EffectStatement, names: EffectNames): string[];
-  /** A parallel region of a tile. */
+  /** Prints a parallel region of a tile. */
   region(statement: RegionStatement, printer: RegionPrinter): void;
-  /** `target = value` for the lanes of the mask only. */
+  /** Prints `target = value` for the lanes of the mask only. */
   maskedSet(cell: string, type: Scalar, value: string, mask: string): string;
   isVarying(node: Node): boolean;
   isVaryingCell(cell: Cell): boolean;
@@ -62,11 +62,11 @@ export type EffectStatement = Extract<Statement, { kind: 'load' | 'store' | 'pre
 
 export type RegionStatement = Extract<Statement, { kind: 'each' | 'sum' | 'scan' | 'once' }>;
 
-/** What a region needs to print itself. */
+/** The printer's functions for a region. */
 export interface RegionPrinter {
-  /** Text of a value that is the same for the whole tile. */
+  /** Returns the text of a value that is the same for the whole tile. */
   uniform(node: Node): string;
-  /** Text of a value with one for each lane. */
+  /** Returns the text of a value that each lane has its own of. */
   varying(node: Node): string;
   define(node: Node): string;
   body(): void;
@@ -75,21 +75,21 @@ export interface RegionPrinter {
 }
 
 export interface EffectNames {
-  /** Text of a value that is read. */
+  /** Returns the text of a value that is read. */
   value(node: Node): Operand;
-  /** Name of a value that is defined. */
+  /** Returns the name of a value that is defined. */
   define(node: Node): string;
   readonly mask: string | undefined;
-  /** Where the statement stands: what is declared beside it has a name until the block's end. */
+  /** The statement's block: names declared beside the statement are valid until its end. */
   readonly block: Block;
 }
 
-/** An expression printed inline may hold this many operations; more than that reads badly and is given a name. */
+/** The maximum number of operations in an inline expression; a longer one reads badly and gets a name. */
 const INLINE_OPERATIONS = 4;
 
 /**
- * Prints a placed program as C-like text, with a name for each value used more than once and a record of the line in the
- * user's source behind each line of text. Names count up in the order of the text, so the same program gives the same text.
+ * Prints a placed program as C-like text, with a name for each value used more than once, and records the line of the user's
+ * source for each line of text. Names are numbered in the order of the text, so that the same program gives the same text.
  */
 export class CStyle {
   readonly #dialect: Dialect;
@@ -102,7 +102,7 @@ export class CStyle {
   #indent = 0;
   #values = 0;
   #cells = 0;
-  /** Variables and effects printed: what compilers take time for. */
+  /** The number of variables and effects printed, which determines the compile time. */
   statements = 0;
 
   constructor(program: Program, dialect: Dialect) {
@@ -122,7 +122,7 @@ export class CStyle {
     this.#origins.push(origin);
   }
 
-  /** `head {`, the inner lines, `}`. */
+  /** Prints `head {`, the inner lines, `}`. */
   braces(head: string, inner: () => void, origin?: Origin): void {
     this.line(`${head} {`, origin);
     this.#indent++;
@@ -146,7 +146,10 @@ export class CStyle {
     return { text: this.#dialect.leaf(node), varying, node };
   }
 
-  /** A value that effects reach lane by lane: with a name, or each lane would compute it for all lanes. */
+  /**
+   * Returns a value for effects that access it lane by lane. It gets a name; otherwise each lane would compute it for all
+   * lanes.
+   */
   #named(node: Node): Operand {
     const inline = this.#inline.get(node);
     if (inline && this.#dialect.isVarying(node)) {
@@ -156,7 +159,7 @@ export class CStyle {
     return this.#operand(node);
   }
 
-  /** A value where a statement takes it whole. */
+  /** Returns the text of a value that a statement uses without combining it. */
   #whole(node: Node, varying: boolean): string {
     const inline = this.#inline.get(node);
     const text = inline ? inline.text : this.#operand(node).text;
@@ -276,7 +279,7 @@ export class CStyle {
   }
 }
 
-/** Values whose only use stands in the block that computes them, so that they can be written where they are used. */
+/** Returns the values whose only use is in the block that computes them. They can be printed where they are used. */
 export function usedOnceInTheirBlock(body: Block): Set<Node> {
   const uses = new Map<Node, { count: number; block: Block }>();
   const homes = new Map<Node, Block>();

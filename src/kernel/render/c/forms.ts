@@ -1,7 +1,7 @@
 import { typeSets } from '../../ir/ops.js';
 import type { Float, Integer } from '../../language/types.js';
 
-/** Types of one width. */
+/** Pairs of types of the same width. */
 const samePairs = [
   ['u32', 'i32'],
   ['u32', 'f32'],
@@ -14,8 +14,8 @@ const samePairs = [
 ] as const;
 
 /**
- * Bodies of the C functions that stand for operations which C's operators do not have, or not with this meaning, by the
- * names of their forms. Operands are a to d; their types and the result's follow from the name.
+ * Bodies of the C functions for operations that C's operators do not have, or not with this meaning, keyed by form name.
+ * Operands are a to d; their types and the result's follow from the name.
  */
 export const functions: Readonly<Record<string, string>> = scalarFunctions();
 
@@ -60,7 +60,7 @@ function scalarFunctions(): Record<string, string> {
   ] as const) {
     table[`sqrt_${type}`] = `__builtin_sqrt${suffix}(a)`;
     table[`fma_${type}`] = `__builtin_fma${suffix}(a, b, c)`;
-    // Not -a: GCC makes -(a·b + c) one instruction, -(a·b) - c, which is +0 where this is -0.
+    // Not -a: GCC turns -(a·b + c) into one instruction, -(a·b) - c, which gives +0 instead of -0.
     table[`neg_${type}`] = `bits_${raw}_${type}(bits_${type}_${raw}(a) ^ ${sign})`;
     Object.assign(table, fromFloat(type, suffix, '0xffffffffffffffffull', '0ull'));
     table[`cast_${type}_bool`] = `a != 0.0${suffix}`;
@@ -73,12 +73,15 @@ function scalarFunctions(): Record<string, string> {
   return table;
 }
 
-/** x / 0 is x and x % 0 is 0: both are what division by 1 gives. The same serves min / -1, which would trap. */
+/**
+ * Returns a divisor that is safe: x / 0 is x and x % 0 is 0, as for a division by 1. The same replaces min / -1, which would
+ * trap.
+ */
 export function divisor(type: Integer): string {
   return type === 'i32' ? '(b == 0 || (b == -1 && a == -2147483647 - 1) ? 1 : b)' : '(b == 0 ? 1 : b)';
 }
 
-/** Conversions to integers that saturate. Comparisons with a NaN are false, so it falls through to 0. */
+/** Returns saturating conversions to integers. Comparisons with a NaN are false, so a NaN falls through to 0. */
 export function fromFloat(type: Float, f: string, most: string, zero: string): Record<string, string> {
   return {
     [`cast_${type}_u32`]: `a >= 4294967296.0${f} ? 0xffffffffu : a > 0.0${f} ? (u32)a : 0u`,
@@ -87,7 +90,9 @@ export function fromFloat(type: Float, f: string, most: string, zero: string): R
   };
 }
 
-/** Bodies for all lanes at once, where they are better than a loop. A `_c` form takes a count that is the same for all. */
+/**
+ * Bodies for all lanes at once, if they are better than a loop. A `_c` form takes a count that is the same for all lanes.
+ */
 export const vectorFunctions: Readonly<Record<string, string>> = wholeGangFunctions();
 
 function wholeGangFunctions(): Record<string, string> {
@@ -117,8 +122,8 @@ function wholeGangFunctions(): Record<string, string> {
   for (const type of typeSets.unsigned) {
     const v = `${type}v`;
     table[`bitSelect_${type}_v`] = '(a & b) | (~a & c)';
-    // c is 0 or 1. Not as a loop over the lanes: GCC 12 takes comparisons that are stored lane by lane for masks, and
-    // gives -1 for 1 (its -ftree-slp-vectorize).
+    // c is 0 or 1. This is not a loop over the lanes: GCC 12 takes comparisons that are stored lane by lane for masks, and
+    // gives -1 instead of 1 (its -ftree-slp-vectorize).
     table[`carry_${type}_v`] = `-((${v})(a + b < a) | (${v})(a + b + c < c))`;
     table[`borrow_${type}_v`] = `-((${v})(a < b) | ((${v})(a == b) & -c))`;
   }
@@ -138,7 +143,7 @@ function wholeGangFunctions(): Record<string, string> {
   return table;
 }
 
-/** Bodies where a vector is one of NEON's: of macros, since counts must be constants there. */
+/** Bodies for NEON vectors. They are macros, since NEON's counts must be constants. */
 export const neonFunctions: Readonly<Record<string, string>> = {
   rotr_u32_c: neonRotate('(b)'),
   rotl_u32_c: neonRotate('(32 - (b) & 31)'),
@@ -146,8 +151,8 @@ export const neonFunctions: Readonly<Record<string, string>> = {
 };
 
 /**
- * A rotation to the right. GCC makes three instructions of the plain form, two of which only one of Neoverse-N1's two
- * pipes has; whole bytes need one, which both have, and the rest two.
+ * Returns a rotation to the right. GCC makes three instructions of the plain form, two of which run on only one of
+ * Neoverse-N1's two pipes. Rotations by whole bytes need one instruction, which both pipes have, others two.
  */
 function neonRotate(by: string): string {
   const bytes = [...Array(16).keys()].map((i) => (i & 12) + ((i + 1) & 3));

@@ -5,14 +5,14 @@ import type { Operand } from './cstyle.js';
 import { functions, neonFunctions, vectorFunctions } from './forms.js';
 
 /**
- * The table of C forms: operators where C has the language's meaning, small functions where it has not. A function is
- * printed only when it is used; its form for a gang is either written here or a loop over the lanes.
+ * The table of C forms: an operator if C's has the language's meaning, a small function otherwise. A function is printed
+ * only if it is used. Its form for a gang is either written here or a loop over the lanes.
  */
 export class Helpers {
   readonly #lanes: number;
   readonly #ternaryLogic: boolean;
   readonly #used = new Set<string>();
-  /** The header costs a compiler 0.2 s, so it stands only where it is needed. */
+  /** The header costs a compiler 0.2 s, so it is included only if it is needed. */
   #usesIntrinsics = false;
 
   constructor(lanes: number, ternaryLogic: boolean) {
@@ -21,13 +21,13 @@ export class Helpers {
     if (lanes > 1) for (const type of typeSets.any) this.#used.add(`splat_${type}`);
   }
 
-  /** Notes that a function is needed. */
+  /** Records that a function is needed and returns its name. */
   use(name: string): string {
     this.#used.add(name);
     return name;
   }
 
-  /** The name to call, scalar or for all lanes. */
+  /** Returns the name to call, scalar or for all lanes. */
   call(name: string, varying: boolean): string {
     this.#used.add(name);
     if (varying) this.#used.add(`${name}_v`);
@@ -40,7 +40,7 @@ export class Helpers {
       varying && !operand.varying ? `splat_${operand.node.type}(${operand.text})` : operand.text;
     const name = formName(node);
     const { symbol, class: kind } = ops[node.op as PureOp];
-    const count = node.args[1]?.op === 'const' ? node.args[1].detail.value : undefined; // `fold` has reduced it to below the width
+    const count = node.args[1]?.op === 'const' ? node.args[1].detail.value : undefined; // reduced by `fold` to below the width
     if (kind === 'shifts' && count !== undefined && type !== 'i32')
       return `${spread(args[0] as Operand)} ${symbol} ${count}`;
     if (symbol && !functions[name]) {
@@ -48,7 +48,7 @@ export class Helpers {
       return this.#infix(isLogicalNot ? '!' : symbol, node, args, varying, spread);
     }
     if (node.op === 'any') return `${this.use('any')}(${args[0]?.text})`;
-    // A count known now stays a scalar: compilers make it an immediate rotate.
+    // A constant count stays a scalar: compilers make it an immediate rotate.
     if (vectorFunctions[`${name}_c`] && count !== undefined && varying)
       return `${this.use(`${name}_c`)}(${spread(args[0] as Operand)}, ${count})`;
     if (node.op === 'logic3') return this.#logic3(node, args.map(spread), varying);
@@ -65,7 +65,7 @@ export class Helpers {
     const [a, b] = args as [Operand, Operand];
     if (args.length === 1) return `${operator}${varying ? spread(a) : a.text}`;
     const compares = node.type === 'bool' && a.node.type !== 'bool';
-    // The compilers spread a scalar next to a vector by themselves; two scalars need one spread.
+    // Compilers broadcast a scalar beside a vector by themselves; of two scalars one must be broadcast.
     const left = varying && !a.varying && (!b.varying || a.node.type === 'bool') ? spread(a) : a.text;
     const right = varying && b.node.type === 'bool' ? spread(b) : b.text;
     const text = `${left} ${operator} ${right}`;
@@ -146,13 +146,13 @@ export class Helpers {
     return `#ifdef __aarch64__\n#include <arm_neon.h>\n#define ${name}(${names}) ${neon}\n#else\n${plain}\n#endif`;
   }
 
-  /** The scalar function, lane by lane; compilers make vector code of it where there is any. */
+  /** Calls the scalar function lane by lane; compilers vectorize it if they can. */
   #laneLoop(scalar: string, need: (name: string) => void): string {
     if (functions[scalar] === undefined) throw new TypeError(`no C function ${scalar}`);
     need(scalar);
     const { args, result } = signatureOf(scalar);
     const vector = vectorOf(result);
-    // A lane that holds is all ones; scalar functions take 0 or 1.
+    // A true lane is all ones; scalar functions take 0 or 1.
     const lanes = args.map((type, i) => `${'abcd'[i]}[l]${type === 'bool' ? ' & 1' : ''}`).join(', ');
     const value = `${scalar}(${lanes})`;
     return `static inline ${vector} ${scalar}_v(${parameters(args.map(vectorOf))}) { ${vector} r; for (int l = 0; l < LANES; l++) r[l] = ${result === 'bool' ? `-(${value})` : value}; return r; }`;
@@ -161,16 +161,16 @@ export class Helpers {
 
 const vectorOf = (type: Scalar): string => (type === 'bool' ? 'i32v' : `${type}v`);
 const parameters = (types: readonly string[]): string => types.map((type, i) => `${type} ${'abcd'[i]}`).join(', ');
-/** Functions of the table that a body calls. */
+/** Returns the functions of the table that a body calls. */
 const calledIn = (body: string): string[] =>
   [...body.matchAll(/\b(\w+)\(/g)]
     .map(([, name = '']) => name)
     .filter((name) => name in functions)
     .sort();
 
-/** Lanes of 32 bits in a register of NEON. */
+/** 32-bit lanes in a NEON register. */
 const NEON_LANES = 4;
 
-/** Splats before the functions that may use them, scalar functions before their vector forms. */
+/** Orders splats before the functions that may use them, and scalar functions before their vector forms. */
 const byDependency = (a: string, b: string) => rank(a) - rank(b) || (a < b ? -1 : 1);
 const rank = (name: string) => (name.startsWith('splat_') ? 0 : name.endsWith('_v') || name.endsWith('_c') ? 2 : 1);

@@ -3,7 +3,7 @@ import { type Scalar, toWords, type Value } from '../../language/types.js';
 export const vectorType = (type: Scalar, varying: boolean): string =>
   varying ? (type === 'bool' ? 'i32v' : `${type}v`) : type;
 
-/** A constant as C text: integers in hexadecimal once they are large, floats by their exact bits where they have no plain form. */
+/** Returns a constant as C text: large integers in hexadecimal, floats that have no plain form by their exact bits. */
 export function cLiteral(type: Scalar, value: Value): string {
   switch (type) {
     case 'bool':
@@ -29,7 +29,7 @@ export function cLiteral(type: Scalar, value: Value): string {
   }
 }
 
-/** C's exact notation for a double (a float is one too): sign, significand in hexadecimal, power of two. */
+/** Returns C's exact notation for a double (every float is one): sign, significand in hexadecimal, power of two. */
 export function hexFloat(low: number, high: number, suffix: string): string {
   const exponent = (high >>> 20) & 0x7ff;
   const digits = (high & 0xfffff).toString(16).padStart(5, '0') + low.toString(16).padStart(8, '0');

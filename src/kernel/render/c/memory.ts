@@ -9,17 +9,17 @@ import { cLiteral, vectorType } from './literal.js';
 import { hasQuads, loadRows, type QuadPlaces, quadsPrelude, spotsOf, storeRows, turned } from './quads.js';
 
 /**
- * Buffers, atomics, tables and native bodies in C. Lanes reach memory one by one under their mask; compilers turn the
- * loops into gathers where those pay. A checked build tests each index and notes the first that is out of bounds.
+ * Buffers, atomics, tables and native bodies in C. Lanes access memory one by one under their mask; compilers turn the loops
+ * into gathers where those pay. A checked build tests each index and records the first that is out of bounds.
  */
 export class CMemory {
   readonly #gang: Gang;
   readonly #helpers: Helpers;
   readonly #checked: boolean;
   readonly #preludes = new Set<string>();
-  /** Words that are also there as the rows of a quad (c-quads.ts), by the first of the four. */
+  /** Words that also exist as the rows of a quad (quads.ts), keyed by the first of the four. */
   readonly #rows = new Map<Node, { readonly words: readonly Node[]; readonly rows: readonly string[] }>();
-  /** Numbers of lanes that are there as scalars, and the block in which they have their name. */
+  /** Index values that already exist as scalars, and the block in which their name is valid. */
   readonly #spots = new Map<Node, { readonly name: string; readonly block: Block }>();
   readonly sites: Origin[] = [];
 
@@ -61,8 +61,8 @@ export class CMemory {
   }
 
   /**
-   * A tile's arrays are its thread's. In the local model GCC folds the offset of an index into the symbol; in a branch
-   * that is never taken it may be of 2^34 bytes, and the linker refuses it.
+   * Declares a tile's arrays, which are thread-local. In the local model GCC folds the offset of an index into the symbol.
+   * In a branch that is never taken the offset may be 2^34 bytes, and the linker rejects it.
    */
   nearArrays(program: Hoisted): string[] {
     return program.near.map(
@@ -77,7 +77,7 @@ export class CMemory {
     return [`static const ${table.type} ${tableName(table)}[${values.length}] = {${values.join(', ')}};`];
   }
 
-  /** Checked builds look after each item whether something trapped. */
+  /** In checked builds, ends the launch after an item that trapped. */
   afterItem(): string[] {
     return this.#checked ? ['if (__atomic_load_n(&control[1], __ATOMIC_RELAXED)) return first - begin;'] : [];
   }
@@ -93,7 +93,7 @@ export class CMemory {
     if (table.type === 'f32' && table.word !== undefined) this.#helpers.use('bits_u32_f32');
     if (table.type === 'f64' && table.word !== undefined) this.#helpers.use('bits_u64_f64');
     if (!varying) return guarded(index.text);
-    // Where no lane can be out of bounds the mask does not matter, and compilers make a gather of the loop.
+    // If no lane can be out of bounds the mask does not matter, and compilers make the loop a gather.
     const entry = isBelow(index.node, table.values.length)
       ? element('index[l]')
       : `${mask}[l] ? ${guarded('index[l]')} : (${table.type})0`;
@@ -174,7 +174,7 @@ export class CMemory {
     return this.#allLanes(names, place, at, one('[l]'), piece);
   }
 
-  /** Where the quads of all lanes are, wherever that is; undefined where there is no better way than one by one. */
+  /** Returns the addresses of all lanes' quads; undefined if accessing lanes one by one is better. */
   #quads(place: Place, names: EffectNames, width: number): (QuadPlaces & { lines: string[] }) | undefined {
     const { buffer, base, index } = place;
     const { lanes, varying } = this.#gang;
@@ -191,7 +191,10 @@ export class CMemory {
     };
   }
 
-  /** The numbers of lanes as scalars; a sum with a constant is made of those of its other term, if they are there. */
+  /**
+   * Returns the lanes' indices as scalars. A sum with a constant is computed from the scalars of its other term, if they
+   * exist.
+   */
   #spotsOf(index: Node, names: EffectNames): { lines: string[]; spot(lane: number): string } {
     const known = (node: Node | undefined): string | undefined => {
       const spots = node && this.#spots.get(node);
@@ -214,7 +217,7 @@ export class CMemory {
     return rows;
   }
 
-  /** Four words as rows: those they came from, or turned now. */
+  /** Returns four words as rows: those they came from, or transposed here. */
   #rowsOf(words: readonly Node[], names: EffectNames): { lines: string[]; rows: readonly string[] } {
     const known = this.#rows.get(words[0] as Node);
     if (known && words.every((word, i) => word === known.words[i])) return { lines: [], rows: known.rows };
@@ -227,14 +230,14 @@ export class CMemory {
     return { lines: [`u32v ${rows.join(', ')}; ${turned(texts, rows)}`], rows };
   }
 
-  /** Do lanes that follow each other reach what follows each other? */
+  /** True if consecutive lanes access consecutive elements. */
   #neighbours({ index, base }: Place): boolean {
     return this.#gang.consecutive.has(index) && !(base && this.#gang.varying.has(base));
   }
 
   /**
-   * How a gang reaches memory: as one piece where all lanes are there and are neighbours, else one lane after the other.
-   * An index that wraps at 2^32 between two lanes is no piece.
+   * Prints a gang's access: contiguous if all lanes are active and consecutive, else one lane after the other. An index that
+   * wraps at 2^32 between two lanes is not contiguous.
    */
   #allLanes(
     names: EffectNames,
@@ -252,19 +255,19 @@ export class CMemory {
     return [fast, `else ${masked}`];
   }
 
-  /** In a checked build an access outside is noted and not made. */
+  /** In a checked build an access out of bounds is recorded and skipped. */
   #guarded(address: string, act: (address: string) => string): string {
     return this.#checked ? `{ const u64 at = ${address}; if (at != ~0ull) { ${act('at')} } }` : act(address);
   }
 
   #prefetch(statement: Extract<EffectStatement, { kind: 'prefetch' }>, names: EffectNames): string[] {
-    // A hint may name any address, so it needs no check; but a checked build must not report it either.
+    // A hint may name any address and needs no check, and a checked build must not report it.
     const { place } = statement;
     const buffer = bufferName(place.buffer);
     const at = this.#plainAddress(place, names, 4);
     if (!names.mask) return [`__builtin_prefetch(&${buffer}[${at('')}]);`];
     if (names.mask === 'active' && hasQuads(this.#gang.lanes) && this.#gang.varying.has(place.index) && !place.base) {
-      // A lane that is not there may name any address too.
+      // An inactive lane may name any address too.
       this.#preludes.add(quadsPrelude(this.#gang.lanes));
       const { lines, spot } = this.#spotsOf(place.index, names);
       const one = (_: unknown, lane: number) => `__builtin_prefetch(&${buffer}[(u64)${spot(lane)} * 4]);`;
@@ -308,8 +311,8 @@ export class CMemory {
   }
 
   /**
-   * A native body is given plain names: of scalars, of vectors that hold a word of all lanes, or, if it works on quads, of
-   * rows: four of them for four words.
+   * Prints a native body with plain names: of scalars, of vectors that hold one word of all lanes, or, if it works on quads,
+   * of rows: four of them for four words.
    */
   #native(statement: Extract<EffectStatement, { kind: 'native' }>, names: EffectNames): string[] {
     const { body, results } = statement;
@@ -348,15 +351,15 @@ export class CMemory {
     ];
   }
 
-  /** Text of the element's number, for a lane; in a checked build ~0 where it is out of bounds. */
+  /** Returns the text of the element's number for a lane; in a checked build ~0 if it is out of bounds. */
   #address(place: Place, names: EffectNames, width: number, origin: Origin): (lane: string) => string {
     const plain = this.#plainAddress(place, names, width);
     if (!this.#checked) return plain;
     const site = this.#site(origin);
     const length = lengthName(place.buffer);
     const base = place.base && names.value(place.base);
-    // The last element of the access must be inside; index and result are those of the first. A base so large that the
-    // address would wrap is outside too.
+    // The last element of the access must be inside; index and result are those of the first. A base for which the address
+    // would wrap is outside too.
     const whole = (lane: string) =>
       base ? `((u64)${laneOf(base, lane)} >> 60 ? ~0ull : ${plain(lane)})` : plain(lane);
     return (lane) => `checked_index(${whole(lane)}, ${width}, ${length}, control, ${site})`;
@@ -382,21 +385,21 @@ export class CMemory {
   }
 }
 
-/** Is a u32 smaller than `length` whatever its operands are? True for a masked byte, and for the top bits of a word. */
+/** True if a u32 is smaller than `length` for all operands, as for a masked byte and for the top bits of a word. */
 function isBelow({ op, args: [, by] }: Node, length: number): boolean {
   if (by?.op !== 'const') return false;
   const amount = Number(by.detail.value);
   return op === 'and' ? amount < length : op === 'shr' && 2 ** (32 - (amount % 32)) <= length;
 }
 
-/** The k-th element of an access. */
+/** Returns the k-th element of an access. */
 const element = (place: Place, address: string, k: number): string =>
   `${bufferName(place.buffer)}[${address}${k === 0 ? '' : ` + ${k}`}]`;
 
 const fours = <T>(list: readonly T[]): T[][] =>
   Array.from({ length: list.length / 4 }, (_, i) => list.slice(4 * i, 4 * i + 4));
 
-/** A value as one lane sees it. */
+/** Returns the text of a value for one lane. */
 const laneOf = (operand: Operand, lane: string): string => `${operand.text}${operand.varying ? lane : ''}`;
 
 function jobTableText(table: Table, at: string): string {

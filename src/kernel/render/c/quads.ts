@@ -1,25 +1,25 @@
 /**
- * Quads of a gang in C: each lane reaches 16 bytes somewhere, and the gang wants the first words of all lanes in one
- * vector, the second words in another. Word by word, that is 64 scalar accesses for 16 lanes; here it is 16 of 16 bytes
- * into four rows, and a 4 by 4 transposition in each 16-byte block of them. UniversalHash, one Emerald Rapids core, GCC
- * 12, 16 lanes, CPU time: 666 H/s word by word, 868 so. Native bodies that work on quads take and give rows as they are;
- * compilers drop the turning of rows whose words nobody wants.
+ * Quads of a gang in C. Each lane accesses 16 bytes at its own address, and the gang needs the first words of all lanes in
+ * one vector, the second words in another. Word by word, that is 64 scalar accesses for 16 lanes. Here it is 16 accesses of
+ * 16 bytes into four rows, and a 4 by 4 transposition in each 16-byte block of them. UniversalHash, one Emerald Rapids core,
+ * GCC 12, 16 lanes, CPU time: 666 H/s word by word, 868 with rows. Native bodies that work on quads take and return rows
+ * directly; compilers drop the transposition of rows whose words are unused.
  */
 
-/** Gangs that the functions below are for. */
+/** True if the functions below support gangs of this size. */
 export const hasQuads = (lanes: number): boolean => lanes === 4 || lanes === 8 || lanes === 16;
 
-/** The lanes' numbers in `index` as scalars, in an array `name`. */
+/** Declares an array `name` with the lanes' elements of `index` as scalars. */
 export const spotsOf = (name: string, index: string): string => `u32 ${name}[LANES]; quads_spots(${index}, ${name});`;
 
-/** Where a gang's quads are: from `base` on, by the numbers of all lanes and by those of each. */
+/** The addresses of a gang's quads: from `base` on, by the index vector of all lanes and by the scalar of each. */
 export interface QuadPlaces {
   readonly base: string;
   readonly index: string;
   spot(lane: number): string;
 }
 
-/** The quads of all lanes into four rows. */
+/** Loads the quads of all lanes into four rows. */
 export function loadRows(lanes: number, { base, index, spot }: QuadPlaces, rows: readonly string[]): string[] {
   const at = (lane: number) => `(const u32 *)(${base}) + (u64)${spot(lane)} * 4`;
   const whole = rows.map((row, j) => `${row} = quads_row(${lanesOfRow(lanes, j).map(at).join(', ')});`);
@@ -31,7 +31,7 @@ export function loadRows(lanes: number, { base, index, spot }: QuadPlaces, rows:
   ];
 }
 
-/** Four rows to the quads of all lanes. */
+/** Stores four rows to the quads of all lanes. */
 export function storeRows(lanes: number, { base, index, spot }: QuadPlaces, rows: readonly string[]): string[] {
   const at = (lane: number) => `(u32 *)(${base}) + (u64)${spot(lane)} * 4`;
   const whole = rows.map((row, j) => `quads_put(${row}, ${lanesOfRow(lanes, j).map(at).join(', ')});`);
@@ -41,18 +41,21 @@ export function storeRows(lanes: number, { base, index, spot }: QuadPlaces, rows
   ];
 }
 
-/** Rows into words, or words into rows: the same steps. */
+/** Transposes rows to words, or words to rows: the steps are the same. */
 export const turned = (from: readonly string[], to: readonly string[]): string =>
   `quads_turn(${[...from.map((name) => `(u32v)(${name})`), ...to.map((name) => `(u32v *)&${name}`)].join(', ')});`;
 
-/** Lanes whose quads are in row `j`, one to a block: then what is turned within blocks comes out in the order of lanes. */
+/**
+ * Returns the lanes whose quads are in row `j`, one per block. A transposition within blocks then keeps the order of lanes.
+ */
 const lanesOfRow = (lanes: number, j: number): number[] =>
   Array.from({ length: lanes / 4 }, (_, block) => 4 * block + j);
 
 /**
- * Numbers of lanes become scalars through memory on x86, where taking them out of a vector needs the one port that also
- * turns. On ARM two at a time are taken: a word that is not the first of what was stored comes back after 16 cycles
- * (Neoverse-N1; the whole after 7). What is not a whole gang is a call, so that it takes no registers where all are there.
+ * Index vectors become scalars through memory on x86, where extracting elements needs the only port that also permutes. On
+ * ARM two elements at a time are extracted: a loaded word that is not the first of the stored vector takes 16 cycles
+ * (Neoverse-N1; the whole vector 7). A gang with inactive lanes calls a function, so that this case uses no registers of the
+ * common one.
  */
 export function quadsPrelude(lanes: number): string {
   const arguments4 = (type: string, names: string) => [...names].map((name) => `${type}${name}`).join(', ');
@@ -98,13 +101,16 @@ static __attribute__((noinline, cold)) void quads_put_some(u32 *base, u32v index
 }`;
 }
 
-/** Element numbers of a permute that does the same in each block of four; above 3 they are the second operand's. */
+/**
+ * Returns the element numbers of a permute that is the same in each block of four; numbers above 3 refer to the second
+ * operand.
+ */
 function inBlocks(lanes: number, picks: readonly number[]): string {
   const block = (first: number) => picks.map((pick) => (pick < 4 ? first + pick : lanes + first + pick - 4));
   return Array.from({ length: lanes / 4 }, (_, i) => block(4 * i).join(', ')).join(', ');
 }
 
-/** `quads_row` joins 16 bytes from each of `blocks` places, `quads_put` takes them apart again. */
+/** Prints `quads_row`, which joins 16 bytes from each of `blocks` addresses, and `quads_put`, which does the reverse. */
 function rows(blocks: number): string {
   const places = [...'pqrs'].slice(0, blocks);
   const from = places.map((name) => `const u32 *${name}`).join(', ');
@@ -130,7 +136,7 @@ ${plain}
 #endif`;
 }
 
-/** Left to themselves, compilers join the parts of a vector in memory, from where it cannot be read before they are. */
+/** Without these, compilers join the parts of a vector in memory, and reading it back stalls until the stores are done. */
 const intrinsics: Readonly<
   Record<
     number,

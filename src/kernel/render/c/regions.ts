@@ -6,8 +6,8 @@ import type { Helpers } from './helpers.js';
 type LinePrinter = Pick<RegionPrinter, 'line' | 'braces'>;
 
 /**
- * A loop over [from, to) by gangs. Inside, `index` holds each lane's number, `whole` says that all lanes are below `to`,
- * and `active` which are.
+ * Prints a loop over [from, to) by gangs. Inside, `index` holds each lane's number, `whole` is true if all lanes are below
+ * `to`, and `active` is the mask of those that are.
  */
 export function laneLoop(
   printer: LinePrinter,
@@ -33,7 +33,9 @@ export function laneLoop(
   });
 }
 
-/** Regions of a tile: on a CPU one thread does the whole tile, so a region is a vector loop and needs no barrier. */
+/**
+ * Prints regions of a tile. On a CPU one thread processes the whole tile, so a region is a vector loop and needs no barrier.
+ */
 export class CRegions {
   readonly #lanes: number;
   readonly #helpers: Helpers;
@@ -69,7 +71,9 @@ export class CRegions {
     }
   }
 
-  /** Element i goes to partial i mod 256; a gang's lanes are neighbours, so a vector of partials takes them as they are. */
+  /**
+   * Adds element i to partial i mod 256. A gang's lanes are consecutive, so they are added to a vector of partials directly.
+   */
   #sum(statement: Extract<RegionStatement, { kind: 'sum' }>, printer: RegionPrinter, number: number): void {
     const { type } = statement.result;
     const partials = `partials${number}`;

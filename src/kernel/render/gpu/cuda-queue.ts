@@ -6,18 +6,18 @@ import { CANCEL_BLOCKS, GpuPrinter, type GpuText } from './gpu.js';
 import type { GpuLanguage } from './language.js';
 import type { GpuLayout } from './layout.js';
 
-/** Words of an entry. */
+/** Returns the number of words of an entry. */
 export const queueEntryWords = ({ program }: Pick<GpuLayout, 'program'>): number => 1 + program.chunkWords;
 
-/** Workgroup memory that the harness needs beside the kernel's, for entries of up to 900 parameters. */
+/** Workgroup memory that the harness needs in addition to the kernel's, for entries of up to 900 parameters. */
 export const QUEUE_NEAR_BYTES = 4096;
 
 /**
- * The `queue` harness: a resident grid of one job that takes ranges while it runs (`queue.ts` says what is shared with
- * the host). The only place with fences of system scope.
+ * Prints the `queue` harness: a resident grid of one job that takes ranges while it runs (`resident-abi.ts` describes the
+ * memory shared with the host). This is the only place with fences of system scope.
  */
 export function renderCudaQueue(layout: GpuLayout, language: GpuLanguage): GpuText {
-  const printer = new GpuPrinter(layout, language, []); // a grid's workgroups stop together, between items
+  const printer = new GpuPrinter(layout, language, []); // the workgroups of a grid stop together, between items
   const { body } = printer;
   const { program, shape } = layout;
   const { parametersAt } = shape.launch;
@@ -45,7 +45,7 @@ export function renderCudaQueue(layout: GpuLayout, language: GpuLanguage): GpuTe
       printer.lines(fetch(words, shape.workgroup));
       if (program.hit.length > 0) body.line('u32 *const b_ring = found + (u64)slot * ringWords;');
       const every = CANCEL_BLOCKS[program.kind];
-      // Read anew in each round: 22 such values that stay in registers cost a workgroup of six per processor.
+      // Read again in each round: 22 values kept in registers would cost one workgroup of six per processor.
       const names = (): void =>
         printer.parameters(parametersAt, isOfEntry, (word) => `entry[${1 + word - program.jobWords}]`);
       const stop = [
@@ -61,7 +61,7 @@ export function renderCudaQueue(layout: GpuLayout, language: GpuLanguage): GpuTe
   return printer.finish();
 }
 
-/** Chunk words that are the same for all entries: the ring's capacity, and 1. */
+/** Returns the chunk words that are the same for all entries: the ring's capacity, and 1. */
 function fixedWords({ params }: Hoisted): ReadonlySet<number> {
   const fixed = params.filter(
     ({ node }) => node.op === 'chunk' && (node.detail.field === RING_CAPACITY_FIELD || node.detail.field === ONE_FIELD),
@@ -90,7 +90,7 @@ function head({ shape, program }: GpuLayout): string {
   return `extern "C" __global__ void __launch_bounds__(${shape.workgroup}) ${QUEUE_ENTRY}(${[launch, ...queue, ...rest].join(', ')})`;
 }
 
-/** Words before a ring's records, and of one record. */
+/** Returns the number of words before a ring's records, and of one record. */
 const ringRecord = ({ program }: GpuLayout): { header: number; record: number } => {
   const { headerWords, recordWords } = ringLayout(program);
   return { header: headerWords, record: recordWords };
@@ -99,18 +99,19 @@ const ringRecord = ({ program }: GpuLayout): { header: number; record: number } 
 const { head: HEAD, seen, watched, order: ORDER, active, present } = QueueState;
 const control = (word: keyof typeof QueueControl): string => `*(const volatile u64 *)(control + ${QueueControl[word]})`;
 /**
- * A condition on which all threads agree, said so that the compiler sees it too. Where it does not, a warp might part, and
- * what is the same for all of it cannot stay in registers of the warp: SHA-256d at 7.0 GH/s on an H200.
+ * Returns a condition on which all threads agree, in a form that the compiler recognizes. Otherwise the compiler assumes
+ * that a warp can diverge, and uniform values cannot stay in uniform registers: SHA-256d at 7.0 GH/s on an H200.
  */
 const agreed = (condition: string, workgroup: number): string =>
   `__any_sync(${workgroup < 32 ? 2 ** workgroup - 1 : 0xffff_ffff}u, ${condition})`;
-/** Copies are short: unrolled they would need more registers than the kernel. */
+/** Copies are short: unrolled, they would need more registers than the kernel. */
 const ROLLED = '#pragma unroll 1';
 const clock = (name: string): string => `asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(${name}));`;
 
 /**
- * The first workgroup to come is the watch. It copies entries when the tail has risen, then says so; it passes orders on,
- * and stays until nobody is there who might need another. Epoch (low word) and order (high word) are read at once.
+ * Prints the watch, which is the first workgroup to arrive. It copies entries when the tail has risen, then publishes their
+ * number. It forwards orders, and stays until no workgroup is left that might need one. Epoch (low word) and order (high
+ * word) are read in one access.
  */
 const watch = (words: number, workgroup: number): string[] => [
   `if (${agreed(`__syncthreads_or(thread == 0u && atomicExch((u64 *)state + ${watched}, 1ull) == 0ull)`, workgroup)}) {`,
@@ -152,9 +153,10 @@ const watch = (words: number, workgroup: number): string[] => [
 ];
 
 /**
- * One thread takes the next part and waits for its entry; the barrier tells the others. To leave before a part is taken
- * harms nobody. A part that was taken is given up only where all agree on it: once the watch has told to leave, `seen`
- * stays as it is. So the parts of an entry are all done or all given up.
+ * Prints the code that takes a part. One thread takes the next part and waits for its entry; the barrier passes it to the
+ * others. A workgroup may leave before it takes a part. A part that was taken is dropped only if all workgroups agree on it:
+ * once the watch has given the order to leave, `seen` no longer changes. The parts of an entry are therefore all done or all
+ * dropped.
  */
 const take = (workgroup: number): string[] => [
   '__syncthreads();',
@@ -196,8 +198,9 @@ const fetch = (words: number, workgroup: number): string[] => [
 ];
 
 /**
- * Who finishes an entry's last part publishes it: hits, fence, flag. The ring on the device takes hits at the speed of its
- * memory and is copied once: 2^26 hits counted over the bus would take seconds.
+ * Prints the code of the workgroup that finishes an entry's last part. It publishes the entry: hits, fence, flag. The ring
+ * on the device takes hits at the speed of the device's memory and is copied once: 2^26 hits counted over the bus would take
+ * seconds.
  */
 const publish = (
   emits: boolean,

@@ -7,7 +7,7 @@ import { cFamily, type Helper, helperBody, type OperationTable } from './forms.j
 import type { EntryForms, GpuLanguage, MemoryForms } from './language.js';
 import { type GpuLayout, hasLongLoop, sizeOf } from './layout.js';
 
-/** CUDA C++ for nvcc and NVRTC, from compute capability 7.0. */
+/** Returns the language CUDA C++ for nvcc and NVRTC, from compute capability 7.0. */
 export function cudaLanguage(): GpuLanguage {
   return {
     syntax: cSyntax,
@@ -24,7 +24,7 @@ export function cudaLanguage(): GpuLanguage {
 
 export const cArguments = ({ args }: Helper): string => args.map((type, i) => `${type} ${'abcd'[i]}`).join(', ');
 
-/** Contraction is ruled out by the text (a product that is added is `__fmul_rn`); the flag is a second lock. */
+/** The text already prevents contraction (a product that is added is `__fmul_rn`); the flag is a second safeguard. */
 export const cudaOptions: readonly string[] = ['--std=c++17', '--fmad=false'];
 
 function literal(type: Scalar, value: Value): string {
@@ -86,7 +86,7 @@ const vectors: Readonly<Partial<Record<Scalar, { readonly type: string; readonly
   f64: { type: 'double2', width: 2 },
 };
 
-/** 16 bytes at a time: a quad of 8-byte elements is two. */
+/** Splits a quad into accesses of 16 bytes: two for a quad of 8-byte elements. */
 const pieces = (type: Scalar, quad: string): { type: string; width: 2 | 4; at: readonly string[] } => {
   const { type: vector, width } = vectors[type] as { type: string; width: 2 | 4 };
   return { type: vector, width, at: width === 4 ? [quad] : [`(${quad}) * 2u`, `(${quad}) * 2u + 1u`] };
@@ -137,7 +137,7 @@ const memory: MemoryForms = {
   checkArguments: 'status, ',
 };
 
-/** Notes the first access outside of its buffer; its number is then all ones, and it is not made. */
+/** Records the first access out of bounds; its number is then all ones, and the access is skipped. */
 export function cChecks(qualifier: string, status: string, exchange: string): string {
   const { trapped, site, index, length } = Status;
   return [
@@ -175,8 +175,8 @@ const entry: EntryForms = {
     '}',
   ],
   cancelBefore: () => [],
-  // One thread reads the word, over the bus where it is in the host's memory; the barrier tells the others. That thread
-  // may have returned from a long loop, so in kernels with long loops every thread reads it. A barrier waits only for
+  // One thread reads the word, over the bus if it is in the host's memory, and the barrier passes it to the others. That
+  // thread may have returned from a long loop, so in kernels with long loops every thread reads it. A barrier waits only for
   // threads that have not returned.
   cancelWithin: ({ program }, every) => [
     `if (round % ${every}u == 0u && __syncthreads_or(${hasLongLoop(program.body) ? '' : 'thread == 0u && '}*cancel != epoch)) {`,
@@ -187,7 +187,7 @@ const entry: EntryForms = {
   cancelInside: ['if (*cancel != epoch) {', `  status[${Status.incomplete}] = 1u;`, '  return;', '}'],
 };
 
-/** Parameters of the entry, in the order of the shape's bindings. */
+/** Returns the parameters of the entry, in the order of the shape's bindings. */
 export function cudaArguments({ bindings, launch }: GridShape): string[] {
   const forms: Readonly<Record<GridBindingKind, (name: string, type?: Scalar) => string>> = {
     launch: () => (launch.byValue ? 'const __grid_constant__ Launch launch' : 'const u32 *__restrict__ launch'),
@@ -213,7 +213,9 @@ export function nearMemory({ near, shape }: GpuLayout): string[] {
   ];
 }
 
-/** Elements that fill 16 bytes. The compiler reads ahead to the end of a 16-byte piece, which would be outside. */
+/**
+ * Rounds a length up to fill 16 bytes. The compiler reads ahead to the end of a 16-byte piece, which would be out of bounds.
+ */
 const whole = (type: Scalar, length: number): number => {
   const grain = 16 / bytesOf[type];
   return Math.ceil(length / grain) * grain;

@@ -3,25 +3,25 @@ import type { Node } from '../../ir/program.js';
 import type { Scalar } from '../../language/types.js';
 import { divisor, fromFloat } from '../c/forms.js';
 
-/** A small function of the generated text, printed where it is used. */
+/** A small function of the generated text, printed only if it is used. */
 export interface Helper {
   readonly args: readonly Scalar[];
   readonly result: Scalar;
-  /** An expression over a, b, c, d; or statements that end in a `return`. */
+  /** An expression over a, b, c, d, or statements that end in a `return`. */
   readonly body: string;
 }
 
 /**
- * How a language writes operations that it has no operator for. A key is the name of a form, or of an operation on all
- * types. A form is text with $a, $b … for the operands; what needs an operand twice is a function, of which the body is
- * given. A form that ends in `_const` is for a count that is known: $b is then that number, and $r what is left of the width.
+ * A language's forms of operations that it has no operator for. A key is the name of a form, or of an operation on all
+ * types. A form is text with $a, $b … for the operands. A form that needs an operand twice is a function, given by its body.
+ * A form that ends in `_const` is for a constant count: $b is that number, and $r the width minus it.
  */
 export interface OperationTable {
   readonly forms: Readonly<Record<string, string>>;
   readonly functions: Readonly<Record<string, string>>;
 }
 
-/** Prints operations by a table and remembers which functions they need. */
+/** Prints operations from a table and records which functions they need. */
 export class Forms {
   readonly #table: OperationTable;
   readonly #print: (name: string, helper: Helper) => string;
@@ -38,7 +38,7 @@ export class Forms {
     const count = node.args[1];
     const counted = this.#table.forms[`${key}_const`];
     if (counted && count?.op === 'const') {
-      // `fold` has reduced it to below the width, and zero to nothing
+      // `fold` has reduced the count to below the width, and removed counts of 0
       const known = Number(count.detail.value);
       const rest = (node.type === 'u64' ? 64 : 32) - known;
       return substitute(counted, [args[0] ?? '', String(known)]).replaceAll('$r', String(rest));
@@ -46,7 +46,7 @@ export class Forms {
     return this.apply(key, args);
   }
 
-  /** The text of one operation by its form: the type's own, the operation's own, or its operator. */
+  /** Returns the text of one operation by its form: the type's, the operation's, or the operator. */
   apply(key: string, args: readonly string[]): string {
     const { forms, functions } = this.#table;
     if (functions[key] !== undefined && forms[key] === undefined) {
@@ -60,7 +60,7 @@ export class Forms {
     return substitute(form, args);
   }
 
-  /** The functions that were used, those that they need first. */
+  /** Returns the functions that were used, each after those that it calls. */
   prelude(): string[] {
     const lines: string[] = [];
     const printed = new Set<string>();
@@ -75,7 +75,7 @@ export class Forms {
     return lines;
   }
 
-  /** Any three-input function as the products that make it up; compilers find the one instruction for it. */
+  /** Prints a three-input function as a sum of products; compilers find the single instruction for it. */
   #logic3(node: Node, args: readonly string[]): string {
     const truth = node.detail.truth ?? 0;
     const not = (text: string) => this.apply(`not_${node.type}`, [text]);
@@ -91,12 +91,12 @@ function substitute(form: string, args: readonly string[]): string {
   return form.replace(/\$([abcd])/g, (_, letter: string) => args['abcd'.indexOf(letter)] ?? 'missing_operand');
 }
 
-/** Body text of a helper: an expression gets its `return`. */
+/** Returns the body text of a helper; an expression gets a `return`. */
 export const helperBody = ({ body }: Helper): string => (body.includes('return') ? body : `return ${body};`);
 
 /**
- * What CUDA and OpenCL C have in common. Signed overflow is undefined in both, so i32 is computed as u32; division by
- * zero and the conversion of what does not fit are too, so they are written out.
+ * Forms that CUDA and OpenCL C have in common. Signed overflow is undefined in both, so i32 is computed as u32. Division by
+ * zero and conversions that do not fit are undefined too, so they are written out.
  */
 export function cFamily(ull: string): OperationTable {
   const forms: Record<string, string> = {

@@ -16,14 +16,17 @@ export interface GpuText {
   readonly text: string;
   readonly lineOrigins: readonly (Origin | undefined)[];
   readonly statements: number;
-  /** Checked builds: the accesses that can trap, by the number they trap with. */
+  /** Checked builds: the accesses that can trap, by trap number. */
   readonly sites: readonly Origin[];
 }
 
-/** Blocks of items, or tiles, between two looks at the cancel word: some milliseconds of light items. */
+/** Blocks of items, or tiles, between two reads of the cancel word: some milliseconds of light items. */
 export const CANCEL_BLOCKS = { items: 64, tiles: 16 } as const;
 
-/** Text for a GPU: one thread an item, or one workgroup a tile, inside the `range` harness that `grid.ts` describes. */
+/**
+ * Prints text for a GPU: one thread per item, or one workgroup per tile, inside the `range` harness that `grid.ts`
+ * describes.
+ */
 export function renderGpu(layout: GpuLayout, language: GpuLanguage): GpuText {
   const look = layout.program.kind === 'items' ? language.entry.cancelInside : [];
   const printer = new GpuPrinter(layout, language, look);
@@ -31,7 +34,7 @@ export function renderGpu(layout: GpuLayout, language: GpuLanguage): GpuText {
   return printer.finish();
 }
 
-/** What a harness needs to print itself around a kernel. */
+/** Prints the parts that a harness places around a kernel. */
 export class GpuPrinter {
   readonly layout: GpuLayout;
   readonly language: GpuLanguage;
@@ -39,7 +42,7 @@ export class GpuPrinter {
   readonly #forms: Forms;
   readonly #memory: GpuMemory;
 
-  /** `look`: lines of a long loop that leave the item if the launch was cancelled. */
+  /** `look` holds the lines of a long loop that leave the item if the launch was cancelled. */
   constructor(layout: GpuLayout, language: GpuLanguage, look: readonly string[]) {
     this.layout = layout;
     this.language = language;
@@ -49,7 +52,7 @@ export class GpuPrinter {
     this.body = new CStyle(layout.program, new GpuDialect(layout, language, this.#forms, this.#memory, scope, look));
   }
 
-  /** The entry of the `range` harness: a workgroup strides over the launch's blocks of items, or its tiles. */
+  /** Prints the entry of the `range` harness: a workgroup strides over the launch's blocks of items, or its tiles. */
   range(): void {
     const { layout, body } = this;
     const { entry, syntax, typeName } = this.language;
@@ -71,7 +74,7 @@ export class GpuPrinter {
     for (const text of lines) this.body.line(text);
   }
 
-  /** Names for the parameters that the body reads; `take` says which, `word` where their words are. */
+  /** Declares the parameters that the body reads. `take` selects them; `word` returns the text of a parameter word. */
   parameters(
     at: number,
     take: (word: number) => boolean = () => true,
@@ -90,7 +93,7 @@ export class GpuPrinter {
     }
   }
 
-  /** Checked builds know how many elements each buffer has. */
+  /** Declares the number of elements of each buffer, in checked builds. */
   lengths(): void {
     const { layout, language } = this;
     if (!layout.checked) return;
@@ -99,7 +102,7 @@ export class GpuPrinter {
     buffers.forEach(({ binding, type }, i) => {
       const [low, high] = [0, 1].map((k) => language.entry.word(layout, layout.shape.launch.sizesAt + 2 * i + k));
       const shift = Math.log2(bytesOf[type]);
-      // Without 64 bits: fewer than 2^32 elements, whatever the bytes are.
+      // Without 64 bits there are fewer than 2^32 elements, whatever the number of bytes.
       const value =
         address === 'u64'
           ? `((u64)${high} << 32 | ${low}) >> ${shift}`
@@ -108,7 +111,7 @@ export class GpuPrinter {
     });
   }
 
-  /** Each workgroup copies its tables once, not once per item. */
+  /** Copies the tables once per workgroup, not once per item. */
   tables(): void {
     const { layout, language, body } = this;
     const near = [...layout.tables].flatMap(([table, place]) => (place.near ? [table] : []));
@@ -123,8 +126,8 @@ export class GpuPrinter {
   }
 
   /**
-   * Does what is this workgroup's of the launch. Rounds are counted, not tiles: the next number may not fit 32 bits.
-   * `names` is for what is defined anew in each round.
+   * Prints the loop over this workgroup's part of the launch. It counts rounds, not tiles, since the next tile's number may
+   * not fit 32 bits. `names` prints the definitions that each round repeats.
    */
   work(cancel: readonly string[], names: () => void = () => undefined): void {
     const { layout, body } = this;
@@ -170,7 +173,7 @@ export class GpuPrinter {
   }
 }
 
-/** All values are a thread's own: nothing is masked and nothing spread over lanes. */
+/** The dialect of GPUs. All values belong to one thread: nothing is masked or spread over lanes. */
 class GpuDialect implements Dialect {
   readonly syntax: Syntax;
   readonly look: readonly string[];

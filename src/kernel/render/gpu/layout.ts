@@ -13,18 +13,18 @@ export interface LayoutOptions {
   readonly nearLimit: number;
   readonly checked: boolean;
   readonly compilerOptions: readonly string[];
-  /** Types that values have which one thread must read for all. */
+  /** Types of the values that one thread must read for all. */
   readonly spreadTypes: readonly Scalar[];
 }
 
-/** Where everything of a program is on a GPU: the shape that devices see, and what only the printer needs to know. */
+/** The placement of a program on a GPU: the shape that devices see, and data for the printer only. */
 export interface GpuLayout {
   readonly shape: GridShape;
   readonly program: Hoisted;
   readonly checked: boolean;
   /** Arrays of workgroup memory, by name. */
   readonly near: readonly NearArray[];
-  /** Where each table's words are, and whether workgroups keep a copy in their own memory. */
+  /** The position of each table's words, and whether workgroups keep a copy in workgroup memory. */
   readonly tables: ReadonlyMap<Table, TablePlace>;
 }
 
@@ -40,7 +40,7 @@ export interface TablePlace {
   readonly word: number;
 }
 
-/** Static workgroup memory in CUDA's text; more is asked for at launch. */
+/** The maximum of static workgroup memory in CUDA's text; more is requested at launch. */
 const STATIC_NEAR_BYTES = 48 * 1024;
 
 export const partialsName = (type: Scalar): string => `partials_${type}`;
@@ -101,12 +101,12 @@ export function layoutOf(program: Hoisted, options: LayoutOptions): GpuLayout {
   return { shape, program, checked, near, tables };
 }
 
-/** Bytes of arrays one after the other, each on 16 bytes. */
+/** Returns the bytes of consecutive arrays, each aligned to 16 bytes. */
 export function sizeOf(arrays: readonly NearArray[]): number {
   return arrays.reduce((sum, { type, length }) => sum + 16 * Math.ceil((length * bytesOf[type]) / 16), 0);
 }
 
-/** A value of `type` whose words are told by `word`, low first. */
+/** Returns a value of `type` made of the words that `word` returns, low word first. */
 export function ofWords(
   type: Scalar,
   word: (k: number) => string,
@@ -128,7 +128,7 @@ export function ofWords(
   }
 }
 
-/** The words before entry `index` of a table or array of that type. */
+/** Returns the number of words before entry `index` of a table or array of that type. */
 export const wordIndex = (type: Scalar, index: string): string =>
   wordsOf(type) === 1 ? index : `${index} * ${wordsOf(type)}u`;
 

@@ -6,7 +6,9 @@ import type { Forms } from './forms.js';
 import type { GpuLanguage } from './language.js';
 import { type GpuLayout, ofWords, spreadName, wordIndex } from './layout.js';
 
-/** Is the printer where threads do different things (in an items kernel: always), or between the regions of a tile? */
+/**
+ * `parallel` is true where threads do different things (in an items kernel: always), false between the regions of a tile.
+ */
 export interface Scope {
   parallel: boolean;
 }
@@ -39,7 +41,7 @@ export class GpuMemory {
       case 'store':
         return this.#store(statement, names);
       case 'prefetch':
-        // A hint may name any address, so it needs no check; but a checked build must not report it either.
+        // A hint may name any address and needs no check, and a checked build must not report it.
         return this.#language.memory.prefetch(statement.place.buffer, this.#quad(statement.place, names));
       case 'atomic':
         return this.#atomic(statement, names);
@@ -58,7 +60,7 @@ export class GpuMemory {
     return this.#scope.parallel ? entry : this.#language.memory.sameForAll(entry);
   }
 
-  /** An entry as it lies in the words of the launch block or of `tables`. */
+  /** Returns an entry as stored in the words of the launch block or of `tables`. */
   tableEntry(table: Table, at: string): string {
     const place = this.#layout.tables.get(table);
     const { entry } = this.#language;
@@ -100,7 +102,7 @@ export class GpuMemory {
     ];
   }
 
-  /** One thread reads, everybody gets the value. */
+  /** Prints a read by one thread that passes the value to all threads. */
   #spread(
     statement: Extract<EffectStatement, { kind: 'load' | 'atomic' }>,
     names: EffectNames,
@@ -150,7 +152,7 @@ export class GpuMemory {
     return [...lines, syntax.variable(typeName('u32'), name, '0u'), this.#inside(at, `${name} = ${call};`)];
   }
 
-  /** A native body is given plain names. */
+  /** Prints a native body with plain names. */
   #native(statement: Extract<EffectStatement, { kind: 'native' }>, names: EffectNames): string[] {
     const { syntax, typeName } = this.#language;
     if (statement.body.prelude) this.#preludes.add(statement.body.prelude);
@@ -167,7 +169,7 @@ export class GpuMemory {
     return [...lines, ...statement.body.text({ lanes: 1, args, results }).trim().split('\n')];
   }
 
-  /** The number of the access's first element; in a checked build all ones where it is outside. */
+  /** Returns the number of the access's first element; in a checked build all ones if the access is out of bounds. */
   #address(
     { place, origin }: { readonly place: Place; readonly origin: Origin },
     names: EffectNames,
@@ -196,7 +198,7 @@ export class GpuMemory {
     return place.base ? `${names.value(place.base).text} + ${index}` : index;
   }
 
-  /** In a checked build an access outside is noted and not made. */
+  /** In a checked build an access out of bounds is recorded and skipped. */
   #inside(at: string, act: string): string {
     return this.#layout.checked ? `if (${at} != ${NONE[this.#language.memory.address]}) { ${act} }` : act;
   }

@@ -8,7 +8,7 @@ import { cArguments, cChecks } from './cuda.js';
 import { cFamily, helperBody, type OperationTable } from './forms.js';
 import type { EntryForms, GpuLanguage, MemoryForms } from './language.js';
 
-/** OpenCL C 1.2, which 3.0 contains. */
+/** Returns the language OpenCL C 1.2, which 3.0 contains. */
 export function openclLanguage(usesDoubles: boolean, workgroup: number): GpuLanguage {
   return {
     syntax: cSyntax,
@@ -17,13 +17,13 @@ export function openclLanguage(usesDoubles: boolean, workgroup: number): GpuLang
     table,
     helper: (name, helper) => `static inline ${helper.result} ${name}(${cArguments(helper)}) { ${helperBody(helper)} }`,
     nativeBodies: false,
-    // A thread alone waits for nobody. PoCL cuts kernels up at barriers: without them tiles compile 4 to 8 times as fast.
+    // A single thread needs no barrier. PoCL splits kernels at barriers: without them tiles compile 4 to 8 times as fast.
     memory: workgroup === 1 ? { ...memory, barrier: () => [] } : memory,
     entry: { ...entry, preamble: () => preamble(usesDoubles) },
   };
 }
 
-/** f32 division and square root are within 3 ulp unless told. */
+/** Without the option, f32 division and square root are only within 3 ulp. */
 export const openclOptions: readonly string[] = ['-cl-std=CL1.2', '-cl-fp32-correctly-rounded-divide-sqrt'];
 
 const preamble = (usesDoubles: boolean): string[] => [
@@ -66,7 +66,7 @@ const table: OperationTable = {
     bitSelect_u32: 'bitselect($c, $b, $a)',
     bitSelect_u64: 'bitselect($c, $b, $a)',
     funnel_u32: '(u32)(upsample($a, $b) >> ($c & 31u))',
-    // rotate() goes left, by a count of the value's own type and modulo its width
+    // rotate() rotates left, by a count of the value's type, modulo its width
     rotl_u32: 'rotate($a, $b)',
     rotr_u32: 'rotate($a, 0u - $b)',
     rotl_i32: 'rotate($a, (i32)$b)',
@@ -155,9 +155,9 @@ const entry: Omit<EntryForms, 'preamble'> = {
   cancelBefore: () => [],
   cancelWithin: ({ program, shape }, every) =>
     program.kind === 'items' || shape.workgroup === 1
-      ? // Each thread for itself: a barrier in the loop would cost PoCL its vector code.
+      ? // Each thread reads for itself: a barrier in the loop would prevent PoCL from vectorizing.
         [`if (round % ${every}u == 0u && *cancel != epoch) {`, `  status[${Status.incomplete}] = 1u;`, '  break;', '}']
-      : // Two words by turns, so that one barrier is enough.
+      : // Two alternating words, so that one barrier is enough.
         [
           `if (thread == 0u) stop[round % 2u] = round % ${every}u == 0u && *cancel != epoch;`,
           'barrier(CLK_LOCAL_MEM_FENCE);',
@@ -171,7 +171,7 @@ const entry: Omit<EntryForms, 'preamble'> = {
 
 function openclArguments({ bindings, launch }: GridShape): string[] {
   const forms: Readonly<Record<GridBindingKind, (name: string, type?: Scalar) => string>> = {
-    // Small parameters are read by all threads alike, which is what constant memory is for.
+    // All threads read the same small parameters, which is the purpose of constant memory.
     launch: () =>
       launch.words <= VALUE_WORDS ? '__constant const u32 *launch' : '__global const u32 *restrict launch',
     counted: () => '__global const u32 *counted',

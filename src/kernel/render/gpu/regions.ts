@@ -5,7 +5,10 @@ import type { GpuLanguage } from './language.js';
 import { type GpuLayout, partialsName, TOTALS } from './layout.js';
 import type { Scope } from './memory.js';
 
-/** Regions of a tile: a loop by thread. Barriers between regions are the dialect's; those inside a region are here. */
+/**
+ * Prints regions of a tile as loops by thread. The dialect prints barriers between regions; this class prints those inside a
+ * region.
+ */
 export class GpuRegions {
   readonly #language: GpuLanguage;
   readonly #forms: Forms;
@@ -54,7 +57,7 @@ export class GpuRegions {
     for (const text of this.#language.memory.barrier({ near: true, global: false })) printer.line(text);
   }
 
-  /** The order that the language fixes: a thread owns whole partials, so their number does not matter. */
+  /** Adds in the order that the language defines. A thread owns whole partials, so the number of threads does not matter. */
   #sum(statement: Extract<RegionStatement, { kind: 'sum' }>, printer: RegionPrinter): void {
     const number = this.#regions++;
     const { type } = statement.result;
@@ -83,7 +86,7 @@ export class GpuRegions {
     printer.line(syntax.constant(typeName, printer.define(statement.result), memory.sameForAll(`${partials}[0]`)));
   }
 
-  /** Each thread adds up a piece, the pieces' totals are summed in steps that double, then each thread fills its piece. */
+  /** Each thread adds up a piece, the pieces' totals are summed in doubling steps, then each thread fills its piece. */
   #scan({ near, length, result }: Extract<RegionStatement, { kind: 'scan' }>, printer: RegionPrinter): void {
     const number = this.#regions++;
     const { syntax, memory } = this.#language;

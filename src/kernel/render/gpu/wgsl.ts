@@ -10,7 +10,7 @@ import type { EntryForms, GpuLanguage, MemoryForms } from './language.js';
 import { everyStatement, type GpuLayout } from './layout.js';
 import { wgslTable } from './wgsl-forms.js';
 
-/** WGSL. What the program does with its memory decides how it is declared. */
+/** Returns the WGSL language. A program's accesses to its memory determine how the memory is declared. */
 export function wgslLanguage(program: Hoisted, checked: boolean): GpuLanguage {
   const uses = usesOf(program, checked);
   return {
@@ -26,11 +26,11 @@ export function wgslLanguage(program: Hoisted, checked: boolean): GpuLanguage {
 }
 
 interface Uses {
-  /** Names in the text of near arrays with atomic updates: every access to them is atomic. */
+  /** Names of near arrays with atomic updates: every access to them is atomic. */
   readonly atomicNear: ReadonlySet<string>;
-  /** Names in the text of buffers that are only reached by quads: 16 bytes at a time. */
+  /** Names of buffers that are only accessed by quads: 16 bytes at a time. */
   readonly quadOnly: ReadonlySet<string>;
-  /** Constants without a literal: infinities and NaN. */
+  /** True if there are constants without a literal: infinities and NaN. */
   readonly oddFloats: boolean;
 }
 
@@ -70,7 +70,7 @@ function literal(type: Scalar, value: Value): string {
     case 'i32':
       return value === -2147483648 ? 'i32(-2147483648)' : Number(value) < 0 ? `(${value}i)` : `${value}i`;
     case 'f32':
-      // What WGSL has no literal for comes out of a function, so that it is no constant expression.
+      // Values without a WGSL literal come out of a function, so that they are not constant expressions.
       if (!Number.isFinite(Number(value))) return `f32_of(0x${(toWords(type, value)[0] ?? 0).toString(16)}u)`;
       return Object.is(value, -0) ? '(-0.0f)' : cLiteral(type, value);
     default:
@@ -122,7 +122,7 @@ function memoryForms({ atomicNear, quadOnly }: Uses, checked: boolean): MemoryFo
     prefetch: () => [],
     barrier: ({ near, global }) => [...(global ? ['storageBarrier();'] : []), ...(near ? ['workgroupBarrier();'] : [])],
     sameForAll: (place) => `workgroupUniformLoad(&${place})`,
-    // Only what is read-only, or loaded like this, counts as the same for all; and a barrier needs that of its conditions.
+    // WGSL treats only read-only memory, and values loaded like this, as uniform, and a barrier needs uniform conditions.
     spreads: (decl) => decl.kind === 'rw' || (decl.kind === 'near' && (checked || isAtomic(decl))),
     sameForAllWaits: true,
     checks,
@@ -130,7 +130,7 @@ function memoryForms({ atomicNear, quadOnly }: Uses, checked: boolean): MemoryFo
   };
 }
 
-/** Notes the first access outside of its buffer; its number is then all ones, and it is not made. */
+/** Records the first access out of bounds; its number is then all ones, and the access is skipped. */
 const checks = [
   'fn checked_index(base: u32, index: u32, width: u32, length: u32, site: u32) -> u32 {',
   '  if (base <= length / 4u && index <= length / width) {',
@@ -196,7 +196,7 @@ const entry: Omit<EntryForms, 'globals'> = {
     `  last = min(last, ${word(layout, Header.count)} - 1u);`,
     '}',
   ],
-  // No dispatch sees the host's writes while it runs, so once is enough.
+  // A running dispatch never sees the host's writes, so one check is enough.
   cancelBefore: () => [
     'if (cancel.x != epoch) {',
     `  if (thread == 0u) { atomicStore(&status[${Status.incomplete}], 1u); }`,

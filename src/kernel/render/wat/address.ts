@@ -4,7 +4,7 @@ import { watLiteral } from './scalar.js';
 import type { WatBody } from './style.js';
 import { laneText, type Operand } from './values.js';
 
-/** Where an access goes: elements of `type` from `start + offset` on, counted in `stride` bytes. */
+/** The address of an access: elements of `type` from `start + offset` on, counted in `stride` bytes. */
 export interface Reach {
   readonly type: Scalar;
   readonly start: string;
@@ -13,11 +13,11 @@ export interface Reach {
   readonly base: Operand | undefined;
   /** Elements of one access: 1, or 4 for a quad. */
   readonly width: number;
-  /** Text of how many elements there are. */
+  /** Text of the number of elements. */
   readonly length: string;
 }
 
-/** The address of an access that is the same for all lanes; `once`: it is written once only. */
+/** Returns the address of an access that is the same for all lanes. `once` is set if it is written only once. */
 export function uniformAddress(body: WatBody, { type, start, index, base, width }: Reach, once = false): string {
   const stride = bytesOf[type] * width;
   const offset = scaled(index, stride);
@@ -27,7 +27,7 @@ export function uniformAddress(body: WatBody, { type, start, index, base, width 
   return once && width === 1 ? address : body.scratch(address, 'i32');
 }
 
-/** Addresses of all lanes; outside the mask, where there is one, the start. */
+/** Returns the addresses of all lanes; for lanes outside the mask, the start. */
 export function laneAddresses(body: WatBody, reach: Reach, mask: Operand | undefined): (lane: number) => string {
   const { index, base, start, width } = reach;
   if (!index.varying && !base?.varying) {
@@ -45,7 +45,7 @@ export function laneAddresses(body: WatBody, reach: Reach, mask: Operand | undef
   return (lane) => `(i32x4.extract_lane ${lane & 3} ${registers[lane >> 2]})`;
 }
 
-/** Checked builds: does the access end before its buffer does? A base so large that the index would wrap is outside. */
+/** Checked builds: tests whether the access ends within its buffer. A base for which the index would wrap is outside. */
 export function insideText({ index, base, width, length }: Reach, lane: number, site: number): string {
   const at = `(i64.extend_i32_u ${laneText(index, lane)})`;
   const first = width === 1 ? at : `(i64.mul ${at} (i64.const ${width}))`;
@@ -58,11 +58,11 @@ export function insideText({ index, base, width, length }: Reach, lane: number, 
 
 export const offset = (bytes: number): string => (bytes === 0 ? '' : `offset=${bytes} `);
 
-/** The immediate arguments of element k of an access; words of the job are aligned as words only. */
+/** Returns the immediate arguments of element k of an access. Words of the job are aligned as words only. */
 export const arg = (reach: Reach, k: number): string =>
   `${offset(reach.offset + k * bytesOf[reach.type])}${reach.start === '(local.get $params)' && bytesOf[reach.type] === 8 ? 'align=4 ' : ''}`;
 
-/** A uniform index or base in bytes. */
+/** Returns a uniform index or base in bytes. */
 function scaled({ node, texts }: Operand, stride: number): string {
   if (node.op === 'const')
     return watLiteral('u32', Number(BigInt.asUintN(32, BigInt(node.detail.value as number) * BigInt(stride))));
@@ -70,7 +70,7 @@ function scaled({ node, texts }: Operand, stride: number): string {
   return `(i32.shl ${word} (i32.const ${Math.log2(stride)}))`;
 }
 
-/** A base in 32 bits, which is as far as addresses go; where u64 are pairs it is a word already. */
+/** Returns a base in 32 bits, the width of addresses. If u64 are pairs, it is a word already. */
 function wordsOf(body: WatBody, base: Operand): readonly string[] {
   if (base.node.type === 'u32') return body.inLanes(base);
   const { texts, varying } = base;

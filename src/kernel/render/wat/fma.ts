@@ -1,7 +1,9 @@
-/** a·b + c with one rounding, which Wasm has no instruction for: exact, denormals, overflow and infinities included. */
+/**
+ * a·b + c with one rounding, which Wasm has no instruction for. It is exact, including denormals, overflow and infinities.
+ */
 export const fmaHelpers: Readonly<Record<string, string>> = {
-  // The product of two f32 is exact in f64. Its sum with c, rounded there to odd (the last bit is 1 unless the sum is
-  // exact), keeps enough for the second rounding to be the right one: f64 has over 2 bits more than f32.
+  // The product of two f32 is exact in f64. Its sum with c is rounded to odd in f64 (the last bit is 1 unless the sum is
+  // exact). The second rounding is then correct, since f64 has over 2 bits more than f32.
   fma_f32: `
 (func $fma_f32 (param $a f32) (param $b f32) (param $c f32) (result f32)
   (local $p f64) (local $z f64) (local $sum f64) (local $part f64) (local $lost f64) (local $bits i64)
@@ -23,7 +25,7 @@ export const fmaHelpers: Readonly<Record<string, string>> = {
         (i32.eq (f64.gt (local.get $lost) (f64.const 0)) (f64.gt (local.get $sum) (f64.const 0)))))))))
   (f32.demote_f64 (local.get $sum)))`,
 
-  // A finite number other than 0 as m 2^e with m in [2^52, 2^53): its m, and then its e.
+  // Splits a finite number other than 0 into m 2^e with m in [2^52, 2^53): its m, and then its e.
   significand_f64: `
 (func $significand_f64 (param $bits i64) (result i64)
   (local $m i64)
@@ -39,9 +41,9 @@ export const fmaHelpers: Readonly<Record<string, string>> = {
     (then (i64.sub (i64.const -1063) (i64.clz (i64.and (local.get $bits) (i64.const 0xfffffffffffff)))))
     (else (i64.sub (local.get $e) (i64.const 1075)))))`,
 
-  // In integers of 128 bits (high, low): the product shifted left by 20, c by 73, so that both have their top bit at
-  // 124 or 125. The one with the lower exponent is shifted right; bits lost are kept as a 1 in the last place, which is
-  // sound because near cancellation the shift is below 20 and loses nothing.
+  // In integers of 128 bits (high, low): the product shifted left by 20, c by 73, so that both have their top bit at 124 or
+  // 125. The one with the lower exponent is shifted right; lost bits set the last bit. This is sound because near
+  // cancellation the shift is below 20 and loses nothing.
   fma_f64: `
 (func $fma_f64 (param $a f64) (param $b f64) (param $c f64) (result f64)
   (local $x i64) (local $y i64) (local $z i64) (local $e i64) (local $ez i64) (local $shift i64)
@@ -131,7 +133,7 @@ export const fmaHelpers: Readonly<Record<string, string>> = {
     (i64.add (i64.shl (i64.sub (local.get $e) (i64.const 1)) (i64.const 52)) (local.get $high))
     (local.get $t)))))`,
 
-  // (high, low) shifted right by any count; the last bit says whether something was lost.
+  // (high, low) shifted right by any count; the last bit is set if a lost bit was.
   shiftedHigh: `
 (func $shiftedHigh (param $high i64) (param $count i64) (result i64)
   (select (i64.shr_u (local.get $high) (local.get $count)) (i64.const 0) (i64.lt_u (local.get $count) (i64.const 64))))`,

@@ -7,13 +7,16 @@ export const shapeOf = (type: Scalar): 'i32x4' | 'i64x2' | 'f32x4' | 'f64x2' =>
 export const shuffle = (words: readonly number[], a: string, b: string): string =>
   `(i8x16.shuffle ${words.flatMap((word) => [0, 1, 2, 3].map((byte) => 4 * word + byte)).join(' ')} ${a} ${b})`;
 
-/** Low words of the four 64-bit lanes of two registers. */
+/** Returns the low words of the four 64-bit lanes of two registers. */
 export const lowWords = (a: string, b: string): string => shuffle([0, 2, 4, 6], a, b);
-/** Lower halves of two registers. */
+/** Returns the lower halves of two registers. */
 export const lowHalves = (a: string, b: string): string => shuffle([0, 1, 4, 5], a, b);
 export const highHalves = (a: string, b: string): string => shuffle([2, 3, 6, 7], a, b);
 
-/** Results of two 64-bit registers that lie in their lower halves, which are joined. Else a narrower result is the low words. */
+/**
+ * Results of two 64-bit registers that are in their lower halves, which are joined. Other narrower results are the low
+ * words.
+ */
 export const inLowerHalves: ReadonlySet<string> = new Set(['cast_f64_f32', 'cast_f64_u32', 'cast_f64_i32']);
 
 function makeForms(): Record<string, string> {
@@ -48,11 +51,11 @@ function integerForms(type: 'u32' | 'i32' | 'u64'): Record<string, string> {
   return named(type, forms);
 }
 
-/** Forms of operations as those on one type. */
+/** Returns forms of operations under their names on one type. */
 export const named = (type: Scalar, forms: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(Object.entries(forms).map(([op, form]) => [`${op}_${type}`, form]));
 
-/** There is no unsigned comparison of 64-bit lanes: with the top bit flipped the signed one serves. */
+/** There is no unsigned comparison of 64-bit lanes: the signed one is used with the top bits flipped. */
 function below(a: string, b: string): string {
   const flipped = (x: string): string => `(v128.xor ${x} (i64x2.splat (i64.const 0x8000000000000000)))`;
   return `(i64x2.lt_s ${flipped(a)} ${flipped(b)})`;
@@ -71,7 +74,7 @@ function words(): Record<string, string> {
     popcount_i32: onesInWords,
     mulHi_u32: highWords(product('low'), product('high')),
     wmadHi_u32: highWords(sum('low'), sum('high')),
-    // A mask is -1 where it holds.
+    // A mask is -1 if true.
     carry_u32: '(i32x4.neg (v128.or (i32x4.lt_u (i32x4.add A B) A) (i32x4.lt_u (i32x4.add (i32x4.add A B) C) C)))',
     borrow_u32: '(i32x4.neg (v128.or (i32x4.lt_u A B) (i32x4.lt_u (i32x4.sub A B) C)))',
     // In two steps, so that a count of 0 shifts everything out.
@@ -115,8 +118,8 @@ function conversions(): Record<string, string> {
   };
   for (const type of ['u32', 'i32'] as const) {
     const sign = type === 'i32' ? 's' : 'u';
-    forms[`cast_${type}_u64`] = 'A'; // widened by its own sign
-    forms[`cast_u64_${type}`] = 'A'; // its low words
+    forms[`cast_${type}_u64`] = 'A'; // extended with its own sign
+    forms[`cast_u64_${type}`] = 'A'; // the low words
     forms[`cast_${type}_f32`] = `(f32x4.convert_i32x4_${sign} A)`;
     forms[`cast_f32_${type}`] = `(i32x4.trunc_sat_f32x4_${sign} A)`;
     forms[`cast_${type}_f64`] = `(f64x2.convert_low_i32x4_${sign} L)`;
@@ -133,9 +136,9 @@ function conversions(): Record<string, string> {
 
 /**
  * The table of WAT forms for gangs, by their names. A register (v128) holds four 32-bit lanes or two 64-bit ones; a bool is
- * a mask of 32 bits. A form works on 64-bit lanes where an operand or the result has 64 bits: `A` to `D` stand for the
- * operands' registers of that width, where narrower ones have been widened and wide ones narrowed; `L` for the first
- * operand's 32-bit lanes moved to the lower half. `N` is a count that all lanes share, `M` the width less `N`. Operations
- * that are not here go lane by lane, in their scalar form.
+ * a mask of 32 bits. A form works on 64-bit lanes if an operand or the result has 64 bits. `A` to `D` are the operands'
+ * registers, widened or narrowed to the form's width; `L` is the first operand's 32-bit lanes moved to the lower half. `N`
+ * is a count that all lanes share, `M` the width minus `N`. Operations that are not here are done lane by lane, in their
+ * scalar form.
  */
 export const gangForms: Readonly<Record<string, string>> = makeForms();

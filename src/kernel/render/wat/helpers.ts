@@ -1,10 +1,7 @@
 import { SUM_PARTIALS } from '../../ir/program.js';
 import { fmaHelpers } from './fma.js';
 
-/**
- * Functions that generated text calls, printed where they are used: what has no instruction in Wasm and is too long to
- * stand in line.
- */
+/** Prints functions that generated text calls: operations that have no instruction in Wasm and are too long to inline. */
 export function helperText(used: Iterable<string>): string[] {
   const printed = new Set<string>();
   const lines: string[] = [];
@@ -20,7 +17,7 @@ export function helperText(used: Iterable<string>): string[] {
   return lines;
 }
 
-/** Functions that a text calls. */
+/** Returns the functions that a text calls. */
 export function calledIn(text: string): string[] {
   return text.includes('(call ') ? [...text.matchAll(/\(call \$(\w+)/g)].map(([, name = '']) => name) : [];
 }
@@ -30,7 +27,7 @@ const unary = (name: string, type: string, body: string): string =>
 const binary = (name: string, type: string, body: string): string =>
   `(func $${name} (param $a ${type}) (param $b ${type}) (result ${type})\n  ${body})`;
 
-/** x / 0 is x and x % 0 is 0: both are what division by 1 gives. */
+/** x / 0 is x and x % 0 is 0, as for a division by 1. */
 const unsignedDivision = (name: 'div' | 'rem', type: 'u32' | 'u64'): string => {
   const on = type === 'u64' ? 'i64' : 'i32';
   const zero = `(${on}.eqz (local.get $b))`;
@@ -41,7 +38,9 @@ const unsignedDivision = (name: 'div' | 'rem', type: 'u32' | 'u64'): string => {
   );
 };
 
-/** By -1 it is a negation, which wraps; the instruction would trap on the least number. -1 and 0 are told by one test. */
+/**
+ * A division by -1 is a negation, which wraps; the instruction would trap on the smallest number. One test detects -1 and 0.
+ */
 const signedDivision = (name: 'div' | 'rem', special: string): string =>
   binary(
     `${name}_i32`,
@@ -51,7 +50,7 @@ const signedDivision = (name: 'div' | 'rem', special: string): string =>
     (else (i32.${name}_s (local.get $a) (local.get $b))))`,
   );
 
-/** Both notes take the value before; the loop ends when nobody else has changed it. */
+/** Both operations return the previous value; the loop ends when no other thread has changed it. */
 const atomicExtreme = (name: 'min' | 'max'): string => `
 (func $atomic_${name} (param $at i32) (param $value i32) (result i32)
   (local $seen i32) (local $now i32)
@@ -137,7 +136,8 @@ const helpers: Readonly<Record<string, string>> = {
 
   ...fmaHelpers,
 
-  // Checked builds: is the whole access inside? The first that is not is noted, with its place and the length.
+  // Checked builds: tests whether the whole access is in bounds. Records the first that is not, with its index and the
+  // length.
   inside: `
 (func $inside (param $index i64) (param $width i64) (param $length i64) (param $control i32) (param $site i32) (result i32)
   (if (i64.le_u (local.get $width) (local.get $length)) (then
@@ -148,7 +148,7 @@ const helpers: Readonly<Record<string, string>> = {
     (i64.store offset=20 align=4 (local.get $control) (local.get $length))))
   (i32.const 0))`,
 
-  // Tiles: counts become the sums before them; the result is the total.
+  // Tiles: replaces counts by their exclusive prefix sums; the result is the total.
   scan: `
 (func $scan (param $at i32) (param $length i32) (result i32)
   (local $total i32) (local $count i32)

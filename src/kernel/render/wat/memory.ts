@@ -9,9 +9,9 @@ import type { EffectStatement, Effects, WatBody } from './style.js';
 import { laneText, type Operand } from './values.js';
 
 /**
- * Buffers, atomics, tables and native bodies in WAT. Addresses are 32 bits wide, so a gang computes its own in registers.
- * Lanes outside the mask read the buffer's first element, which is always there; they do not write. A checked build asks
- * before each access.
+ * Buffers, atomics, tables and native bodies in WAT. Addresses have 32 bits, so a gang computes its addresses in registers.
+ * Lanes outside the mask read the buffer's first element, which always exists; they do not write. A checked build tests the
+ * index before each access.
  */
 export class WatMemory implements Effects {
   readonly sites: Origin[] = [];
@@ -20,7 +20,7 @@ export class WatMemory implements Effects {
   readonly #checked: boolean;
   readonly #tables: ReadonlyMap<number, number>;
 
-  /** `tables` says where in the constants each table lies. */
+  /** `tables` holds the position of each table within the constants. */
   constructor(body: WatBody, checked: boolean, tables: ReadonlyMap<number, number>) {
     this.#body = body;
     this.#checked = checked;
@@ -57,13 +57,15 @@ export class WatMemory implements Effects {
         this.#atomic(statement, mask);
         return;
       case 'prefetch':
-        return; // there is no such instruction
+        return; // Wasm has no prefetch
       case 'native':
         this.#native(statement);
     }
   }
 
-  /** Lanes and checks write an index several times; else it can stand where it is used. */
+  /**
+   * Returns an index that may be written several times, as lanes and checks do; otherwise it is printed where it is used.
+   */
   #named(index: Operand): Operand {
     return index.varying || this.#checked ? this.#body.atom(index) : index;
   }
@@ -108,8 +110,8 @@ export class WatMemory implements Effects {
   }
 
   /**
-   * Lanes that are neighbours reach memory as one piece when all of them are there; an index that wraps at 2^32 between
-   * two lanes is no piece.
+   * Accesses consecutive lanes as one piece if all of them are active. An index that wraps at 2^32 between two lanes is not
+   * contiguous.
    */
   #asPiece({ index, base }: Reach, mask: Operand | undefined, piece: () => void, lanes: () => void): void {
     const body = this.#body;
@@ -122,7 +124,7 @@ export class WatMemory implements Effects {
     body.branch(`(i32.and (local.get $whole) (i32.le_u ${laneText(index, 0)} ${last}))`, piece, lanes);
   }
 
-  /** One value for all lanes. */
+  /** Reads one value for all lanes. */
   #readOne(reach: Reach, results: readonly Node[], origin: Origin): void {
     const body = this.#body;
     const address = uniformAddress(this.#body, reach, true);
@@ -156,7 +158,7 @@ export class WatMemory implements Effects {
     });
   }
 
-  /** Whole quads, then turned: what was a lane's becomes an element's. */
+  /** Reads whole quads, one per lane, and transposes them to elements. */
   #readQuads(reach: Reach, results: readonly Node[], at: (lane: number) => string): void {
     const body = this.#body;
     const registers = (4 * bytesOf[reach.type]) / 16;
@@ -243,7 +245,7 @@ export class WatMemory implements Effects {
     });
   }
 
-  /** What a native body is given are names of variables; of a value in several registers, what they have in common. */
+  /** Prints a native body with names of variables; for a value in several registers, with their common prefix. */
   #native(statement: Extract<EffectStatement, { kind: 'native' }>): void {
     const body = this.#body;
     const lanes = body.isVarying(statement.results[0] as Node) ? body.lanes : 1;
@@ -260,7 +262,7 @@ export class WatMemory implements Effects {
     for (const text of statement.body.text({ lanes, args, results }).trim().split('\n')) body.line(text);
   }
 
-  /** For each lane of the mask (once where there are no lanes), where the access is inside its buffer. */
+  /** Calls `act` for each lane of the mask (once if there are no lanes) whose access is in bounds. */
   #eachLane(mask: Operand | undefined, reach: Reach, site: number, act: (lane: number) => void): void {
     const body = this.#body;
     const guarded = (lane: number): void => {

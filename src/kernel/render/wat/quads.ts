@@ -2,9 +2,9 @@ import { bytesOf, type Scalar } from '../../language/types.js';
 import { highHalves, lowHalves, shuffle } from './gang.js';
 
 /**
- * Turns quads (per lane: four elements, in registers) into elements (per element: all lanes, in registers), or back.
- * `keep` gives a register a variable. 32-bit: for each four lanes a square of 4 × 4 words, by 8 shuffles. 64-bit: for
- * each two lanes two squares of 2 × 2.
+ * Transposes quads (per lane: four elements, in registers) to elements (per element: all lanes, in registers), or back.
+ * `keep` assigns a register to a variable. 32-bit: a square of 4 × 4 words for each four lanes, by 8 shuffles. 64-bit: two
+ * squares of 2 × 2 for each two lanes.
  */
 export function transposed(
   type: Scalar,
@@ -17,7 +17,7 @@ export function transposed(
 
 function words(rows: readonly (readonly string[])[], keep: (text: string) => string, direction: string): string[][] {
   if (direction === 'back') {
-    // Elements by registers of four lanes: each register's square gives the quads of its lanes.
+    // Elements in registers of four lanes: the square of each register gives the quads of its lanes.
     const registers = rows[0]?.length ?? 0;
     return Array.from({ length: registers }, (_, r) =>
       square(
@@ -39,7 +39,7 @@ function words(rows: readonly (readonly string[])[], keep: (text: string) => str
   return columns;
 }
 
-/** Four registers of four words, rows for columns. */
+/** Transposes four registers of four words. */
 function square([a = '', b = '', c = '', d = '']: readonly string[], keep: (text: string) => string): string[] {
   const low = [a, c].map((x, i) => keep(shuffle([0, 4, 1, 5], x, i === 0 ? b : d)));
   const high = [a, c].map((x, i) => keep(shuffle([2, 6, 3, 7], x, i === 0 ? b : d)));

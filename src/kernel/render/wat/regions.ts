@@ -7,10 +7,10 @@ import type { WatBody } from './style.js';
 
 type Region = Extract<Statement, { kind: 'each' | 'sum' | 'scan' | 'once' }>;
 
-/** Where a thread adds up a tile's sums, in `$near` memory. */
+/** The address of a thread's partials of a tile's sums, in `$near` memory. */
 export const PARTIALS = '$partials';
 
-/** Regions of a tile: one thread does the whole tile, so a region is a loop by gangs and needs no barrier. */
+/** Prints regions of a tile. One thread processes the whole tile, so a region is a loop by gangs and needs no barrier. */
 export function printRegion(body: WatBody, statement: Region): void {
   switch (statement.kind) {
     case 'each': {
@@ -34,8 +34,8 @@ export function printRegion(body: WatBody, statement: Region): void {
 }
 
 /**
- * A loop over [from, to) by gangs. Inside, `index` holds each lane's number, `$whole` says that all lanes are below
- * `to`, and `$active` which are. `before` is given the loop's variable.
+ * Prints a loop over [from, to) by gangs. Inside, `index` holds each lane's number, `$whole` is true if all lanes are below
+ * `to`, and `$active` is the mask of those that are. `before` gets the loop's variable.
  */
 export function laneLoop(
   body: WatBody,
@@ -73,7 +73,9 @@ function setLanes(body: WatBody, first: string, to: string, index: readonly stri
     body.set(name, `(i32x4.lt_u ${numbers(r)} (i32x4.splat ${here}))`);
 }
 
-/** Element i goes to partial i mod 256; a gang's lanes are neighbours, so registers of partials take them as they are. */
+/**
+ * Adds element i to partial i mod 256. A gang's lanes are consecutive, so they are added to registers of partials directly.
+ */
 function printSum(body: WatBody, statement: Extract<Region, { kind: 'sum' }>): void {
   const { type } = statement.result;
   const size = bytesOf[type];
@@ -102,7 +104,7 @@ function printSum(body: WatBody, statement: Extract<Region, { kind: 'sum' }>): v
   body.set(result, `(call $sum_${wasmType(type)} ${partials})`);
 }
 
-/** A u32 as the loop's 64-bit bound. */
+/** Returns a u32 as the loop's 64-bit bound. */
 function countText(body: WatBody, count: Node): string {
   return `(i64.extend_i32_u ${body.atom(body.operand(count)).texts[0]})`;
 }

@@ -3,11 +3,13 @@ import type { Node } from '../../ir/program.js';
 import { isInteger, type Scalar, toWords, type Value } from '../../language/types.js';
 import { named } from './gang.js';
 
-/** The WAT form of an operation, with `A` to `D` for operands and `N` for a count of bits as the instruction takes it. */
+/**
+ * Returns the WAT form of an operation, with `A` to `D` for operands and `N` for a bit count as the instruction takes it.
+ */
 export function scalarForm(node: Node): string {
   const type = operandType(node);
   const on = wasmType(type);
-  // Division by a number that is known and harmless needs no guard; engines multiply instead.
+  // Division by a constant other than 0 and -1 needs no guard; engines multiply instead.
   if (isInteger(type) && isHarmlessDivision(node)) return `(${on}.${node.op}_${type === 'i32' ? 's' : 'u'} A B)`;
   const form = scalarForms[formName(node)];
   if (form !== undefined) return form;
@@ -15,7 +17,7 @@ export function scalarForm(node: Node): string {
   return node.args.length === 1 ? `(${on}.${node.op} A)` : `(${on}.${node.op} A B)`;
 }
 
-/** Operations that are a Wasm instruction of their name, on types that have no form below. */
+/** Operations that are a Wasm instruction with the same name, on types that have no form below. */
 const instructions: ReadonlySet<string> = new Set('add sub mul div neg sqrt and or xor eq ne lt le'.split(' '));
 
 function isHarmlessDivision({ op, args }: Node): boolean {
@@ -27,7 +29,7 @@ function isHarmlessDivision({ op, args }: Node): boolean {
 export const wasmType = (type: Scalar): 'i32' | 'i64' | 'f32' | 'f64' =>
   type === 'u64' ? 'i64' : type === 'f32' || type === 'f64' ? type : 'i32';
 
-/** A constant: integers in hexadecimal once they are large, floats by their exact bits where they have no plain form. */
+/** Returns a constant: large integers in hexadecimal, floats that have no plain form by their exact bits. */
 export function watLiteral(type: Scalar, value: Value): string {
   return `(${wasmType(type)}.const ${literalDigits(type, value)})`;
 }
@@ -50,7 +52,7 @@ export function literalDigits(type: Scalar, value: Value): string {
       if (!Number.isFinite(x)) return x < 0 ? '-inf' : 'inf';
       if (Object.is(x, -0)) return '-0';
       if (Number.isInteger(x) && Math.abs(x) < 2 ** 53) return String(x);
-      const [low = 0, high = 0] = toWords('f64', x); // every f32 is an f64 too
+      const [low = 0, high = 0] = toWords('f64', x); // every f32 is also an f64
       const exponent = (high >>> 20) & 0x7ff;
       const digits = (high & 0xfffff).toString(16).padStart(5, '0') + low.toString(16).padStart(8, '0');
       const text = exponent === 0 ? `0x0.${digits}p-1022` : `0x1.${digits}p${exponent - 1023}`;
@@ -149,8 +151,8 @@ function conversions(): Record<string, string> {
 }
 
 /**
- * Forms of operations on single values that are not one Wasm instruction of the operation's name: a few instructions, or
- * a call of a function from `wat-helpers.ts`. V8 does not inline those (Node 20), so only what is rare or long is one.
+ * Forms of scalar operations that are not one Wasm instruction with the operation's name: a few instructions, or a call of a
+ * function from `helpers.ts`. V8 does not inline these calls (Node 20), so only rare or long operations use them.
  */
 const scalarForms: Readonly<Record<string, string>> = makeForms();
 

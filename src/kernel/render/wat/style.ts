@@ -11,19 +11,19 @@ import { type Operand, operationTexts, registersOf, type Surroundings, splatCons
 
 export type EffectStatement = Extract<Statement, { kind: 'load' | 'store' | 'prefetch' | 'atomic' | 'native' }>;
 
-/** What reaches memory: `wat-memory.ts`. */
+/** Prints memory accesses: see `memory.ts`. */
 export interface Effects {
   /** Defines the node. */
   lookup(node: Node, index: Operand, varying: boolean, mask: Operand | undefined): void;
   effect(statement: EffectStatement, mask: Operand | undefined): void;
 }
 
-/** An expression printed inline may hold this many operations; more than that reads badly and is given a name. */
+/** The maximum number of operations in an inline expression; a longer one reads badly and gets a name. */
 const INLINE_OPERATIONS = 5;
 
 /**
- * Prints a placed and ganged program as WAT: a line per value that is used more than once, with a record of the line in
- * the user's source behind it. Names count up in the order of the text, so the same program gives the same text.
+ * Prints a placed and ganged program as WAT: a line per value that is used more than once. It records the line of the user's
+ * source for each line. Names are numbered in the order of the text, so that the same program gives the same text.
  */
 export class WatBody implements Surroundings {
   readonly gang: Gang;
@@ -34,10 +34,10 @@ export class WatBody implements Surroundings {
   readonly called = new Set<string>();
   /** Parameters that the text reads. */
   readonly params = new Map<string, Node>();
-  /** Parameters that gangs want in all lanes: made once, before the first item. */
+  /** Parameters that gangs need in all lanes: made once, before the first item. */
   readonly spreadParams = new Map<string, { readonly type: Scalar; readonly text: string }>();
   statements = 0;
-  /** What ends a launch that was cancelled; in long loops it stands before each round. */
+  /** The text that ends a cancelled launch; long loops have it before each round. */
   look = '';
   readonly #effects: Effects;
   readonly #locals = new Map<string, string>();
@@ -68,7 +68,7 @@ export class WatBody implements Surroundings {
     for (const name of calledIn(text)) this.called.add(name);
   }
 
-  /** `head`, the inner lines, `tail`. */
+  /** Prints `head`, the inner lines, `tail`. */
   nest(head: string, inner: () => void, tail = ')'): void {
     this.line(head);
     this.#indent++;
@@ -77,7 +77,7 @@ export class WatBody implements Surroundings {
     this.line(tail);
   }
 
-  /** `(if condition (then …) (else …))`; on one line where that holds it. */
+  /** Prints `(if condition (then …) (else …))`, on one line if it fits. */
   branch(condition: string, yes: () => void, no?: () => void): void {
     const at = this.lines.length;
     this.nest(`(if ${condition} (then`, yes, no ? ') (else' : '))');
@@ -93,7 +93,7 @@ export class WatBody implements Surroundings {
     }
   }
 
-  /** A variable: declared for the whole function, as Wasm wants it. */
+  /** Declares a variable for the whole function, as Wasm requires. */
   local(name: string, type: string): string {
     this.#locals.set(name, type);
     return name;
@@ -117,7 +117,7 @@ export class WatBody implements Surroundings {
     return this.gang.varying.has(node);
   }
 
-  /** Variables for a value that is about to be defined: one per register. */
+  /** Declares variables for a value that is about to be defined, one per register. */
   define(node: Node): string[] {
     const varying = this.isVarying(node);
     const names = this.registers(`$v${this.#names++}`, node.type, varying);
@@ -131,7 +131,7 @@ export class WatBody implements Surroundings {
     return names.map((each) => this.local(each, varying ? 'v128' : wasmType(type)));
   }
 
-  /** A value that may be written several times. */
+  /** Returns a value that may be written several times. */
   atom(operand: Operand): Operand {
     return operand.atom ? operand : this.keep(operand);
   }
@@ -144,7 +144,7 @@ export class WatBody implements Surroundings {
     return { ...operand, texts: names.map(get), atom: true };
   }
 
-  /** A register, or a single word, under a name. */
+  /** Assigns a register, or a single word, to a new variable. */
   scratch(text: string, type = 'v128'): string {
     const name = this.local(`$v${this.#names++}`, type);
     this.set(name, text);
@@ -160,7 +160,7 @@ export class WatBody implements Surroundings {
     return get(name);
   }
 
-  /** A value where every lane needs its own: a text per register. */
+  /** Returns a value for every lane: a text per register. */
   inLanes(operand: Operand): string[] {
     if (operand.varying) return [...operand.texts];
     const text = this.spread(operand);
@@ -259,7 +259,7 @@ export class WatBody implements Surroundings {
     this.statements++;
   }
 
-  /** A cell's new value; for the lanes of the mask only, where there is one. */
+  /** Assigns a cell's new value, only for the lanes of the mask if there is one. */
   #assign(names: readonly string[], value: Node, varying: boolean, mask?: Operand): void {
     const operand = this.operand(value);
     const texts = varying ? this.inLanes(operand) : operand.texts;
@@ -270,13 +270,13 @@ export class WatBody implements Surroundings {
     this.statements++;
   }
 
-  /** The variable of a loop over lanes, and a number for its labels. */
+  /** Makes the variable of a loop over lanes, and a number for its labels. */
   counter(): { readonly first: string; readonly number: number } {
     const number = this.#loopCount++;
     return { first: this.local(`$first${number}`, 'i64'), number };
   }
 
-  /** A mask as wide as values that take so many registers. */
+  /** Returns a mask as wide as values that take `registers` registers. */
   laneMasks(masks: readonly string[], registers: number): readonly string[] {
     if (masks.length === registers) return masks;
     return masks.flatMap((text) => ['low', 'high'].map((half) => `(i64x2.extend_${half}_i32x4_s ${text})`));

@@ -1,7 +1,7 @@
 import type { Table } from '../../ir/program.js';
 import { toWords, type Value, wordsOf } from '../../language/types.js';
 
-/** Constant tables, one after the other: where each lies, and all bytes as a WAT string. */
+/** Lays out constant tables one after the other. Returns the position of each, and all bytes as a WAT string. */
 export function constantTables(tables: readonly Table[]): { at: Map<number, number>; bytes: number; text: string } {
   const at = new Map<number, number>();
   let words: number[] = [];

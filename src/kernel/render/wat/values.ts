@@ -4,31 +4,31 @@ import { bytesOf, type Scalar, type Value } from '../../language/types.js';
 import { gangForms, inLowerHalves, lowHalves, lowWords, shapeOf, shuffle } from './gang.js';
 import { literalDigits, scalarForm, watLiteral } from './scalar.js';
 
-/** A value in the text: one expression, or one for each register that a gang's value takes. */
+/** A value in the text: one expression, or one per register of a gang's value. */
 export interface Operand {
   readonly node: Node;
   readonly varying: boolean;
   readonly texts: readonly string[];
-  /** A variable or a constant: free to be written again. */
+  /** True for a variable or a constant, which can be written again at no cost. */
   readonly atom: boolean;
 }
 
-/** What operations need of the text around them. */
+/** The context that printed operations need. */
 export interface Surroundings {
   readonly lanes: number;
-  /** Gives a value a variable of its own. */
+  /** Assigns a value to a new variable. */
   keep(operand: Operand): Operand;
-  /** A uniform value in all lanes of a register. */
+  /** Broadcasts a uniform value to all lanes of a register. */
   spread(operand: Operand): string;
 }
 
 const bits = (type: Scalar): 32 | 64 => (bytesOf[type] === 8 ? 64 : 32);
 
-/** Registers that a value takes: four 32-bit lanes or two 64-bit ones each. */
+/** Returns the number of registers of a value: four 32-bit lanes or two 64-bit lanes each. */
 export const registersOf = (type: Scalar, varying: boolean, lanes: number): number =>
   varying ? (lanes * bits(type)) / 128 : 1;
 
-/** Texts of an operation, one per register of its result. */
+/** Returns the texts of an operation, one per register of its result. */
 export function operationTexts(
   node: Node,
   given: readonly Operand[],
@@ -37,7 +37,7 @@ export function operationTexts(
 ): string[] {
   if (node.op === 'any' && given[0]?.varying) return [anyText(given[0])];
   if (!varying) return [scalarText(node, given, around)];
-  // A gang's instructions want the count to be the same for all lanes.
+  // A gang's instructions require a count that is the same for all lanes.
   const count = given[rowOf(node.op)?.count ?? given.length];
   if (!gangForms[formName(node)] || count?.varying) return laneByLane(node, given, around);
   return gangTexts(node, given, count, around);
@@ -58,7 +58,7 @@ function scalarText(node: Node, given: readonly Operand[], around: Surroundings)
   );
 }
 
-/** Operands by their letters; a count beside a 64-bit value has to be 64 bits wide itself. */
+/** Maps operands to their letters. A count beside a 64-bit value must be 64 bits wide. */
 function letters(node: Node, texts: readonly string[]): Record<string, string> {
   const [A = '', B = '', C = '', D = ''] = texts;
   const count = node.args[1];
@@ -99,7 +99,7 @@ function gangTexts(
   );
 }
 
-/** The width less the count. Counts are taken modulo the width, so the negative serves. */
+/** Returns the width minus the count. Counts are taken modulo the width, so the negated count is enough. */
 function complement(node: Node, counted: Operand | undefined, text: string): string {
   const known = counted?.node.op === 'const' ? Number(counted.node.detail.value) : undefined;
   return known === undefined
@@ -107,7 +107,7 @@ function complement(node: Node, counted: Operand | undefined, text: string): str
     : watLiteral('u32', (bits(node.type) - (known % bits(node.type))) % bits(node.type));
 }
 
-/** Register r of a value, with lanes as wide as asked. */
+/** Returns register r of a value, with lanes of the given width. */
 function register(operand: Operand, width: 32 | 64, r: number, around: Surroundings): string {
   if (!operand.varying) return around.spread(widened(operand, width));
   if (bits(operand.node.type) === width) return operand.texts[r] ?? '';
@@ -115,7 +115,7 @@ function register(operand: Operand, width: 32 | 64, r: number, around: Surroundi
   return `(i64x2.extend_${r % 2 === 0 ? 'low' : 'high'}_i32x4_${sign} ${operand.texts[r >> 1]})`;
 }
 
-/** A uniform value that is narrower than the form it is used in. */
+/** Widens a uniform value that is narrower than the form it is used in. */
 function widened(operand: Operand, width: 32 | 64): Operand {
   const { type } = operand.node;
   if (bits(type) === width || type === 'f32') return operand;
@@ -129,7 +129,7 @@ function widened(operand: Operand, width: 32 | 64): Operand {
   return { node: { ...node, op: 'local' }, varying: false, texts: [text], atom: operand.atom };
 }
 
-/** The pair of 32-bit lanes that belongs to 64-bit register r, moved to the lower half. */
+/** Moves the pair of 32-bit lanes that belongs to 64-bit register r to the lower half. */
 function lowerHalf(operand: Operand, r: number, around: Surroundings): string {
   const whole = operand.varying ? (operand.texts[r >> 1] ?? '') : around.spread(operand);
   return r % 2 === 0 || !operand.varying ? whole : shuffle([2, 3, 2, 3], whole, whole);
@@ -150,7 +150,7 @@ function laneByLane(node: Node, given: readonly Operand[], around: Surroundings)
   return gathered(node.type, lanes);
 }
 
-/** One lane of a value, as a single value. */
+/** Returns one lane of a value as a scalar. */
 export function laneText({ node, varying, texts }: Operand, lane: number): string {
   if (!varying) return texts[0] ?? '';
   const perRegister = 128 / bits(node.type);
@@ -158,7 +158,7 @@ export function laneText({ node, varying, texts }: Operand, lane: number): strin
   return node.type === 'bool' ? `(i32.and ${text} (i32.const 1))` : text;
 }
 
-/** Registers made of single values, one per lane. */
+/** Makes registers of scalars, one per lane. */
 export function gathered(type: Scalar, lanes: readonly string[]): string[] {
   const perRegister = 128 / bits(type);
   const shape = shapeOf(type);
@@ -174,7 +174,7 @@ export function gathered(type: Scalar, lanes: readonly string[]): string[] {
   );
 }
 
-/** A single value in every lane; a bool becomes a mask. */
+/** Broadcasts a scalar to every lane; a bool becomes a mask. */
 export function splatText(type: Scalar, text: string): string {
   return type === 'bool' ? `(i32x4.splat (i32.sub (i32.const 0) ${text}))` : `(${shapeOf(type)}.splat ${text})`;
 }

@@ -16,21 +16,21 @@ export interface WatText {
   readonly text: string;
   readonly lineOrigins: readonly (Origin | undefined)[];
   readonly statements: number;
-  /** Checked builds: the accesses that can trap, by the number they trap with. */
+  /** Checked builds: the accesses that can trap, by trap number. */
   readonly sites: readonly Origin[];
-  /** Bytes that the module writes at the address it imports as `constants`. */
+  /** Bytes of constants that the module writes to the address imported as `constants`. */
   readonly constantBytes: number;
-  /** Bytes that each thread has for itself at the address it imports as `near`. */
+  /** Bytes of private memory of each thread, at the address imported as `near`. */
   readonly threadBytes: number;
 }
 
 /**
- * A Wasm module as text: plain values with one lane, v128 registers with more (a multiple of four lanes).
+ * Prints a Wasm module as text: scalars with one lane, v128 registers with more (a multiple of four lanes).
  *
- * `run` works off items [begin, end) of a launch and says how many it did: fewer when it was cancelled or trapped. The
- * launch block is C's: 64-bit words, of which addresses use the lower half. launch[0] parameters, [1] control words
- * (cancel epoch; trap flag, its site, index and length), [2] this launch's epoch, then address and size in bytes of each
- * binding.
+ * `run` processes items [begin, end) of a launch and returns their number: fewer if the launch was cancelled or trapped. The
+ * launch block is the same as C's: 64-bit words, of which addresses use the lower half. launch[0] holds parameters, [1]
+ * control words (cancel epoch; trap flag, its site, index and length), [2] this launch's epoch, then address and size in
+ * bytes of each binding.
  */
 export function renderWat(gang: Gang, { checked }: { readonly checked: boolean }): WatText {
   const { program } = gang;
@@ -69,9 +69,9 @@ export function renderWat(gang: Gang, { checked }: { readonly checked: boolean }
   };
 }
 
-/** Each round: a look at the cancel word now and then, the kernel's body, in a checked build a look at the trap. */
+/** Prints each round: a regular check of the cancel word, the kernel's body, and in a checked build a check for traps. */
 function printItems(body: WatBody, program: Hoisted, checked: boolean): void {
-  const tiles = program.kind === 'tiles'; // a tile's lanes are inside its regions
+  const tiles = program.kind === 'tiles'; // the lanes of a tile are inside its regions
   const item = body.registers('$item', 'u32', !tiles && body.lanes > 1);
   laneLoop(body, get('$begin'), get('$end'), tiles ? 1 : body.lanes, item, (first) => {
     const done = `(i64.sub ${get(first)} (local.get $begin))`;
@@ -85,14 +85,14 @@ function printItems(body: WatBody, program: Hoisted, checked: boolean): void {
   });
 }
 
-/** Functions that the text calls, and native bodies' own. */
+/** Returns the functions that the text calls, and those of native bodies. */
 function functions(called: ReadonlySet<string>, preludes: readonly string[]): string[] {
   const own = new Set(preludes.flatMap((text) => [...text.matchAll(/\(func \$(\w+)/g)].map(([, name]) => name)));
   const needed = [...called, ...preludes.flatMap(calledIn)].filter((name) => !own.has(name));
   return [...helperText(needed), ...preludes.flatMap((text) => text.trim().split('\n'))];
 }
 
-/** Before the first item: the launch block taken apart, parameters in variables. */
+/** Prints the code before the first item: it reads the launch block and puts parameters into variables. */
 function prologue(body: WatBody, program: Hoisted, checked: boolean): string[] {
   const lines: string[] = [];
   const set = (name: string, type: string, text: string): void => {
@@ -115,7 +115,7 @@ function prologue(body: WatBody, program: Hoisted, checked: boolean): string[] {
   return lines;
 }
 
-/** A tile's arrays are its thread's, and so is the room for sums; each begins on a cache line. */
+/** Lays out a tile's arrays and the memory for sums, which belong to its thread. Each begins on a cache line. */
 function nearArrays(body: WatBody, program: Hoisted, checked: boolean): { bytes: number; lines: string[] } {
   const lines: string[] = [];
   let bytes = 0;
@@ -137,7 +137,7 @@ function paramText(type: Scalar, word: number): string {
   return type === 'bool' ? `(i32.ne ${load} (i32.const 0))` : load;
 }
 
-/** Locals in the order they were met, ten to a line. */
+/** Declares locals in the order of their first use, ten per line. */
 function declarations(locals: ReadonlyMap<string, string>): string[] {
   const texts = [...locals].map(([name, type]) => `(local ${name} ${type})`);
   return Array.from({ length: Math.ceil(texts.length / 10) }, (_, i) => texts.slice(10 * i, 10 * i + 10).join(' '));
