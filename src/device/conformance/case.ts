@@ -2,10 +2,10 @@ import type { Scalar } from '../../kernel/index.js';
 import type { Device } from '../device.js';
 import { inTime } from '../patience.js';
 
-/** One thing that every device must do. `run` throws where the device does not, and throws `Skip` where it need not. */
+/** One requirement for every device. `run` throws if the device does not meet it, and throws `Skip` if it need not. */
 export interface Case {
   readonly name: string;
-  /** Elsewhere it is skipped. */
+  /** Abilities of the device without which the case is skipped. */
   readonly needs?: readonly Ability[];
   run(device: Device): Promise<void>;
 }
@@ -51,7 +51,7 @@ export interface Totals {
 /** A device that hangs fails its case; the longest takes a slow compiler half a minute. */
 const PATIENCE_MS = 300_000;
 
-/** Runs one case and tells how it went; never throws. */
+/** Runs one case and returns its result; never throws. */
 export async function runCase({ name, needs = [], run }: Case, device: Device): Promise<CaseResult> {
   const started = performance.now();
   const result = (status: CaseResult['status'], reason?: string): CaseResult => ({
@@ -79,7 +79,7 @@ export function check(holds: boolean, message: string | (() => string)): asserts
   if (!holds) throw new Error(typeof message === 'string' ? message : message());
 }
 
-/** The error that `action` ends with; it must end with one, and with this code. */
+/** Returns the error that `action` throws; fails if it throws none, or one with another code. */
 export async function refused(code: string, what: string, action: () => unknown): Promise<Error> {
   let given: unknown;
   try {
@@ -95,8 +95,8 @@ export async function refused(code: string, what: string, action: () => unknown)
 }
 
 /**
- * Works off what `next` starts, so many at a time, until it starts nothing more. After an error nothing new is started;
- * it is thrown when the rest has ended, so that nobody is left at work on a device that is closed next.
+ * Runs the tasks that `next` starts, `atOnce` at a time, until it starts no more. After an error no task is started; the
+ * error is thrown when the others have ended, so that none still uses a device that is closed next.
  */
 export async function inParallel(atOnce: number, next: () => Promise<void> | undefined): Promise<void> {
   let stopped = false;

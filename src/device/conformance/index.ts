@@ -19,7 +19,7 @@ import { tables } from './values/tables.js';
 
 export { type Case, type CaseResult, runCase, Skip, type Totals } from './case.js';
 
-/** Everything that a device must do, by name. A new device gets all of it. */
+/** All conformance cases, by name. A new device runs all of them. */
 export const conformanceCases: readonly Case[] = [
   ...arithmetic,
   ...control,
@@ -50,7 +50,7 @@ export interface ConformanceOptions {
  */
 const atOnce = ({ info }: Device): number => (info.processor === 'gpu' ? 1 : 2);
 
-/** Runs the suite on one device. Ends early, with its error, only where `onResult` throws. */
+/** Runs the suite on one device. Throws only if `onResult` throws. */
 export async function runConformance(device: Device, options: ConformanceOptions = {}): Promise<Totals> {
   const { filter, onResult } = options;
   const wanted = conformanceCases.filter((one) => filter === undefined || one.name.includes(filter));
@@ -68,7 +68,7 @@ export async function runConformance(device: Device, options: ConformanceOptions
   return totals;
 }
 
-/** Random kernels on the device against the interpreter, for so many seconds or kernels. */
+/** Compares random kernels on the device with the interpreter, for a number of seconds or kernels. */
 export function runFuzz(device: Device, options: FuzzOptions): Promise<FuzzTotals> {
   return fuzzDevice(device, options);
 }

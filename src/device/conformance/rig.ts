@@ -31,7 +31,7 @@ export class Rig {
     this.stream = device.stream();
   }
 
-  /** Runs `body` with a rig and cleans up whatever happens. */
+  /** Runs `body` with a rig and always cleans up. */
   static async with<R>(device: Device, body: (rig: Rig) => Promise<R>): Promise<R> {
     const rig = new Rig(device);
     try {
@@ -48,7 +48,7 @@ export class Rig {
     return buffer;
   }
 
-  /** A buffer with these contents. The array must stay as it is until a later completion. */
+  /** Makes a buffer with these contents. The array must not change until a later completion. */
   async holding(data: Data): Promise<DeviceBuffer> {
     const buffer = await this.alloc(data.byteLength);
     this.stream.write(buffer, data);
@@ -124,12 +124,12 @@ export function dataOf(type: Scalar, values: readonly Value[]): Data {
 
 export const zeros = (type: Scalar, length: number): Data => new arrays[type](length);
 
-/** The same value; any NaN is like any other. */
+/** True if the values are the same; all NaNs are equal. */
 export function alike(a: Value | undefined, b: Value | undefined): boolean {
   return Object.is(a, b) || (typeof a === 'number' && typeof b === 'number' && Number.isNaN(a) && Number.isNaN(b));
 }
 
-/** A value for people: floats with their exact bits. */
+/** Formats a value for messages: floats with their exact bits. */
 export function show(type: Scalar, value: Value | undefined): string {
   if (value === undefined) return 'nothing';
   if (type === 'f32' || type === 'f64') {
@@ -143,7 +143,7 @@ export function show(type: Scalar, value: Value | undefined): string {
   return `${value} (0x${BigInt.asUintN(64, BigInt(value)).toString(16)})`;
 }
 
-/** Fails unless the arrays agree; tells the first place where they do not. */
+/** Throws unless the arrays are equal; names the first difference. */
 export function equalData(what: string, actual: Data | undefined, expected: Data | readonly (number | bigint)[]): void {
   if (actual === undefined) throw new Error(`${what}: nothing came back`);
   if (actual.length !== expected.length)

@@ -51,7 +51,7 @@ export function build(recipe: Recipe, name = 'fuzz'): Kernel {
   });
 }
 
-/** Those that the recipe names: GPUs bind few, and each is carried to and fro in every launch. */
+/** Returns the buffers that the recipe names: GPUs bind few, and each is transferred in every launch. */
 function buffersOf(recipe: Recipe): Record<string, BufferSpec> {
   const specs: Record<string, BufferSpec> = {};
   const visit = (step: Step): void => {
@@ -279,7 +279,7 @@ class Builder {
     if (!operation.name.startsWith('bits.')) return operation.build(given);
     const [x] = given as [Expr<Scalar>];
     if (x.type !== 'f32' && x.type !== 'f64') return operation.build(given);
-    return operation.build([select(x.ne(x), lit(x.type, 0), x)]); // a NaN's bits are nobody's business
+    return operation.build([select(x.ne(x), lit(x.type, 0), x)]); // the bits of a NaN are unspecified
   }
 
   #operand(type: Scalar, operand: Operand, names: Names): Expr<Scalar> {
@@ -302,7 +302,7 @@ class Builder {
     }
   }
 
-  /** What stands for a value that was taken out of the recipe. */
+  /** Returns the replacement for a value that was removed from the recipe. */
   #missing(type: Scalar): Expr<Scalar> {
     return lit(type, type === 'bool' ? true : 1);
   }

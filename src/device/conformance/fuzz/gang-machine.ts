@@ -18,9 +18,9 @@ import { AMPLE, copied, type Inputs, type Output, RING_WORDS } from './trial.js'
 type Lanes = Value | readonly Value[];
 
 /**
- * Runs what `gang` makes as the C printer means it: a value that does not vary is computed once and without a mask, one
- * that varies in every lane, and effects lane by lane under their mask. So masks can be tested by the thousand, where a
- * compiler takes a second for each kernel.
+ * Runs the output of `gang` as the C printer implements it: a uniform value is computed once and without a mask, a varying
+ * one in every lane, and effects lane by lane under their mask. Thousands of masks can be tested this way; a compiler takes
+ * a second for each kernel.
  */
 export const runGang = (gang: Gang, inputs: Inputs): Output => runWatched(gang, inputs, () => false);
 
@@ -51,7 +51,7 @@ export function runWatched(
   return output;
 }
 
-/** Unwinds a gang that leaves its items. */
+/** Thrown to unwind a gang that leaves its items. */
 class Left extends Error {}
 
 class GangMachine {
@@ -63,7 +63,7 @@ class GangMachine {
   readonly #values = new Map<Node, Lanes>();
   readonly #cells = new Map<Cell, Lanes>();
   readonly #every: readonly number[];
-  /** Lanes that are there: one between the regions of a tile. */
+  /** The active lanes: one between the regions of a tile. */
   #here: readonly number[];
   #tile = 0;
   #first = 0;
@@ -71,7 +71,7 @@ class GangMachine {
 
   readonly #leaves: (loop: Statement) => boolean;
 
-  /** `leaves` is asked before each round of a long loop. */
+  /** `leaves` is called before each round of a long loop. */
   constructor(
     gang: Gang,
     { job, chunk, base, count }: Inputs,
@@ -99,13 +99,13 @@ class GangMachine {
     this.#tile = tile;
     for (const decl of this.#gang.program.near) {
       const data = zeros(decl.type, decl.length ?? 0);
-      new Uint8Array(data.buffer).fill(0x5a); // undefined at first
+      new Uint8Array(data.buffer).fill(0x5a); // initially undefined
       this.#memory.set(decl, data);
     }
     this.#block(this.#gang.program.body);
   }
 
-  /** The indices of a region, so many at a time; `after` is told each and its lane. */
+  /** Runs the indices of a region, one gang at a time; `after` is called with each index and its lane. */
   #region(
     statement: Extract<Statement, { kind: 'each' | 'sum' }>,
     after: (i: number, lane: number) => void = () => undefined,
@@ -238,7 +238,7 @@ class GangMachine {
     const one = (args: readonly Value[]) =>
       node.op === 'lookup' ? this.#entry(node, args[0] as number) : evaluate(node, args);
     if (!this.#gang.varying.has(node)) return one(node.args.map((arg) => this.#uniform(arg)));
-    // Lanes outside the mask have some value too; it must not matter which.
+    // Lanes outside the mask have a value too, which must not matter.
     const masked = node.op === 'lookup' && mask;
     return this.#every.map((lane) =>
       masked && !this.#lane(mask, lane) ? noise(node) : one(node.args.map((arg) => this.#lane(arg, lane))),
@@ -341,7 +341,7 @@ class GangMachine {
   }
 }
 
-/** What a lane outside the mask finds: nothing that anything may rest on. */
+/** Returns the value of a lane outside the mask, which no result may depend on. */
 const noise = ({ type }: Node): Value =>
   type === 'u64'
     ? 0x5a5a_5a5a_5a5a_5a5an

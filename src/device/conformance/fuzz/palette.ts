@@ -5,7 +5,7 @@ import type { Random } from '../model/random.js';
 import { anyValue, edges } from '../values/edges.js';
 import { type Operation, operations } from '../values/operations.js';
 
-/** What random kernels are made of: on each device, of everything whose result it must give to the last bit. */
+/** The types and operations of random kernels: on each device, those whose result is exact to the last bit. */
 export interface Palette {
   readonly scalars: readonly Scalar[];
   readonly numeric: readonly Numeric[];
@@ -13,7 +13,7 @@ export interface Palette {
   readonly sums: readonly Numeric[];
   readonly operations: readonly Operation[];
   readonly comparisons: readonly Operation[];
-  /** A literal, a job value, an element of a buffer. */
+  /** Returns a literal, a job value or an element of a buffer. */
   value(type: Scalar, random: Random): Value;
 }
 
@@ -43,10 +43,10 @@ function madeOf(scalars: readonly Scalar[], exact: boolean): Palette {
   };
 }
 
-/** Where floats are not exact they are only moved, compared and made whole numbers of; none is made of other bits. */
+/** If floats are not exact they are only moved, compared and converted to integers; none is made of other bits. */
 const moves = /^(eq|ne|lt|le|gt|ge|min|max|select|to\.(u32|i32|u64|bool))\./;
 /** Small whole numbers and halves: sums of a few of them are exact however they are rounded. */
 const fewFloats: readonly number[] = [0, 1, 2, 3, 0.5, 1.5, 7, 40, 255, 1000, -1, -2, -0.5, -300];
 
-/** Of a device that has all of the language. */
+/** The palette of a device that supports the whole language. */
 export const everything: Palette = madeOf(['u32', 'i32', 'u64', 'f32', 'f64', 'bool'], true);

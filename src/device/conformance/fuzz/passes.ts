@@ -8,7 +8,7 @@ import { ternary } from '../../../kernel/passes/shape/ternary.js';
 import { runGang } from './gang-machine.js';
 import { AMPLE, difference, type Inputs, interpreted, type Output } from './trial.js';
 
-/** Ways through the passes. What each makes must do what the trace does. */
+/** Sequences of passes. The result of each must behave like the trace. */
 const ways: Readonly<Record<string, (program: Program) => Hoisted>> = {
   'fold, hoist, place': (program) => place(floatingProgram(program)),
   'fold, place, hoisting off': (program) => place(floatingProgram(program, false)),
@@ -19,10 +19,9 @@ const ways: Readonly<Record<string, (program: Program) => Hoisted>> = {
     place(ternary(wide(floatingProgram(program, false)))),
 };
 
-/** All of them. */
 export const wayNames: readonly string[] = Object.keys(ways);
 
-/** Holds ways through the passes, interpreted, against the trace, interpreted. No compiler is needed. */
+/** Compares sequences of passes with the trace, both interpreted. Needs no compiler. */
 export function passesDifference(
   kernel: Kernel,
   names: readonly string[],

@@ -2,8 +2,8 @@ import type { Numeric, Scalar, Value } from '../../../kernel/index.js';
 import type { NearRecipe, TileStep } from './tile-recipe.js';
 
 /**
- * A random kernel as data: a tree of steps that `build.ts` turns into a kernel. Steps are named by numbers. A name that
- * is not there (any more) stands for a plain literal, so that a recipe stays valid whatever is taken out of it.
+ * A random kernel as data: a tree of steps that `build.ts` turns into a kernel. Steps are named by numbers. A name that does
+ * not exist (any more) stands for a plain literal, so that a recipe stays valid whatever is removed.
  */
 export interface Recipe {
   /** The types that there are: of job and chunk values, buffers and hits. */

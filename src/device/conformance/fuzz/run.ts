@@ -17,18 +17,18 @@ import { shrink } from './shrink.js';
 import { anyInputs, anyTileInputs, deviceOutput, difference, type Inputs, interpreted, showInputs } from './trial.js';
 
 export interface FuzzOptions {
-  /** The first kernel's seed; the next has the next. */
+  /** The seed of the first kernel; each next kernel has the next seed. */
   readonly seed: number;
   readonly seconds?: number;
   readonly count?: number;
-  /** A kernel's trial begins: the names of those without a result tell what hangs. */
+  /** Called when a kernel's trial begins: names without a result show which kernel hangs. */
   readonly onStart?: (name: string) => void;
   readonly onResult?: (result: CaseResult) => void;
-  /** Kernels of one kind only; else they take turns. */
+  /** Restricts kernels to one kind; by default the kinds alternate. */
   readonly kind?: Kind;
-  /** Kernels under way at a time: compilers run beside each other. */
+  /** The number of kernels that run at a time, since compilers run in parallel. */
   readonly atOnce?: number;
-  /** A kernel that takes longer ends the run as a failure that names its seed: what hangs cannot be gone on with. */
+  /** A kernel that takes longer ends the run with a failure that names its seed: a hung device cannot continue. */
   readonly patienceMs?: number;
 }
 
@@ -79,7 +79,7 @@ export function fuzzPasses(options: FuzzOptions): Promise<FuzzTotals> {
   return repeat({ atOnce: 1, ...options }, passesTrial);
 }
 
-/** What went wrong, for people; `Skip` where the device need not run the kernel. */
+/** Returns a description of the failure; `Skip` if the device need not run the kernel. */
 type Trial = (seed: number, kind: Kind) => Promise<string | undefined | Skip>;
 
 async function repeat(
@@ -125,7 +125,7 @@ async function repeat(
 /** One compilation and a few launches: seconds with the slowest compiler. */
 const PATIENCE_MS = 120_000;
 
-/** Of such a device nothing more is to be expected. */
+/** Thrown if a device hangs. No further results can be expected of it. */
 class Hung extends Error {}
 
 /** How often a failure is run again to make it smaller: a compilation each on a device, a millisecond or so without. */
@@ -182,14 +182,14 @@ async function deviceTrial(
   }
 }
 
-/** More statements, bindings or workgroup memory than the device has: it may say so. */
+/** True if a kernel needs more statements, bindings or workgroup memory than the device has. A device may refuse it. */
 const isRefusal = (error: unknown): error is MillraceError =>
   error instanceof MillraceError && (error.code === 'device-capability' || error.code === 'kernel-budget');
 
 async function passesTrial(seed: number, kind: Kind = 'items'): Promise<string | undefined> {
   const random = new Random(seed);
   const recipe = generate(random, kind);
-  // No lanes: few items show all there is.
+  // There are no lanes here: few items are enough.
   const inputs = Array.from({ length: 2 }, () =>
     (kind === 'tiles' ? anyTileInputs : anyInputs)(random, everything, kind === 'tiles' ? 3 : 9),
   );
@@ -223,7 +223,7 @@ interface Found {
 }
 type Find = (recipe: Recipe, inputs: readonly Inputs[]) => Promise<Found | undefined>;
 
-/** Runs a recipe; where it fails, makes it small and tells everything. */
+/** Runs a recipe. If it fails, minimizes it and returns a report. */
 async function examine(
   seed: string,
   recipe: Recipe,
@@ -240,7 +240,7 @@ async function examine(
     return `seed ${seed}: the interpreter itself failed: ${error instanceof Error ? error.stack : String(error)}\n${print(recipe)}`;
   }
   if (!found) return undefined;
-  // A failure that one launch shows is made smaller with that launch alone.
+  // A failure that a single launch shows is minimized with that launch alone.
   const alone = found.inputs ? [found.inputs] : [];
   const again = (candidate: Recipe, given: readonly Inputs[]) =>
     find(candidate, given).catch((error) => {

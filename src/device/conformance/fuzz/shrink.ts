@@ -1,8 +1,8 @@
 import { blocksOf, type Operand, type Recipe, type Step, stepCount, withBlocks } from './recipe.js';
 
 /**
- * Makes a failing recipe smaller for as long as it still fails: steps are taken out, branches and loops replaced by what
- * is in them, operands by simple ones. `fails` is asked at most `tries` times.
+ * Makes a failing recipe smaller while it still fails: removes steps, replaces branches and loops by their contents, and
+ * operands by simple ones. Calls `fails` at most `tries` times.
  */
 export async function shrink(
   recipe: Recipe,
@@ -72,7 +72,7 @@ const rank = (operand: Operand): number => {
   return { item: 1, job: 2, chunk: 3, literal: 4 }[operand.kind];
 };
 
-/** The recipe with each step, numbered in order, replaced by what `change` gives; undefined keeps it. */
+/** Returns the recipe with each step, numbered in order, replaced by the result of `change`; undefined keeps it. */
 function edited(recipe: Recipe, change: (n: number, step: Step) => readonly Step[] | undefined): Recipe {
   let n = 0;
   const block = (steps: readonly Step[]): Step[] =>
@@ -103,7 +103,7 @@ function mapOperands(recipe: Recipe, change: (operand: Operand) => Operand): Rec
   return { ...recipe, steps: recipe.steps.map(one) };
 }
 
-/** The keys of steps under which operands stand. */
+/** The keys of steps that hold operands. */
 const operandKeys: ReadonlySet<string> = new Set([
   'args',
   'index',

@@ -12,16 +12,16 @@ import {
 import { blocksOf, INPUTS, type Operand, type Recipe, type Step } from './recipe.js';
 import { nearIn, PART, type Roles, rolesIn, type TileStep } from './tile-recipe.js';
 
-/** Where steps stand: what `item` means there, and what may be done. */
+/** The position of steps: the meaning of `item` there, and what is allowed. */
 export interface Standing {
   readonly item: Expr<'u32'>;
   readonly index: Expr<'u64'>;
-  /** Whose memory it is. */
+  /** The owner of the memory. */
   readonly own: Expr<'u32'>;
   readonly writes: boolean;
 }
 
-/** What the builder of steps lends to this one. */
+/** Functions of the step builder that this builder uses. */
 export interface Host<Names> {
   operand<T extends Scalar>(type: T, operand: Operand, names: Names): Expr<T>;
   define(id: number, value: Expr<Scalar>, names: Names): void;

@@ -42,7 +42,7 @@ export type TileStep =
       readonly index: Operand;
       readonly value: Operand;
     }
-  /** Where indices meet on a word: the order does not matter, and nobody looks before the region's end. */
+  /** Indices update the same word: the order does not matter, and the word is not read before the region's end. */
   | {
       readonly kind: 'nearTotal';
       readonly near: number;

@@ -6,7 +6,7 @@ import { everything, type Palette } from './palette.js';
 import { INPUTS, SHARED } from './recipe.js';
 import { PART } from './tile-recipe.js';
 
-/** What one launch of a random kernel is given. */
+/** The inputs of one launch of a random kernel. */
 export interface Inputs {
   readonly job: Values;
   readonly chunk: Values;
@@ -20,7 +20,7 @@ export interface Inputs {
   readonly buffers: Readonly<Record<string, Data>>;
 }
 
-/** What came out: the buffers and the hits. */
+/** The results: the buffers and the hits. */
 export interface Output {
   readonly buffers: Readonly<Record<string, Data>>;
   readonly ring: Uint32Array;
@@ -93,7 +93,7 @@ export function copied({ buffers }: Inputs, named: readonly { readonly name: str
   return Object.fromEntries(given);
 }
 
-/** One launch. It is cancelled `cancelAfterMs` after it was queued, where that is given. */
+/** Runs one launch. If `cancelAfterMs` is given, the launch is cancelled that long after it was queued. */
 export function deviceOutput(
   rig: Rig,
   program: DeviceProgram,
@@ -106,7 +106,7 @@ export function deviceOutput(
   return rig.run(program, { job, chunk, base, count, buffers, ring }, cancelAfterMs);
 }
 
-/** The first value that is not what it should be, for people; undefined where all is well. */
+/** Describes the first wrong value; undefined if all are correct. */
 export function difference(inputs: Inputs, expected: Output, actual: Output): string | undefined {
   for (const [name, wanted] of Object.entries(expected.buffers)) {
     const got = actual.buffers[name] ?? zeros('u32', 0);
@@ -123,7 +123,7 @@ export function difference(inputs: Inputs, expected: Output, actual: Output): st
   return hitDifference(inputs, expected.ring, actual.ring);
 }
 
-/** Soon told, and mostly so. */
+/** Compares quickly; arrays are mostly equal. */
 function sameBytes(a: Data, b: Data): boolean {
   const bytes = (data: Data) => Buffer.from(data.buffer, data.byteOffset, data.byteLength);
   return bytes(a).equals(bytes(b));

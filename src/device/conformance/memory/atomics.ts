@@ -6,7 +6,7 @@ import { variantsOf } from '../streams/behaviour.js';
 const COUNT = 5000;
 const value = (i: number): number => Math.imul(i + 1, 2654435761) >>> 0;
 
-/** Every item hits the same few words; whatever the order, the end is the same. */
+/** Every item updates the same few words; the result does not depend on the order. */
 const totals: Case = {
   name: 'atomics/all items on few words',
   run: async (device) => {
@@ -53,7 +53,7 @@ const totals: Case = {
   },
 };
 
-/** The value before is handed out once: tickets are all different, and what was exchanged is somewhere exactly once. */
+/** Each previous value is returned once: tickets are all different, and each exchanged value exists exactly once. */
 const before: Case = {
   name: 'atomics/the value before, exchange, load and store',
   run: async (device) => {

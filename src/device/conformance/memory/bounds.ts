@@ -15,7 +15,7 @@ const signature = {
 type Body = Parameters<typeof items<typeof signature.job, Record<never, never>, typeof signature.buffers>>[2];
 type Access = (context: Parameters<Body>[0], at: Expr<'u32'>, lines: string[]) => void;
 
-/** Notes on which line the guilty access stands, which is the line of the call; what is reached goes through it. */
+/** Records the line of the access out of bounds, which is the line of this call, and returns `reached`. */
 function guilty<B>(lines: string[], reached: B): B {
   const frames = (new Error().stack ?? '')
     .split('\n')
@@ -58,7 +58,7 @@ const options: readonly CompileOptions[] = [
   { checked: true },
 ];
 
-/** One kernel with every reach, of which the job chooses one: compilers are the slow part. */
+/** One kernel with every access, of which the job chooses one: compilers are the slow part. */
 const outside: readonly Case[] = Object.entries(accesses).map(([what, access]) => ({
   name: `bounds/${what} outside is an error that names the line`,
   run: async (device: Device) => {

@@ -88,7 +88,7 @@ const everyType = (floats: boolean): Case => ({
 const recordsIn = (ring: Uint32Array, count: number, width: number): number[][] =>
   Array.from({ length: count }, (_, k) => [...ring.slice(HEADER + k * width, HEADER + (k + 1) * width)]);
 
-/** The count passes the capacity, what is stored is whole and right, and not a word behind the ring changes. */
+/** The count exceeds the capacity, stored records are complete and correct, and no word after the ring changes. */
 const overflow: Case = {
   name: 'hits/a ring that overflows',
   run: async (device) => {

@@ -19,7 +19,7 @@ import { type Case, can, check, needsOfType } from '../case.js';
 import { type Data, equalData, Rig } from '../rig.js';
 import { variantsOf } from '../streams/behaviour.js';
 
-/** Runs a kernel in every variant the device has; each must leave what is wanted. */
+/** Runs a kernel in every variant of the device; each must leave the expected result. */
 async function everyVariant(
   device: Device,
   kernel: Kernel,
@@ -36,7 +36,7 @@ async function everyVariant(
   }
 }
 
-/** The order of sums that the language fixes: 256 partials by index, then halves. */
+/** Sums in the order that the language defines: 256 partials by index, then halves. */
 function fixedSum(values: readonly number[], round: (x: number) => number): number {
   const partials = Array<number>(256).fill(0);
   values.forEach((value, i) => {

@@ -1,6 +1,6 @@
 /**
- * Floats from first principles: a value is a fraction of bigints, a result is the nearest float to an exact fraction.
- * Written apart from the language's own evaluation, which it is there to check.
+ * Floats from first principles: a value is a fraction of bigints, a result is the nearest float to an exact fraction. It is
+ * independent of the language's own evaluation, which it checks.
  */
 
 type Kind = 'f32' | 'f64';
@@ -40,7 +40,7 @@ const negative = (x: number) => Object.is(x, -0) || x < 0;
 const magnitude = (x: number) => (negative(x) ? -x : x);
 const signed = (size: number, minus: boolean) => (minus ? -size : size);
 
-// With an infinity or a NaN in it nothing is rounded: JavaScript's own rules are IEEE's.
+// With an infinity or a NaN nothing is rounded: JavaScript's rules are those of IEEE.
 function sum(kind: Kind, a: number, b: number): number {
   if (!finite(a, b)) return a + b;
   const exact = add(exactly(a), exactly(b));
@@ -70,7 +70,7 @@ function fused(kind: Kind, a: number, b: number, c: number): number {
   return productIsZero && c === 0 && minusProduct && negative(c) ? -0 : 0;
 }
 
-/** An integer root with many spare bits and a sticky one, then rounded. */
+/** Computes an integer root with many spare bits and a sticky bit, then rounds. */
 function root(kind: Kind, a: number): number {
   if (!finite(a) || a <= 0) return Math.sqrt(a);
   const { top, bottom } = exactly(a);
@@ -90,7 +90,7 @@ function integerRoot(x: bigint): bigint {
   }
 }
 
-/** The nearest float, ties to the even one; infinity from half a unit past the largest. */
+/** Returns the nearest float, ties to even; infinity from half a unit past the largest. */
 export function nearest(kind: Kind, { top, bottom }: Fraction): number {
   if (top === 0n) return 0;
   const minus = top < 0n;
@@ -113,7 +113,7 @@ export function nearest(kind: Kind, { top, bottom }: Fraction): number {
   return signed(best * 2 ** half * 2 ** (unit - half), minus);
 }
 
-/** A finite float as a fraction, read from its bits. */
+/** Returns a finite float as a fraction, read from its bits. */
 export function exactly(x: number): Fraction {
   const view = new DataView(new ArrayBuffer(8));
   view.setFloat64(0, x);

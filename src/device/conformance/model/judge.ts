@@ -5,37 +5,37 @@ import { alike } from '../rig.js';
 import { isPlain } from '../values/edges.js';
 import { type Operation, slotType } from '../values/operations.js';
 
-/** Will a result do? */
+/** True if a result is acceptable. */
 export type Judge = (operation: Operation, args: readonly Value[], wanted: Value, got: Value | undefined) => boolean;
 
-/** The model's value and no other; or, where a device's floats are not exact, what WGSL promises of them. */
+/** Accepts only the model's value; on devices whose floats are not exact, any value that WGSL allows. */
 export const judgeOf = (device: Device): Judge => (can(device, 'exact-floats') ? exact : loose);
 
-/** The bits of a NaN are nobody's business. */
+/** The bits of a NaN are unspecified. */
 const exact: Judge = (operation, args, wanted, got) =>
   alike(got, wanted) || (operation.name.startsWith('bits.') && Number.isNaN(args[0] as number));
 
-/** Nothing is promised of NaN, infinities, -0 and denormals, whether they go in or should come out. */
+/** Accepts any result if NaN, infinities, -0 or denormals go in or should come out: WGSL specifies none of them. */
 const loose: Judge = (operation, args, wanted, got) => {
   const odd = operation.uses.some((slot, i) => slotType(slot, operation.on) === 'f32' && !isPlain(args[i] as number));
   if (odd) return true;
   if (operation.result !== 'f32') return exact(operation, args, wanted, got);
   const value = wanted as number;
-  // Around the least normal number a device may flush before it rounds, or after.
+  // Around the smallest normal number a device may flush before or after rounding.
   if (!Number.isFinite(value) || (value !== 0 && Math.abs(value) <= 2 ** -126)) return true;
   const [name = ''] = operation.name.split(`.${operation.on}`);
   return Math.abs((got as number) - value) <= (errors[name] ?? none)(value, args as readonly number[]);
 };
 
-/** How far a result may be off. */
+/** Returns the maximum error of a result. */
 type ErrorOf = (wanted: number, args: readonly number[]) => number;
 
 const ulp = (x: number): number => 2 ** (Math.max(Math.floor(Math.log2(Math.abs(x))), -126) - 23);
 const none: ErrorOf = () => 0;
-/** Correctly rounded in a direction of the device's own choice. */
+/** Correctly rounded in a direction that the device chooses. */
 const either: ErrorOf = (wanted) => ulp(wanted);
 
-/** By operation; what is not here is exact. */
+/** Errors by operation; operations not listed are exact. */
 const errors: Readonly<Record<string, ErrorOf>> = {
   add: either,
   sub: either,
@@ -45,7 +45,7 @@ const errors: Readonly<Record<string, ErrorOf>> = {
   div: (wanted, [, b = 1]) => (Math.abs(b) <= 2 ** 126 ? 2.5 * ulp(wanted) : Number.POSITIVE_INFINITY),
   // As 1 / inverseSqrt(x): 2 units of that, 2.5 of the division.
   sqrt: (wanted) => 4.5 * ulp(wanted),
-  // As a·b + c, with a product that may be flushed to 0 where it is very small, or be too large.
+  // As a·b + c, with a product that may be flushed to 0 if it is very small, or overflow.
   fma: (wanted, [a = 0, b = 0]) => {
     const product = Math.abs(a * b);
     return product < 2 ** 128 ? ulp(product) + ulp(wanted) + 2 ** -126 : Number.POSITIVE_INFINITY;

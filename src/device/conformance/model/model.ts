@@ -2,8 +2,8 @@ import type { Integer, Scalar, Value } from '../../../kernel/index.js';
 import { exactly, floatResult, nearest } from './float-model.js';
 
 /**
- * What each operation gives by the table of semantics, worked out with bigints and fractions. It shares nothing with
- * the language's evaluation, the interpreter or a target.
+ * Computes the result of each operation by the table of semantics, with bigints and fractions. It shares no code with the
+ * language's evaluation, the interpreter or a target.
  */
 export function modelled(op: string, type: Scalar, args: readonly Value[]): Value {
   const [a, b, c] = args as [Value, Value, Value];
@@ -35,7 +35,7 @@ const orders: Readonly<Record<string, Order>> = {
 const width = (type: Integer): bigint => (type === 'u64' ? 64n : 32n);
 const modulo = (x: bigint, m: bigint): bigint => ((x % m) + m) % m;
 
-/** A whole number wrapped into a type, as the host holds it. */
+/** Returns a whole number wrapped to a type, as the host represents it. */
 function held(type: Integer, x: bigint): Value {
   const wrapped = modulo(x, 1n << width(type));
   if (type === 'u64') return wrapped;
@@ -144,12 +144,12 @@ function boolResult(op: string, [a = false, b = false]: readonly boolean[]): boo
   return truth[op]?.(a, b) ?? false;
 }
 
-/** Of floats `a` unless `b` is the better one; so a NaN stays where it is first and is passed over where it is second. */
+/** Returns `a` unless `b` is smaller (larger). A NaN is therefore kept as the first operand and ignored as the second. */
 function extreme(op: 'min' | 'max', a: Value, b: Value): Value {
   return (op === 'min' ? b < a : b > a) ? b : a;
 }
 
-/** Conversion by value. */
+/** Converts by value. */
 function converted(from: Scalar, to: Scalar, value: Value): Value {
   if (to === 'bool') return typeof value === 'boolean' ? value : value !== 0 && value !== 0n;
   const isFloat = (type: Scalar): type is 'f32' | 'f64' => type === 'f32' || type === 'f64';
@@ -167,7 +167,7 @@ function converted(from: Scalar, to: Scalar, value: Value): Value {
   return held(to, towardsZero < least ? least : towardsZero > most ? most : towardsZero);
 }
 
-/** The same bits as another type. */
+/** Reinterprets the bits as another type. */
 function reinterpreted(from: Scalar, to: Scalar, value: Value): Value {
   const view = new DataView(new ArrayBuffer(8));
   if (from === 'u32' || from === 'i32') view.setUint32(0, Number(value) >>> 0);

@@ -10,7 +10,7 @@ export class Random {
     this.#b = 0x9e3779b9;
     this.#c = Math.floor(seed / 2 ** 32) >>> 0;
     this.#d = 0x85ebca6b;
-    for (let i = 0; i < 16; i++) this.u32(); // near seeds begin alike; the first words would show it
+    for (let i = 0; i < 16; i++) this.u32(); // similar seeds begin alike: the first words are skipped
   }
 
   u32(): number {
@@ -27,7 +27,7 @@ export class Random {
     return (BigInt(this.u32()) << 32n) | BigInt(this.u32());
   }
 
-  /** A whole number from 0 to n − 1. */
+  /** Returns a whole number from 0 to n − 1. */
   below(n: number): number {
     return Math.floor((this.u32() / 2 ** 32) * n);
   }

@@ -14,15 +14,15 @@ import type { Ability, Case } from '../case.js';
 import { equalData, Rig } from '../rig.js';
 
 /**
- * A small kernel whose every item computes some words, and a plain function that says which. It runs on one lane and in
- * a gang, hoisted and not, checked and not: all must give the same.
+ * A small kernel whose every item computes some words, and a plain function that returns the expected ones. It runs on one
+ * lane and in a gang, hoisted and not, checked and not, always with the same result.
  */
 export interface Behaviour {
   readonly name: string;
   /** Job values: two words for kernels that want to know something early. */
   readonly job?: { readonly few: number; readonly many: number };
   body(context: Context): Expr<'u32'>[];
-  /** What item i must give; `index` is its index in the space. */
+  /** Returns the expected words of item i; `index` is its index in the space. */
   expected(item: number, index: bigint): number[];
   readonly base?: bigint;
   readonly count?: number;
@@ -40,7 +40,7 @@ export interface Context {
   readonly tally: AtomicBuffer;
 }
 
-/** No multiple of any gang, and more than two of them. */
+/** Not a multiple of any gang, and more than two gangs. */
 const COUNT = 37;
 const threes = Uint32Array.from({ length: 100 }, (_, i) => 3 * i);
 const defaultJob = { few: 3, many: 1000 };
@@ -63,7 +63,7 @@ export function distinct(device: Device, all: readonly CompileOptions[]): readon
   return all.filter((one, i) => all.findLastIndex((other) => text(other) === text(one)) === i);
 }
 
-/** Does the number of lanes make another program? */
+/** True if the number of lanes changes the program. */
 export const runsGangs = ({ info }: Device): boolean => info.kind === 'native' || info.kind === 'wasm';
 
 export const behaviourCase = (group: string, behaviour: Behaviour): Case => ({

@@ -100,7 +100,7 @@ const f32Edges: readonly number[] = [
   1 / 3,
 ].map(Math.fround);
 
-/** Counts for shifts: around no shift, a whole width, and numbers far beyond it. */
+/** Counts for shifts: around 0, around the width, and far beyond it. */
 export const counts: readonly number[] = [0, 1, 31, 32, 33, 63, 64, 65, 7, 2 ** 31, 2 ** 32 - 1, 2 ** 31 + 5];
 
 export function edges(type: Scalar): readonly Value[] {
@@ -120,11 +120,11 @@ export function edges(type: Scalar): readonly Value[] {
   }
 }
 
-/** Those that a device must keep as they are. */
+/** Returns the edge values that a device must preserve. */
 export const edgesOn = (type: Scalar, device: Device): readonly Value[] =>
   type === 'f32' && !can(device, 'exact-floats') ? f32Edges.filter(isPlain) : edges(type);
 
-/** An ordinary float or 0: no NaN, infinity, -0 or denormal. All hardware treats these alike. */
+/** True for an ordinary float or 0: not a NaN, infinity, -0 or denormal. All hardware treats these alike. */
 export const isPlain = (x: number): boolean => Object.is(x, 0) || (Math.abs(x) >= 2 ** -126 && Math.abs(x) < 2 ** 128);
 
 /** Floats around the places where conversions saturate, round or change precision; the rest of the range at random. */
@@ -175,7 +175,7 @@ export const roundingTraps: readonly bigint[] = [
   0x8000_0000_0000_0401n,
 ];
 
-/** Any value of a type, all exponents of floats alike. */
+/** Returns a random value of a type; all exponents of floats are equally likely. */
 export function anyValue(type: Scalar, random: Random): Value {
   switch (type) {
     case 'u32':

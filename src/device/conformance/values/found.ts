@@ -37,7 +37,10 @@ const given = (inputs: Partial<Inputs>): Inputs => ({
   ...inputs,
 });
 
-/** Kernels that once went wrong, made small. Seeds do not keep: another generator makes another kernel of them. */
+/**
+ * Minimized kernels that once failed. Seeds are not kept, since another version of the generator makes other kernels of
+ * them.
+ */
 export const found: Readonly<Record<string, Found>> = {
   'a look-up that another operation folds to, inside a loop': {
     kernel: items('lookup-again', { buffers: { own: rw('i32') } }, ({ item, buffers }) => {
@@ -112,7 +115,7 @@ export const found: Readonly<Record<string, Found>> = {
   },
 };
 
-/** Narrow gangs too: each has forms of its own. */
+/** Includes narrow gangs, since each size has its own forms. */
 const waysOf = (device: Device): readonly CompileOptions[] =>
   runsGangs(device) ? [1, 2, 4, device.info.limits.lanes].map((lanes) => ({ lanes })) : variantsOf(device);
 

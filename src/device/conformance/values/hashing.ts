@@ -5,7 +5,7 @@ import { Random } from '../model/random.js';
 import { equalData, Rig } from '../rig.js';
 import { distinct } from '../streams/behaviour.js';
 
-/** SHA-256 written plainly, by FIPS 180-4, to hold std/sha256 and its native bodies against. */
+/** A plain implementation of SHA-256 by FIPS 180-4, to compare std/sha256 and its native bodies with. */
 function compress(state: readonly number[], block: readonly number[]): number[] {
   const rotate = (x: number, n: number) => (x >>> n) | (x << (32 - n));
   const w = block.slice();

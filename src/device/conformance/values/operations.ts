@@ -23,7 +23,7 @@ import { modelled } from '../model/model.js';
 /** Operands: a to d are of the operation's own type, n is a u32 (a count), p a bool. */
 export type Slot = 'a' | 'b' | 'c' | 'd' | 'n' | 'p';
 
-/** One operation on one type: how a kernel says it and what it must give. */
+/** One operation on one type: how a kernel writes it, and the model of its result. */
 export interface Operation {
   /** `add.u32`, `to.f64.i32`. */
   readonly name: string;
@@ -62,7 +62,7 @@ const functions: Partial<Record<PureOp, unknown>> = {
   wmadHi: (...[a, b, c, d]: Limbs) => wmad(a, b, c, d).hi,
 };
 
-/** An operation of the table on all of its types; none where kernels cannot write it by itself. */
+/** Returns an operation of the table on all of its types; empty if kernels cannot write it by itself. */
 export function operationsOf(op: PureOp): Operation[] {
   const row = ops[op];
   const build =
@@ -75,7 +75,7 @@ export function operationsOf(op: PureOp): Operation[] {
   );
 }
 
-/** What is made of several operations of the table. */
+/** Functions made of several operations of the table. */
 const made: readonly Operation[] = [
   ...typeSets.numeric.flatMap((type) => [
     define('gt', type, ['a', 'b'], (a, b) => numbers(a).gt(numbers(b)), 'bool'),
@@ -121,14 +121,14 @@ function widthOf(type: Scalar): number {
   return type === 'bool' ? 1 : type === 'u64' || type === 'f64' ? 64 : 32;
 }
 
-/** Every operation there is. */
+/** All operations. */
 export const operations: readonly Operation[] = [
   ...(Object.keys(ops) as PureOp[]).flatMap(operationsOf),
   ...made,
   ...conversions,
 ];
 
-/** Those on a type that a device has: none that give floats which it has not. */
+/** Returns the operations on a type that a device supports, without those whose float results it does not have. */
 export const operationsOn = (type: Scalar, device: Device): readonly Operation[] =>
   operations.filter(
     ({ name, on, result }) =>

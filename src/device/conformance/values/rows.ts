@@ -8,7 +8,7 @@ export type Row = Readonly<Record<Slot, Value>>;
 
 export const slots: readonly Slot[] = ['a', 'b', 'c', 'd', 'n', 'p'];
 
-/** Every pair of edge values, further operands in turn, then traps of the type and values at random. */
+/** Returns every pair of edge values, with other operands in turn, then special cases of the type and random values. */
 export function allRows(type: Scalar): Row[] {
   const random = new Random(1 + type.length);
   const list = edges(type);
@@ -39,7 +39,7 @@ export function allRows(type: Scalar): Row[] {
   return rows;
 }
 
-/** A sample for forms that cost a compilation or a launch per row. */
+/** Returns a sample for forms that cost a compilation or a launch per row. */
 export function someRows(type: Scalar, wanted: number): Row[] {
   const rows = allRows(type);
   const random = new Random(7);
@@ -48,7 +48,10 @@ export function someRows(type: Scalar, wanted: number): Row[] {
 
 export const argsOf = (operation: Operation, row: Row): Value[] => operation.uses.map((slot) => row[slot]);
 
-/** a·b + c where the rounded product cancels against c, or c tips a tie of the product: two roundings would go wrong. */
+/**
+ * Returns operands of a·b + c for which two roundings give a wrong result: the rounded product cancels against c, or c
+ * breaks a tie of the product.
+ */
 function fusedTraps(type: 'f32' | 'f64', random: Random): [number, number, number][] {
   const round = type === 'f32' ? Math.fround : (x: number) => x;
   const ulp = type === 'f32' ? 2 ** -23 : 2 ** -52;

@@ -4,18 +4,18 @@ import { type Data, show, zeros } from '../rig.js';
 import { type Operation, slotType } from './operations.js';
 import type { Row } from './rows.js';
 
-/** One computed value of a kernel: what it was made of, for the model and for people. */
+/** One computed value of a kernel, and its operands for the model and for messages. */
 export interface Result {
   readonly operation: Operation;
-  /** Says how the operands came in. */
+  /** Describes how the operands are passed. */
   readonly form: string;
-  /** The operands, given the row of an item. */
+  /** Returns the operands for an item's row. */
   operands(row: Row): Value[];
 }
 
 /**
- * Where results go: per type a buffer in which an item has a place for each result of that type, rounded up to quads.
- * They are stored as quads: in a gang each store is a loop over the lanes, and compilers take long over those.
+ * The layout of results: per type a buffer in which an item has an element for each result of that type, rounded up to
+ * quads. They are stored as quads: in a gang each store is a loop over the lanes, which compilers are slow with.
  */
 export class Sheet {
   readonly #results = new Map<Scalar, Result[]>();
@@ -57,7 +57,7 @@ export class Sheet {
     }
   }
 
-  /** Holds all results of all rows against the model; one error that tells the first of each operation. */
+  /** Compares all results of all rows with the model. Throws one error with the first fault of each operation. */
   compare(buffers: Readonly<Record<string, Data>>, rows: readonly Row[], willDo: Judge): void {
     const faults = new Map<string, string>();
     let wrong = 0;

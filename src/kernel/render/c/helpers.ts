@@ -40,7 +40,7 @@ export class Helpers {
       varying && !operand.varying ? `splat_${operand.node.type}(${operand.text})` : operand.text;
     const name = formName(node);
     const { symbol, class: kind } = ops[node.op as PureOp];
-    const count = node.args[1]?.op === 'const' ? node.args[1].detail.value : undefined; // reduced by `fold` to below the width
+    const count = node.args[1]?.op === 'const' ? node.args[1].detail.value : undefined; // `fold` reduced it below the width
     if (kind === 'shifts' && count !== undefined && type !== 'i32')
       return `${spread(args[0] as Operand)} ${symbol} ${count}`;
     if (symbol && !functions[name]) {

@@ -2,8 +2,8 @@ import type { NativeShape } from '../../ir/program.js';
 import type { NativeText } from '../../language/std-function.js';
 
 /**
- * AES instructions over a gang. They take one lane's four words in a register: a gang's rows. Blocks of four lanes are
- * independent, so the latency of a round (2 to 5 cycles) is filled by the others.
+ * AES instructions over a gang. They take one lane's four words in a register, which are a gang's rows. Blocks of four lanes
+ * are independent, so that other blocks fill the latency of a round (2 to 5 cycles).
  */
 
 /** 128-bit registers, any number of lanes: x86 with AES-NI. */
@@ -14,7 +14,7 @@ export const aesNiBody: NativeText = {
   text: (shape) => (shape.rows ? x86(shape, 128) : laneByLane(shape, x86Lane)),
 };
 
-/** Eight or sixteen lanes in four 256- or 512-bit registers: x86 with VAES. A narrower gang takes the way above. */
+/** Eight or sixteen lanes in four 256- or 512-bit registers: x86 with VAES. A narrower gang uses AES-NI. */
 export const vaesBody: NativeText = {
   ...aesNiBody,
   text: (shape) => (shape.rows && shape.lanes > 4 ? x86(shape, shape.lanes === 16 ? 512 : 256) : aesNiBody.text(shape)),
@@ -35,8 +35,8 @@ function x86(shape: NativeShape, bits: 128 | 256 | 512): string {
 }
 
 /**
- * AESE adds its key before the S-box, not after MixColumns: the first round is given zero, each later one the key of the
- * round before it, and the last key is added at the end. That takes the additions out of the chain of rounds.
+ * AESE adds its key before the S-box, not after MixColumns: the first round gets zero, each later one the key of the round
+ * before it, and the last key is added at the end. The additions are then outside the chain of rounds.
  */
 function neon(shape: NativeShape): string {
   return eachPart(shape, shape.lanes / 4, 'uint8x16_t', (keys) => [
@@ -47,10 +47,10 @@ function neon(shape: NativeShape): string {
   ]);
 }
 
-/** What happens to a state, step by step, given its keys. */
+/** Returns the steps applied to a state, given its keys. */
 type Steps = (keys: readonly string[]) => readonly ((state: string) => string)[];
 
-/** The steps of each register's worth of each row: four states do each before the next. */
+/** Prints the steps for each register of each row: four states do a step before the next one begins. */
 function eachPart({ args, results }: NativeShape, parts: number, type: string, steps: Steps): string {
   const keys = chunksOf4(args.slice(4));
   const lines: string[] = [];
@@ -65,7 +65,7 @@ function eachPart({ args, results }: NativeShape, parts: number, type: string, s
   return lines.join('\n');
 }
 
-/** A single lane, or a number of lanes that fills no register. */
+/** Prints a single lane, or a number of lanes that does not fill a register. */
 function laneByLane(
   { lanes, args, results }: NativeShape,
   body: (args: string[], results: string[]) => string,

@@ -10,9 +10,9 @@ type Word = Expr<'u32'>;
 type Words = readonly In<'u32'>[];
 
 /**
- * AES rounds over four little-endian words, one per column, row 0 in the low byte. Keys are given as they are: there is
- * no key schedule and no whitening here. Generic bodies look one table up (256 words, the other three are rotations of
- * it); processors with AES instructions do a whole gang.
+ * AES rounds over four little-endian words, one per column, row 0 in the low byte. Keys are used as given: there is no key
+ * schedule and no whitening here. Generic bodies use one table (256 words; the other three are rotations of it). Processors
+ * with AES instructions process a whole gang.
  */
 export const aes = {
   /** S-box and MixColumns in one: entry b holds the bytes 2S, S, S, 3S, lowest first, of S = S-box(b). */
@@ -24,11 +24,11 @@ export const aes = {
   },
 
   /**
-   * One round for each key, in order. Best as one call: a native body turns lanes into columns and back only once.
+   * Does one round for each key, in order. One call is best, since a native body then transposes lanes only once.
    *
-   * `copies` is for GPUs, whose workgroup memory serves one word of each of its 32 banks at a time: with a table of which
-   * each entry stands `copies` times in a row, neighbours that give other `lane`s look into other banks. 32 copies are
-   * 32 KiB and never in each other's way; with one, 32 random look-ups take as long as 3.4 on average.
+   * `copies` is for GPUs, whose workgroup memory serves one word of each of its 32 banks at a time. In a table in which each
+   * entry is repeated `copies` times, threads with different `lane`s access different banks. 32 copies are 32 KiB and never
+   * conflict; with one copy, 32 random look-ups take as long as 3.4 on average.
    */
   rounds(state: Words, keys: readonly Words[], { copies = 1, lane = 0, tables = 1 }: AesTables = {}): Word[] {
     const words = [...state, ...keys.flat()].map((word) => operand('u32', word));
@@ -36,7 +36,7 @@ export const aes = {
     return isPlain ? (rounds(...words) as Word[]) : lookedUp(words, { copies, lane, tables });
   },
 
-  /** The round that ends AES, without MixColumns: x86's AESENCLAST. */
+  /** Does the last round of AES, without MixColumns: x86's AESENCLAST. */
   lastRound(state: Words, key: Words): Word[] {
     const words = state.map((word) => operand('u32', word));
     const [boxes] = roundTablesOf(currentTrace(), 1, 1) as [Table<'u32'>];
@@ -55,13 +55,13 @@ export const aes = {
   },
 };
 
-/** What a kernel gives for speed on a GPU; results are the same. */
+/** Options for speed on a GPU; results are the same. */
 export interface AesTables {
-  /** How often each entry stands in its table, a power of two. */
+  /** How often each entry is repeated in its table, a power of two. */
   readonly copies?: number;
-  /** Which of the copies this item takes, from 0. */
+  /** The number of the copy that this item uses, from 0. */
   readonly lane?: In<'u32'>;
-  /** How many of the four rotations of the table there are: with fewer than four, the others are made after looking up. */
+  /** The number of rotations of the table that are stored, of four. The others are computed after the look-up. */
   readonly tables?: 1 | 2 | 4;
 }
 
@@ -72,11 +72,11 @@ const rounds = std({
   native: { 'c-vaes': vaesBody, 'c-aesni': aesNiBody, 'c-neon-aes': neonBody },
 });
 
-/** State and keys, one after the other: the state after as many rounds as there are keys. */
+/** Returns the state after as many rounds as there are keys. `words` holds state and keys, one after the other. */
 function lookedUp(words: readonly Word[], { copies, lane, tables }: Required<AesTables>): Word[] {
   const boxes = roundTablesOf(currentTrace(), copies, tables);
   const spot = operand('u32', lane).shl(2);
-  // As a byte's address over 4, so that scaling it up again is nothing: an instruction less for each look-up on a GPU.
+  // The index is a byte address over 4, so that scaling it is free: this saves an instruction per look-up on a GPU.
   const index = (word: Word, row: Row): Word =>
     copies === 1
       ? word.byte(row)
@@ -105,7 +105,7 @@ function lookedUp(words: readonly Word[], { copies, lane, tables }: Required<Aes
 
 type Row = 0 | 1 | 2 | 3;
 
-/** A byte of a word, `bits` to the left, by one shift. */
+/** Returns a byte of a word, shifted left by `bits`, with one shift. */
 function scaledByte(word: Word, row: number, bits: number): Word {
   const right = 8 * row - bits;
   return (right > 0 ? word.shr(right) : word.shl(-right)).and(0xff << bits);
@@ -113,7 +113,9 @@ function scaledByte(word: Word, row: number, bits: number): Word {
 
 const known = new WeakMap<Trace, Map<string, Table<'u32'>[]>>();
 
-/** The same for a kernel, however often it calls: the table, and as many of its rotations by 8, 16 and 24 bits. */
+/**
+ * Returns the table and its rotations by 8, 16 and 24 bits, as many as `tables`; the same ones for all calls in a kernel.
+ */
 function roundTablesOf(trace: Trace, copies: number, tables: number): Table<'u32'>[] {
   const ofTrace = known.get(trace) ?? new Map<string, Table<'u32'>[]>();
   known.set(trace, ofTrace);
@@ -132,7 +134,7 @@ function roundTablesOf(trace: Trace, copies: number, tables: number): Table<'u32
 
 const rotated = (word: number, by: number): number => ((word << by) | (word >>> (32 - by))) >>> 0;
 
-/** From the definition: inverse in GF(2^8) mod x^8 + x^4 + x^3 + x + 1, then an affine map. */
+/** Computes the table from the definition: inverse in GF(2^8) mod x^8 + x^4 + x^3 + x + 1, then an affine map. */
 function roundTable(): number[] {
   const double = (x: number) => ((x << 1) ^ (x & 0x80 ? 0x11b : 0)) & 0xff;
   // 3 generates the field's non-zero elements: power[i] = 3^i, and the inverse of 3^i is 3^(255 - i).

@@ -1,17 +1,17 @@
 import type { NativeShape } from '../../ir/program.js';
 import type { NativeText } from '../../language/std-function.js';
 
-/** Which working words each mix takes, and which message word stands where in the next round. */
+/** The working words of each mix, and the position of each message word in the next round. */
 export interface Blake3Rounds {
   readonly quarters: readonly (readonly [number, number, number, number])[];
   readonly permutation: readonly number[];
 }
 
 /**
- * BLAKE3's seven rounds over four lanes, with its instructions in an order of their own. Neoverse-N1 has two pipes for
- * them and only one of the two can shift. The four mixes of a half round do not depend on each other: compilers let them go
- * side by side, so that all of them shift at once and the other pipe waits, 573 cycles. In this order, where one mix shifts
- * while another adds, it is 484; 904 instructions are 452 at least.
+ * BLAKE3's seven rounds over four lanes, with a fixed instruction order. Neoverse-N1 has two pipes for these instructions
+ * and only one of them can shift. The four mixes of a half round are independent: compilers run them side by side, so that
+ * all shift at once and the other pipe waits, 573 cycles. In this order, in which one mix shifts while another adds, it is
+ * 484; 904 instructions take at least 452.
  */
 export function neonBody(rounds: Blake3Rounds): NativeText {
   let prelude: string | undefined;
@@ -26,7 +26,7 @@ export function neonBody(rounds: Blake3Rounds): NativeText {
 
 type Kind = 'add' | 'xor' | 'turn16' | 'turn8' | 'left' | 'insert';
 
-/** One instruction: the value `name` from others, by so many bits. */
+/** One instruction: computes `name` from other values, with a bit count. */
 interface Step {
   readonly kind: Kind;
   readonly name: string;
@@ -36,7 +36,7 @@ interface Step {
 
 interface Steps {
   readonly steps: readonly Step[];
-  /** Names of the sixteen working words after them; before, they are v0 to v15, and the message m0 to m15. */
+  /** Names of the sixteen working words afterwards. Before, they are v0 to v15, and the message is m0 to m15. */
   readonly results: readonly string[];
 }
 
@@ -71,7 +71,7 @@ const isShift = ({ kind }: Step): boolean => kind === 'left' || kind === 'insert
 /** Cycles after which a result can be used. */
 const LATENCY = 2;
 
-/** What two pipes would start in each cycle, the earlier steps first; shifts are for one of them. */
+/** Orders steps as two pipes would start them in each cycle, earlier steps first; only one pipe takes shifts. */
 function inOrder(steps: readonly Step[]): Step[] {
   const ready = new Map<string, number>();
   let waiting = [...steps];
@@ -100,7 +100,7 @@ const forms: Readonly<Record<Kind, (from: readonly string[], by: number | string
   insert: ([a, b], by) => `${a} | (${b} >> ${by})`,
 };
 
-/** Volatile: compilers keep such instructions in their order. */
+/** Compilers keep volatile instructions in their order. */
 function preludeOf({ steps, results }: Steps): string {
   const asm = (text: string, from: string) => `blake3_quad t; __asm__ volatile(${text} : "=w"(t) : ${from})`;
   const macros: Readonly<Record<Kind, readonly [names: string, body: string]>> = {
@@ -124,7 +124,7 @@ function preludeOf({ steps, results }: Steps): string {
     ...kinds.map(([kind, [names]]) => define(kind, names, `const blake3_quad t = ${forms[kind](['a', 'b'], 'by')}`)),
     '#endif',
     'static void blake3_rounds(blake3_quad v[16], const blake3_quad m[16]) {',
-    // The next three bytes of a word and its first, four times.
+    // Each word's next three bytes and its first, four times.
     '  const blake3_quad bytes = {0x00030201, 0x04070605, 0x080b0a09, 0x0c0f0e0d};',
     `  const blake3_quad ${all('v')}, ${all('m')};`,
     ...inOrder(steps).map((step) => `  ${call(step)}`),
@@ -146,7 +146,7 @@ function byFours({ lanes, args, results }: NativeShape): string {
   return lines.join('\n');
 }
 
-/** A single lane, or two: the compiler's own order. */
+/** Prints one or two lanes in the compiler's own order. */
 function plain({ lanes, args, results }: NativeShape, { steps, results: last }: Steps): string {
   const type = lanes === 1 ? 'u32' : 'u32v';
   const inputs = args.map((name, i) => `${i < 16 ? `v${i}` : `m${i - 16}`}_in = ${name}`);

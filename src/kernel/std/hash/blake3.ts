@@ -7,19 +7,19 @@ import { neonBody } from './blake3-neon.js';
 type Word = Expr<'u32'>;
 type Chaining = readonly In<'u32'>[];
 
-/** What one call of the compression function is told besides its chaining value and block. */
+/** Inputs of the compression function in addition to its chaining value and block. */
 export interface Blake3Block {
   /** Number of the chunk (or of the output block, in the extended output of the root), low word first. */
   readonly counter?: readonly [In<'u32'>, In<'u32'>];
-  /** Bytes of the block that belong to the message; the words behind them are zero. */
+  /** Bytes of the block that belong to the message; the words after them are zero. */
   readonly length?: In<'u32'>;
   readonly flags?: In<'u32'>;
 }
 
 /**
- * BLAKE3 over little-endian words. A compression is about 800 operations, unrolled: blocks that depend on the job alone
- * cost nothing (the host does them), but a varying message should stay below six blocks where the statement budget of
- * 5,000 holds.
+ * BLAKE3 over little-endian words. A compression is about 800 operations, unrolled. Blocks that depend on the job alone cost
+ * nothing, since the host computes them. A varying message should have fewer than six blocks on targets with the limit of
+ * 5,000 statements.
  */
 export const blake3 = {
   /** The same eight words as SHA-256's initial state. */
@@ -36,14 +36,14 @@ export const blake3 = {
     return [...folded(low), ...low.slice(8).map((word, i) => word.xor(chaining[i] as In<'u32'>))];
   },
 
-  /** The rounds with all eight words of the IV where BLAKE3 puts counter, length and flags, as UniversalHash has it. */
+  /** The rounds with all eight words of the IV in place of counter, length and flags, as in UniversalHash. */
   compressIv(state: readonly In<'u32'>[], block: readonly In<'u32'>[]): Word[] {
     return folded(permuted([...state, ...blake3.iv], block));
   },
 
   /**
-   * The 32-byte hash of a message of `bytes` bytes. `message` holds them as words; what a last word holds past the end is
-   * ignored. Above a chunk (1,024 bytes) it is BLAKE3's tree; chunks that depend on the job alone are the host's work.
+   * Returns the 32-byte hash of a message of `bytes` bytes. `message` holds them as words; bytes of the last word past the
+   * end are ignored. Above a chunk (1,024 bytes) it is BLAKE3's tree; the host computes chunks that depend on the job alone.
    */
   hash(message: readonly In<'u32'>[], bytes = message.length * 4): Word[] {
     const words = Math.ceil(bytes / 4);
@@ -65,7 +65,7 @@ export const blake3 = {
 const MOST_BYTES = 65_536;
 const CHUNK_BYTES = 1024;
 
-/** The chaining value over chunks from number `first` on; the left part of a tree is the largest that is full. */
+/** Returns the chaining value over chunks from number `first` on; the left part of a tree is the largest full one. */
 function subtree(message: Chaining, bytes: number, first: number, root: number): Chaining {
   if (bytes <= CHUNK_BYTES) return chunk(message, bytes, first, root);
   let left = CHUNK_BYTES;
@@ -98,7 +98,7 @@ const folded = (v: readonly Word[]): Word[] => v.slice(0, 8).map((word, i) => wo
 const permuted = (state: readonly In<'u32'>[], block: readonly In<'u32'>[]): Word[] =>
   rounds(...[...state, ...block].map((word) => operand('u32', word))) as Word[];
 
-/** Which message word stands where in the next round. */
+/** The position of each message word in the next round. */
 const permutation = [2, 6, 3, 10, 7, 0, 4, 13, 1, 11, 12, 5, 9, 14, 15, 8];
 /** Working words that are mixed together: columns, then diagonals. */
 const quarters = [
@@ -112,7 +112,7 @@ const quarters = [
   [3, 4, 9, 14],
 ] as const;
 
-/** Sixteen working words and sixteen of message: the working words after seven rounds. */
+/** Takes sixteen working words and sixteen message words; returns the working words after seven rounds. */
 const rounds = std({
   name: 'blake3.rounds',
   results: () => Array<Scalar>(16).fill('u32'),

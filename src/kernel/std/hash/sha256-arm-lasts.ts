@@ -2,34 +2,34 @@ import type { NativeShape } from '../../ir/program.js';
 import type { NativeText } from '../../language/std-function.js';
 
 /**
- * The last words of SHA-256d of messages that differ in the fourth word of their last block: ARMv8's SHA-2 instructions
- * in assembly, four lanes abreast, as many groups of four as there are.
+ * The last words of SHA-256d of messages that differ in the fourth word of their last block: ARMv8's SHA-2 instructions in
+ * assembly, four lanes interleaved, in groups of four.
  *
- * Neoverse-N1 starts one of these instructions a cycle, on one of its two vector pipes; so their number is the limit.
- * A double hash has 112. Twelve are left out here: the first four rounds and message words 16 to 19 follow from sums with
- * the word that varies, other message words from constants, and of rounds 60 to 63 the last word needs one alone, done
- * by the integer pipes, which are idle. 100 cycles would be 24.8 MH/s at 2.48 GHz; measured 102.3. How it gets there:
- * - A lane's four rounds stand together (sums, copy, SHA256H, SHA256H2), then the next lane's. Grouped by kind of
+ * Neoverse-N1 starts one of these instructions per cycle, on one of its two vector pipes, so their number is the limit. A
+ * double hash has 112. Twelve are left out here: the first four rounds and message words 16 to 19 follow from sums with the
+ * word that varies, other message words from constants, and the last word needs only one of rounds 60 to 63, which the idle
+ * integer pipes compute. 100 cycles would be 24.8 MH/s at 2.48 GHz; measured 102.3. The order of instructions:
+ * - A lane's four rounds are together (sums, copy, SHA256H, SHA256H2), then the next lane's. Grouped by kind of
  *   instruction, the plain vector instructions come in bursts, half of which go to the pipe that the others need.
- * - A store of a vector takes a turn of a vector pipe too. It goes between SHA256SU0 and SHA256SU1, where there is one.
- * - What the integer pipes do, the end of the group before and the beginning of the next, is strewn over the rounds.
- * - Beginning and end of it all are not overlapped. With 16 nonces they cost 3 cycles each, with 128 a third.
+ * - A store of a vector also takes a cycle of a vector pipe. It goes between SHA256SU0 and SHA256SU1, where a cycle is free.
+ * - The work of the integer pipes, the end of the previous group and the beginning of the next, is spread over the rounds.
+ * - The first beginning and the last end are not overlapped. With 16 nonces they cost 3 cycles each, with 128 a third.
  */
 export function armLastsBody(sha256: Sha256, given: number): NativeText {
   return { prelude: prelude(sha256), lanes: GROUP, text: (shape) => text(shape, given) };
 }
 
-/** What the function is made of. */
+/** The constants and functions of SHA-256 that the body uses. */
 export interface Sha256 {
   readonly iv: readonly number[];
   readonly constants: readonly number[];
   padding(bits: number): readonly number[];
 }
 
-/** Lanes of a group: their registers are all there are. */
+/** Lanes of a group, which use all registers. */
 const GROUP = 4;
 
-/** Nonces in and words out by memory, a gang's for each of an item's; the last one again where they fill no group. */
+/** Passes nonces and results through memory, a gang's for each of an item's. Repeats the last nonce to fill a group. */
 function text({ lanes, args, results }: NativeShape, given: number): string {
   const type = lanes > 1 ? 'u32v' : 'u32';
   const shared = args.slice(0, given).map((name) => (lanes > 1 ? `${name}[0]` : name));
@@ -52,10 +52,10 @@ const quads = (words: readonly number[]): Quad[] =>
 const sum = (a: Quad, b: Quad): Quad => a.map((word, i) => (word + (b[i] as number)) >>> 0);
 const rotr = (x: number, by: number) => (x >>> by) | (x << (32 - by));
 const smallSigma0 = (x: number) => (rotr(x, 7) ^ rotr(x, 18) ^ (x >>> 3)) >>> 0;
-/** What SHA256SU0 computes. */
+/** Computes SHA256SU0. */
 const su0 = (a: Quad, b: Quad): Quad => sum(a, [...a.slice(1), b[0] as number].map(smallSigma0));
 
-/** Quads in memory that no job changes, by name. */
+/** Returns the quads in memory that are the same for all jobs, by name. */
 function constantQuads({ iv, constants, padding }: Sha256): Map<string, Quad> {
   const k = quads(constants);
   const [w4, w8, w12] = quads(padding(640)) as [Quad, Quad, Quad];
@@ -80,7 +80,7 @@ function constantQuads({ iv, constants, padding }: Sha256): Map<string, Quad> {
   ]);
 }
 
-/** Quads of the call: what each lane of a group begins with, what it leaves for its end, what the job gives. */
+/** Quads of the call: the initial values of each lane of a group, its values for the end, and the job's values. */
 const BEGIN = 0; // abcd and efgh after four rounds, words 16 to 19
 const END = BEGIN + 3 * GROUP; // efgh and abcd after 60 rounds, words 44, 52 and 56 with those that follow
 const JOB = END + 5 * GROUP; // the last quad of SHA256SU0 that is the same for all, the state, its first half plus constants
@@ -123,7 +123,7 @@ ${assembly(table)
 }`.trim();
 }
 
-/** The whole loop over groups. `groups` counts down; no instruction inside touches the flags. */
+/** Prints the whole loop over groups. `groups` counts down; no instruction inside changes the flags. */
 function assembly(table: ReadonlyMap<string, Quad>): string[] {
   const places = new Map([...table.keys()].map((name, at): [string, string] => [name, `[%[table], #${16 * at}]`]));
   JOB_QUADS.forEach((name, at) => void places.set(name, quadAt(JOB + at)));
@@ -131,8 +131,8 @@ function assembly(table: ReadonlyMap<string, Quad>): string[] {
   const begin = lanes.flatMap((_, lane) => begins(lane));
   const end = lanes.flatMap((_, lane) => ends(lane));
 
-  // Behind the first steps, by which all lanes have loaded what they begin with, and before the last, which store anew
-  // what they leave for the end.
+  // After the first steps, in which all lanes load their initial values, and before the last, which store the values for the
+  // next end.
   const strewn = [...end, ...begin];
   const rounds = lanes[0]?.length as number;
   const turns = (rounds - FREE) * GROUP;
@@ -150,23 +150,23 @@ function assembly(table: ReadonlyMap<string, Quad>): string[] {
     '1:',
     'subs %[groups], %[groups], #1',
     'add x8, %[nonces], #16',
-    'csel %[nonces], x8, %[nonces], ne', // the last one begins itself again, for nothing
+    'csel %[nonces], x8, %[nonces], ne', // the last group begins itself again, without effect
     ...body,
-    'add %[lasts], %[lasts], %[step]', // the end before the first group is nobody's
+    'add %[lasts], %[lasts], %[step]', // the end before the first group has no result
     'mov %[step], #16',
     'b.ne 1b',
     ...end,
   ];
 }
 
-/** Steps at the beginning of a group that nothing is strewn over; and how much sooner than even the rest is. */
+/** Steps at the beginning of a group without spread instructions, and how much faster than evenly the rest is spread. */
 const FREE = 2;
 const HURRY = 1.2;
 
 const quadAt = (quad: number) => `[%[quads], #${16 * quad}]`;
 const [COPY, KW] = [24, 25];
 
-/** A lane's instructions, four rounds each but for the end. */
+/** Returns a lane's instructions, four rounds each except at the end. */
 function steps(lane: number, places: ReadonlyMap<string, string>): string[][] {
   const [a, e, ...w] = Array.from({ length: 6 }, (_, i) => 6 * lane + i) as [number, number, ...number[]];
   const word = (quad: number) => w[quad % 4] as number;
@@ -179,7 +179,7 @@ function steps(lane: number, places: ReadonlyMap<string, string>): string[][] {
   const su1 = (quad: number) => `sha256su1 v${word(quad)}.4s, v${word(quad + 2)}.4s, v${word(quad + 3)}.4s`;
   const begun = (part: number) => quadAt(BEGIN + 3 * lane + part);
   const store = (register: number, part: number) => `str q${register}, ${quadAt(END + 5 * lane + part)}`;
-  /** Rounds 4·quad and so on; the words sixteen further on, if they are wanted. */
+  /** Rounds from 4·quad on, and the words sixteen further on if needed. */
   const rounds = (quad: number, extend: boolean, also: readonly string[] = []) => [
     load(KW, `k${quad}`),
     add(KW, word(quad)),
@@ -247,7 +247,7 @@ function steps(lane: number, places: ReadonlyMap<string, string>): string[][] {
 
 const range = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => from + i);
 
-/** What the nonce adds: to a and e in the fourth round, by itself to word 19, by σ0 to word 18. */
+/** Adds the nonce: to a and e in the fourth round, directly to word 19, by σ0 to word 18. */
 function begins(lane: number): string[] {
   const at = (word: number) => `[%[quads], #${16 * (BEGIN + 3 * lane) + 4 * word}]`;
   return [
@@ -263,7 +263,7 @@ function begins(lane: number): string[] {
   ];
 }
 
-/** Message word 60, and with it what round 60 makes of e: the last word in the end. */
+/** Computes message word 60, and with it e of round 60, which becomes the last word. */
 function ends(lane: number): string[] {
   const at = (part: number, element: number) => `[x16, #${16 * part + 4 * element}]`;
   return [
@@ -292,7 +292,7 @@ function ends(lane: number): string[] {
   ];
 }
 
-/** The exclusive or of three rotations or shifts; the first is a rotation. */
+/** Computes the exclusive or of three rotations or shifts; the first is a rotation. */
 const sigma = (to: string, from: string, [first, ...others]: readonly string[]): string[] => [
   `ror ${to}, ${from}, ${first?.slice('ror '.length)}`,
   ...others.map((by) => `eor ${to}, ${to}, ${from}, ${by}`),

@@ -7,21 +7,21 @@ import { roundConstants, sha256 } from './sha256.js';
 type Word = Expr<'u32'>;
 
 /**
- * SHA-256's compression over words as they lie in memory: bytes are swapped on the way in and out. For callers whose state
- * and blocks are bytes, which then need not be taken apart into words where instructions take four at a time.
+ * SHA-256's compression over words in memory order: bytes are swapped on the way in and out. Callers whose state and blocks
+ * are bytes then need not split them into words if instructions take four words at a time.
  */
 export const compressBytes = (state: readonly In<'u32'>[], block: readonly In<'u32'>[]): Word[] =>
   compress(...[...state, ...block].map((word) => operand('u32', word))) as Word[];
 
 const swapped = (words: readonly Word[]): Word[] => words.map((word) => word.byteSwap());
 
-/** The lanes worked on side by side. */
+/** The number of lanes that are interleaved. */
 const ABREAST = 4;
 
 /**
- * ARMv8's SHA-2 instructions. Neoverse-N1 starts one of them a cycle; four rounds are two, which need the state as it was
- * before either of them, 6 cycles after the four rounds before: 96 cycles for a block alone. Four side by side fill them:
- * 56 instructions of the one pipe for each.
+ * ARMv8's SHA-2 instructions. Neoverse-N1 starts one of them per cycle. Four rounds take two instructions, both of which
+ * need the state from before them, 6 cycles after the previous four rounds: 96 cycles for a single block. Four interleaved
+ * blocks fill the pipe: 56 of its instructions each.
  */
 const armBody: NativeText = {
   prelude: prelude(),
@@ -58,7 +58,7 @@ function byRows({ lanes, args, results }: NativeShape): string {
   return lines.join('\n');
 }
 
-/** Lanes one after the other, their words taken from vectors or scalars. */
+/** Processes lanes one after the other, with words from vectors or scalars. */
 function byLanes({ lanes, args, results }: NativeShape): string {
   return Array.from({ length: lanes }, (_, lane) => {
     const of = (name: string) => (lanes === 1 ? name : `${name}[${lane}]`);
@@ -76,7 +76,7 @@ function prelude(): string {
   return `#include <arm_neon.h>\n${[1, ABREAST].map(blocks).join('\n')}`;
 }
 
-/** `count` blocks in turn, four rounds of each. */
+/** Interleaves `count` blocks, four rounds of each at a time. */
 function blocks(count: number): string {
   const each = (one: (i: number) => string) => Array.from({ length: count }, (_, i) => one(i)).join(' ');
   const swap = (text: string) => `vreinterpretq_u32_u8(vrev32q_u8(${text}))`;

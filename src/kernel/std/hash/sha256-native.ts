@@ -1,7 +1,7 @@
 import type { NativeShape } from '../../ir/program.js';
 import type { NativeText } from '../../language/std-function.js';
 
-/** What differs between processors that have instructions for SHA-256. All of them take words by four. */
+/** The differences between processors with SHA-256 instructions. All of them take four words at a time. */
 export interface ShaInstructions {
   /** Lines before everything else: the header that declares the instructions. */
   readonly head: string;
@@ -11,25 +11,25 @@ export interface ShaInstructions {
   readonly rounds: string;
   /** Body of `sha256_extend(a, b, c, d)`: the four message words that follow these sixteen. */
   readonly extend: string;
-  /** Attribute of the function that does the rounds. Inlined, what is the same for all items leaves the loop. */
+  /** Attribute of the function that does the rounds. If inlined, values that are the same for all items leave the loop. */
   readonly attribute: string;
   /** A statement before the first round and after the last, if they need one. */
   readonly fence?: string;
-  /** Blocks worked on in turn, so that one works while the other waits for a result. */
+  /** Blocks that are interleaved, so that one executes while another waits for a result. */
   readonly abreast: 1 | 2 | 4;
 }
 
 /**
- * Compresses one block per lane. The instructions want four words of one block in a register, a gang has one word of
- * each lane there, so words are turned on the way in and out: eight permutes for four words of four lanes. The permutes
- * are the compilers' generic ones because those fold: words that all lanes share, their sums with round constants and
- * what else follows from them alone leave the loop (of the block kernel's 112 SHA instructions a nonce on ARM, 4 do).
+ * Compresses one block per lane. The instructions take four words of one block in a register, but a gang has one word of
+ * each lane there, so words are transposed on the way in and out: eight permutes for four words of four lanes. The permutes
+ * are the compilers' generic ones because those fold: words that all lanes share, their sums with round constants and values
+ * computed from them alone leave the loop (4 of the block kernel's 112 SHA instructions per nonce on ARM).
  */
 export function shaBody(instructions: ShaInstructions, constants: readonly number[]): NativeText {
   return { prelude: prelude(instructions, constants), lanes: GROUP, text: (shape) => text(instructions, shape) };
 }
 
-/** Lanes turned at once, and the size of gang it is fastest in: wider vectors go through memory to be taken apart. */
+/** Lanes transposed at once, and the fastest gang size: wider vectors are taken apart through memory. */
 const GROUP = 4;
 
 function text({ state, abreast }: ShaInstructions, { lanes, args, results }: NativeShape): string {
@@ -49,13 +49,13 @@ function text({ state, abreast }: ShaInstructions, { lanes, args, results }: Nat
   return lines.join('\n');
 }
 
-/** One entry of each lane's row. */
+/** Returns one entry of each lane's row. */
 const column = (table: string, at: number, lanes: number): string[] =>
   Array.from({ length: lanes }, (_, lane) => `${table}[${lane}][${at}]`);
 const pick = (names: readonly string[], indices: readonly number[]): string[] =>
   indices.map((index) => names[index] as string);
 
-/** Four words of a group's lanes, `first` its first, into a register per lane. */
+/** Transposes four words of a group's lanes, the first of which is `first`, to a register per lane. */
 function gather(words: readonly string[], registers: readonly string[], first: number): string {
   if (registers.length === GROUP)
     return turn(
@@ -66,7 +66,7 @@ function gather(words: readonly string[], registers: readonly string[], first: n
   return registers.map((register, l) => `${register} = (sha256_quad){${lane(l).join(', ')}};`).join(' ');
 }
 
-/** A register per lane into four words of the group's lanes. */
+/** Transposes a register per lane to four words of the group's lanes. */
 function scatter(registers: readonly string[], words: readonly string[], first: number): string {
   if (registers.length === GROUP)
     return turn(
@@ -82,7 +82,7 @@ function scatter(registers: readonly string[], words: readonly string[], first: 
 
 const turn = (from: readonly string[], to: readonly string[]): string =>
   `sha256_turn(${[...from, ...to.map((place) => `&${place}`)].join(', ')});`;
-/** Four lanes of a gang's vector. */
+/** Returns four lanes of a gang's vector. */
 const part = (name: string, first: number): string => `((sha256_quad *)&${name})[${first / GROUP}]`;
 
 function prelude(
@@ -113,7 +113,7 @@ function prelude(
   ].join('\n');
 }
 
-/** The 64 rounds of `count` blocks in turn, four rounds each. */
+/** Prints the 64 rounds of `count` interleaved blocks, four rounds each. */
 function blocks(count: number, constants: readonly number[]): string {
   const each = (one: (block: number) => string) => Array.from({ length: count }, (_, block) => one(block)).join(' ');
   const lines = ['sha256_quad k;'];
@@ -132,14 +132,14 @@ function blocks(count: number, constants: readonly number[]): string {
   return lines.join('\n');
 }
 
-/** A permute of two registers by constants: GCC has the name that clang uses only from version 12 on. */
+/** Permutes two registers by constants: GCC has clang's name for it only from version 12 on. */
 const PERMUTE = `#ifdef __clang__
 #define SHA256_PERMUTE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #else
 #define SHA256_PERMUTE(a, b, ...) __builtin_shuffle(a, b, (sha256_quad){__VA_ARGS__})
 #endif`;
 
-/** Rows of a 4 by 4 matrix become columns. */
+/** Transposes a 4 by 4 matrix. */
 const TURN = `
 const sha256_quad ab01 = SHA256_PERMUTE(a, b, 0, 4, 1, 5), ab23 = SHA256_PERMUTE(a, b, 2, 6, 3, 7);
 const sha256_quad cd01 = SHA256_PERMUTE(c, d, 0, 4, 1, 5), cd23 = SHA256_PERMUTE(c, d, 2, 6, 3, 7);

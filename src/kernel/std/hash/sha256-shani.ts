@@ -3,8 +3,8 @@ import { shaBody } from './sha256-native.js';
 
 /**
  * x86's SHA extensions: two rounds in one instruction, on registers that hold ABEF and CDGH. Sapphire Rapids starts one
- * every three cycles, so 62 a nonce are 186 cycles, 15 MH/s at 2.8 GHz. The block kernel there, one core, GCC 12: 12.0 /
- * 14.8 / 15.4 / 14.5 MH/s in gangs of 1 / 2 / 4 / 8 (14.2 in 4 with blocks one after the other, 15.1 with four abreast).
+ * every three cycles, so 62 per nonce take 186 cycles, 15 MH/s at 2.8 GHz. The block kernel there, one core, GCC 12: 12.0 /
+ * 14.8 / 15.4 / 14.5 MH/s in gangs of 1 / 2 / 4 / 8 (14.2 in 4 with blocks one after the other, 15.1 with four interleaved).
  */
 export const shaNiBody = (constants: readonly number[]): NativeText =>
   shaBody(
@@ -30,9 +30,9 @@ return (sha256_quad)_mm_sha256msg2_epu32((__m128i)(sigma0 + back7), (__m128i)d);
   );
 
 /**
- * While the upper half of any AVX register is in use, these instructions take 200 times as long (Sapphire Rapids). The
- * fence clears the halves, and GCC moves no wider code across it. clang does, so there the rounds are a function of
- * their own, which costs a quarter of the speed.
+ * While the upper half of any AVX register is in use, these instructions take 200 times as long (Sapphire Rapids). The fence
+ * clears the halves, and GCC moves no wider code across it. clang does, so the rounds are a separate function with clang,
+ * which costs a quarter of the speed.
  */
 const HEAD = `#include <immintrin.h>
 #if defined(__clang__) && defined(__AVX__)

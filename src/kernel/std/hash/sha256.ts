@@ -19,14 +19,14 @@ export const sha256 = {
     0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19,
   ] as readonly number[],
 
-  /** One block of 16 words into the state. */
+  /** Compresses one block of 16 words into the state. */
   compress(state: readonly In<'u32'>[], block: readonly In<'u32'>[]): Digest {
     return compress(...[...state, ...block].map((word) => operand('u32', word))) as unknown as Digest;
   },
 
   /**
-   * One block into each of several states: what follows from the block alone is computed once for all of them. (Where
-   * instructions compress, there is nothing to share.)
+   * Compresses one block into each of several states. Values that depend on the block alone are computed once for all of
+   * them. (With SHA instructions there is nothing to share.)
    */
   compressEach(states: readonly (readonly In<'u32'>[])[], block: readonly In<'u32'>[]): Digest[] {
     if (Object.keys(natives).some((key) => currentTrace().natives.has(key))) {
@@ -36,14 +36,14 @@ export const sha256 = {
     return states.map((_, i) => words.slice(8 * i, 8 * i + 8) as unknown as Digest);
   },
 
-  /** The words that complete a message of `bits` bits, a multiple of 32: a one bit, zeros, the length. */
+  /** Returns the words that complete a message of `bits` bits, a multiple of 32: a one bit, zeros, the length. */
   padding(bits: number): number[] {
     const words = bits / 32;
     const zeros = (16 - ((words + 3) % 16)) % 16;
     return [0x80000000, ...Array<number>(zeros).fill(0), Math.floor(bits / 2 ** 32), bits >>> 0];
   },
 
-  /** The digest of a message of whole words. */
+  /** Returns the digest of a message of whole words. */
   hash(message: readonly In<'u32'>[]): Digest {
     const padded = [...message, ...sha256.padding(message.length * 32)];
     let state: readonly In<'u32'>[] = sha256.iv;
@@ -51,14 +51,14 @@ export const sha256 = {
     return state as Digest;
   },
 
-  /** SHA-256 of the SHA-256. */
+  /** Returns the SHA-256 of the SHA-256. */
   double(message: readonly In<'u32'>[]): Digest {
     return sha256.hash(sha256.hash(message));
   },
 
   /**
-   * The last words of `double` for messages that differ in their last word alone, on targets that have a way of their own
-   * to them, at less than the whole digests cost. Undefined elsewhere, and for few.
+   * Returns the last words of `double` for messages that differ only in their last word, on targets with a native body that
+   * is cheaper than whole digests. Undefined on other targets, and for few messages.
    */
   doubleLasts(messages: readonly (readonly In<'u32'>[])[]): readonly Word[] | undefined {
     const [first = []] = messages;
@@ -73,9 +73,9 @@ export const sha256 = {
   },
 };
 
-/** Is the digest, read as Bitcoin does (byte 31 first), strictly below the target (most significant word first)? */
+/** True if the digest, read as Bitcoin does (byte 31 first), is strictly below the target (most significant word first). */
 export function belowTarget(digest: Digest, target: readonly In<'u32'>[]): Expr<'bool'> {
-  // From the least significant word up: a word decides unless it is equal, then the ones below it do.
+  // From the least significant word up: a word decides unless it is equal; then the ones below it decide.
   let below: Expr<'bool'> | undefined;
   for (let i = 7; i >= 0; i--) {
     const word = (digest[7 - i] as Word).byteSwap();
@@ -108,14 +108,14 @@ const compressEach = std({
 });
 
 const LASTS = 'c-neon-sha';
-/** Below, beginning and end of the way to them cost more than it saves. */
+/** With fewer messages, start and end of the native body cost more than it saves. */
 const FEWEST_LASTS = 4;
-/** What the words before the nonce give: a state, four words, a state. */
+/** Arguments computed from the words before the nonce: a state, four words, a state. */
 const GIVEN = 20;
 
 /**
- * The last words of double hashes of 20 words, from the fifth round of their second block on. Given are the state after
- * four rounds and words 16 to 19, both with a fourth word of zero, the state before, and the fourth word of each.
+ * The last words of double hashes of 20 words, from the fifth round of their second block on. Arguments are the state after
+ * four rounds and words 16 to 19, both with a fourth word of zero, the state before, and the fourth word of each message.
  */
 const restOfDouble = std({
   name: 'sha256.restOfDouble',
@@ -134,13 +134,13 @@ const restOfDouble = std({
   native: { [LASTS]: armLastsBody({ ...sha256, constants: roundConstants }, GIVEN) },
 });
 
-/** What each of the first rounds adds: a message word and the round's constant. */
+/** Returns the terms that the first rounds add: a message word plus the round's constant. */
 const expand = (block: readonly Word[], count = 64): Word[] =>
   extend(block, count)
     .slice(0, count)
     .map((word, t) => word.add(roundConstants[t] as number));
 
-/** Message words up to `count`, each made of four of the sixteen before it. */
+/** Returns message words up to `count`; each new word is made of four of the sixteen before it. */
 function extend(block: readonly Word[], count: number): Word[] {
   const w = [...block];
   while (w.length < count) {
@@ -177,7 +177,7 @@ const smallSigma0 = (x: Word) => x.rotr(7).xor(x.rotr(18)).xor(x.shr(3));
 const smallSigma1 = (x: Word) => x.rotr(17).xor(x.rotr(19)).xor(x.shr(10));
 const majority = (a: Word, b: Word, c: Word) => a.and(b).or(c.and(a.or(b)));
 
-/** The first 32 fractional bits of the cube roots of the first `count` primes, by integer search. */
+/** Returns the first 32 fractional bits of the cube roots of the first `count` primes, by integer search. */
 function cubeRootFractions(count: number): number[] {
   const primes: number[] = [];
   for (let n = 2; primes.length < count; n++) if (primes.every((p) => n % p !== 0)) primes.push(n);

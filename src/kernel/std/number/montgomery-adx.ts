@@ -3,8 +3,9 @@ import { isLoose, type LimbShape } from './montgomery-generic.js';
 import { limbFunction } from './montgomery-int128.js';
 
 /**
- * x86 with BMI2 and ADX: `mulx` leaves the flags alone and `adcx`, `adox` keep a carry each, so a product costs three
- * instructions. GCC 12 makes five and more of the same in 128-bit integers, and how many varies from text to text.
+ * x86 with BMI2 and ADX: `mulx` does not change the flags, and `adcx` and `adox` use separate carries, so a product costs
+ * three instructions. GCC 12 makes five or more of the same code with 128-bit integers, and the number varies from text to
+ * text.
  */
 export function adxText(kind: 'multiply' | 'square' | 'doubleIf', shape: Omit<LimbShape, 'limb'>): NativeText {
   const body = { multiply, square, doubleIf }[kind](shape);
@@ -12,8 +13,8 @@ export function adxText(kind: 'multiply' | 'square' | 'doubleIf', shape: Omit<Li
 }
 
 /**
- * A run of Fermat's steps for shapes that need their subtractions: a square, doubled where the next bit of `w` is 1, `c`
- * times. It is called once for a limb of the exponent; with a call for each step a test of 320 bits took 1.15 times as long.
+ * A run of Fermat's steps for shapes that need subtractions: squares `c` times, and doubles if the next bit of `w` is 1. It
+ * is called once per limb of the exponent; with a call for each step a test of 320 bits took 1.15 times as long.
  */
 export function adxLadder(shape: Omit<LimbShape, 'limb'>): NativeText {
   const { limbs, spare } = shape;
@@ -56,10 +57,10 @@ export function adxLadder(shape: Omit<LimbShape, 'limb'>): NativeText {
   };
 }
 
-/** With more limbs GCC has no registers left in the loop for an assembly statement of theirs. */
+/** With more limbs GCC runs out of registers in the loop for an inlined assembly statement. */
 const INLINED = 5;
 
-/** Words of one assembly statement: with the factors' address and five registers more, 13 of 15 are taken. */
+/** Words of one assembly statement: with the factors' address and five other registers, 13 of 15 are used. */
 const SEGMENT = 7;
 
 const range = (from: number, to: number) => Array.from({ length: Math.max(0, to - from) }, (_, i) => from + i);
@@ -82,7 +83,7 @@ function multiply(shape: Omit<LimbShape, 'limb'>): string[] {
 /** Row i: the square of limb i, then its products with the doubled limbs above. */
 function square(shape: Omit<LimbShape, 'limb'>): string[] {
   const { limbs, spare } = shape;
-  // Doubling moves a bit past the top limb where none is spare: one word more per row.
+  // Without a spare bit, doubling moves a bit past the top limb: one word more per row.
   const end = spare === 0 ? limbs + 1 : limbs;
   const lines = [
     `u64 ${range(0, 2 * limbs + 1)
@@ -103,7 +104,7 @@ function square(shape: Omit<LimbShape, 'limb'>): string[] {
   return [...lines, ...result(shape)];
 }
 
-/** 2a mod n if k, else a: a is added to itself under a mask, so that the time does not depend on k. */
+/** Computes 2a mod n if k, else a: a is added to itself under a mask, so that the time does not depend on k. */
 function doubleIf(shape: Omit<LimbShape, 'limb'>): string[] {
   const { limbs } = shape;
   const to = range(0, limbs).map((j) => `w${limbs + j}`);
@@ -118,13 +119,13 @@ function doubleIf(shape: Omit<LimbShape, 'limb'>): string[] {
 
 const named = (array: string, limbs: number) => range(0, limbs).map((j) => `${array}[${j}]`);
 
-/** Clears word i by a multiple of n. What leaves the row upwards is kept in c and added to all words at the end. */
+/** Clears word i by adding a multiple of n. The carry out of the row is kept in c and added to all words at the end. */
 function reduction(i: number, limbs: number): string[] {
   const to = range(i, i + limbs).map((p) => `w${p}`);
   return [`q = w${i} * k; u64 c${i} = 0;`, ...row(to, named('n', limbs), 'q', `c${i}`)];
 }
 
-/** words += factors · multiplier; `carry` is added to the lowest word, and then holds what leaves the highest. */
+/** words += factors · multiplier; `carry` is added to the lowest word, and then holds the carry out of the highest. */
 function row(words: readonly string[], factors: readonly string[], multiplier: string, carry: string): string[] {
   const pieces = Math.ceil(words.length / SEGMENT);
   const size = Math.ceil(words.length / pieces);
@@ -139,7 +140,7 @@ function row(words: readonly string[], factors: readonly string[], multiplier: s
 }
 
 function segment(words: readonly string[], factors: readonly string[], multiplier: string, carry: string): string {
-  const text = ['xorl %k[t], %k[t]']; // both flags 0
+  const text = ['xorl %k[t], %k[t]']; // clears both flags
   words.forEach((_, i) => {
     const before = i === 0 ? 'c' : `h${(i - 1) % 2}`;
     text.push(`mulx %[x${i}], %[t], %[h${i % 2}]`, `adox %[${before}], %[w${i}]`, `adcx %[t], %[w${i}]`);
@@ -172,7 +173,7 @@ function chain(op: 'adc' | 'sbb', words: readonly string[], others: readonly str
   });
 }
 
-/** The upper words and the carries of all rows, with n taken off where the sum is not below it. */
+/** Adds the upper words and the carries of all rows, and subtracts n if the sum is not below it. */
 function result(shape: Omit<LimbShape, 'limb'>, withCarries = true): string[] {
   const { limbs } = shape;
   const upper = range(0, limbs).map((j) => `w${limbs + j}`);

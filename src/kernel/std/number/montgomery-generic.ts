@@ -2,7 +2,7 @@ import { type Expr, lit, make } from '../../language/expr.js';
 import { addChain, select, subChain, wmad } from '../../language/operations.js';
 import type { Unsigned } from '../../language/types.js';
 
-/** Numbers of `limbs` limbs, least significant first, of which moduli leave the `spare` uppermost bits 0. */
+/** Numbers of `limbs` limbs, least significant first. Moduli have `spare` uppermost bits of 0. */
 export interface LimbShape<L extends Unsigned = Unsigned> {
   readonly limb: L;
   readonly limbs: number;
@@ -14,7 +14,7 @@ export type Limbs<L extends Unsigned> = readonly Expr<L>[];
 /** Four spare bits let values stay below 4n between steps: 4n·4n/R + n is below 2n, and its double below 4n again. */
 export const isLoose = ({ spare }: Pick<LimbShape, 'spare'>): boolean => spare >= 4;
 
-/** a·b/R mod n, one limb of b at a time: a row of products, then the multiple of n that clears the lowest limb. */
+/** Returns a·b/R mod n, one limb of b at a time: a row of products, then the multiple of n that clears the lowest limb. */
 export function genericMultiply<L extends Unsigned>(
   shape: LimbShape<L>,
   a: Limbs<L>,
@@ -37,7 +37,7 @@ export function genericMultiply<L extends Unsigned>(
   return isLoose(shape) ? sum : subtractOnce(sum, isTight ? above : undefined, n);
 }
 
-/** a·a/R mod n: products of different limbs once, doubled, then the squares; then the multiples of n. */
+/** Returns a·a/R mod n: products of different limbs once, doubled, then the squares; then the multiples of n. */
 export function genericSquare<L extends Unsigned>(
   shape: LimbShape<L>,
   a: Limbs<L>,
@@ -60,7 +60,7 @@ export function genericSquare<L extends Unsigned>(
     w.splice(2 * i, 2, lo, next.add(hi));
     carry = carryOf(next, hi);
   }
-  // A row's carry is above everything that decides later multiples of n: all carries are added at the end, at once.
+  // A row's carry is above all words that determine later multiples of n: all carries are added together at the end.
   const carries = a.map((_, i) => {
     const row = addRow(n, (w[i] as Expr<L>).mul(inverse), w.slice(i));
     w.splice(i, limbs, ...row.limbs);
@@ -70,7 +70,7 @@ export function genericSquare<L extends Unsigned>(
   return isLoose(shape) ? sum.limbs : subtractOnce(sum.limbs, shape.spare === 0 ? sum.out : undefined, n);
 }
 
-/** 2a mod n where `bit` is 1, else a: a is added to itself under a mask, and n taken off where the sum reaches it. */
+/** Returns 2a mod n if `bit` is 1, else a: a is added to itself under a mask, and n is subtracted if the sum reaches it. */
 export function genericDoubleIf<L extends Unsigned>(
   shape: LimbShape<L>,
   a: Limbs<L>,
@@ -94,14 +94,14 @@ export function twice<L extends Unsigned>(a: Limbs<L>): Expr<L>[] {
   return a.map((limb, i) => (i === 0 ? limb.shl(1) : limb.shl(1).or((a[i - 1] as Expr<L>).shr(last))));
 }
 
-/** `value`, which is below 2n, with n taken off unless it is smaller. `above` is its bit past the top limb. */
+/** Returns `value`, which is below 2n, minus n unless it is smaller than n. `above` is its bit past the top limb. */
 export function subtractOnce<L extends Unsigned>(value: Limbs<L>, above: Expr<L> | undefined, n: Limbs<L>): Expr<L>[] {
   const { limbs, out } = subChain(value, n);
   const isSmaller = above ? above.lt(out) : out.ne(0);
   return value.map((limb, i) => select(isSmaller, limb, limbs[i] as Expr<L>));
 }
 
-/** sum + a·factor over the limbs of a. */
+/** Returns sum + a·factor over the limbs of a. */
 function addRow<L extends Unsigned>(a: Limbs<L>, factor: Expr<L>, sum: Limbs<L>) {
   let carry: Expr<L> = lit(factor.type, 0);
   const limbs = a.map((limb, j) => {

@@ -2,7 +2,7 @@ import type { NativeText } from '../../language/std-function.js';
 import { isLoose, type LimbShape } from './montgomery-generic.js';
 
 /**
- * C for 64-bit limbs by the compilers' 128-bit integers. Generic nodes give the two halves of a product separately, and
+ * C for 64-bit limbs with the compilers' 128-bit integers. Generic nodes compute the two halves of a product separately, and
  * GCC multiplies twice for them; here each product is one `mul` or `mulx`.
  */
 export function int128Text(kind: 'multiply' | 'square', shape: Omit<LimbShape, 'limb'>): NativeText {
@@ -10,7 +10,7 @@ export function int128Text(kind: 'multiply' | 'square', shape: Omit<LimbShape, '
   return limbFunction('int128', kind, shape, ['unsigned __int128 t; u64 c, q;', ...body]);
 }
 
-/** GCC 12 takes 10 s and more for a large kernel into which assembly of so many operands is pasted, and 0.3 s where it is called. */
+/** GCC 12 takes 10 s or more for a large kernel with inlined assembly of this many operands, and 0.3 s with a call. */
 const APART = '__attribute__((noinline)) ';
 
 /** A C function over arrays of limbs `r` (the result) and `a`, `b`, `n`, with `k` last; called once per lane. */
@@ -48,7 +48,7 @@ export function limbFunction(
   };
 }
 
-/** One product with what is added to it: low half into `to`, high half into the carry. */
+/** Prints one product plus its addend: low half into `to`, high half into the carry. */
 const step = (x: string, y: string, addend: string, to?: string, carry = true) =>
   `t = (unsigned __int128)${x} * ${y} + ${addend}${carry ? ' + c' : ''}; ${to ? `${to} = (u64)t; ` : ''}c = (u64)(t >> 64);`;
 
@@ -58,7 +58,7 @@ function multiply(shape: Omit<LimbShape, 'limb'>): string[] {
   const lines = [`u64 ${indices.map((j) => `r${j} = 0`).join(', ')}, top = 0, above = 0;`];
   for (const i of indices) {
     lines.push(...indices.map((j) => step(`a[${j}]`, `b[${i}]`, `r${j}`, `r${j}`, j > 0)));
-    // Without a spare bit the sum of a row may pass its top limb.
+    // Without a spare bit the sum of a row may exceed its top limb.
     lines.push(spare === 0 ? 't = (unsigned __int128)above + c; top = (u64)t; above = (u64)(t >> 64);' : 'top = c;');
     lines.push('q = r0 * k;');
     lines.push(...indices.map((j) => step(`n[${j}]`, 'q', `r${j}`, j === 0 ? undefined : `r${j - 1}`, j > 0)));
@@ -97,7 +97,7 @@ function square(shape: Omit<LimbShape, 'limb'>): string[] {
   return [...lines, ...result(shape, (j) => `w${limbs + j}`, 'above')];
 }
 
-/** Into r, with n taken off where it is too large. */
+/** Prints the assignment to r, minus n if the value is too large. */
 function result(shape: Omit<LimbShape, 'limb'>, limb: (j: number) => string, above: string): string[] {
   const indices = [...Array(shape.limbs).keys()];
   if (isLoose(shape)) return [indices.map((j) => `r[${j}] = ${limb(j)};`).join(' ')];

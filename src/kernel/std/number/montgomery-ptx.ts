@@ -5,8 +5,8 @@ import { isLoose, type LimbShape } from './montgomery-generic.js';
 /**
  * PTX for 32-bit limbs. A product's halves go to neighbouring words by `mad.lo.cc` and `madc.hi.cc`, which the assembler
  * joins to one 32×32+64 instruction if the pair of words is one aligned register pair. Words are therefore kept in two
- * accumulators, pairs from even places in one and from odd places in the other, and a row of products is two carry
- * chains: limbs 0, 2, 4 … and limbs 1, 3, 5 …
+ * accumulators, pairs that start at even positions in one and at odd positions in the other, and a row of products is two
+ * carry chains: limbs 0, 2, 4 … and limbs 1, 3, 5 …
  */
 export function ptxText(kind: PtxKind, shape: Omit<LimbShape, 'limb'>): NativeText {
   return { text: (names) => asmBlock(ptxInstructions(kind, shape.limbs, shape.spare), names) };
@@ -35,7 +35,7 @@ export type PtxOp =
   | 'shf.l.wrap'
   | 'select';
 
-/** Registers that hold the arguments: a0…, b0… (not for squares), n0…, k; and the results: r0…. */
+/** Returns the instructions. Registers of the arguments: a0…, b0… (not for squares), n0…, k; of the results: r0…. */
 export function ptxInstructions(kind: PtxKind, limbs: number, spare: number): PtxInstruction[] {
   const builder = new Builder(limbs, spare);
   builder[kind]();
@@ -46,9 +46,9 @@ class Builder {
   readonly list: PtxInstruction[] = [];
   readonly #limbs: number;
   readonly #spare: number;
-  /** Registers by place, of pairs that start at even and at odd places. */
+  /** Registers by position, for pairs that start at even and at odd positions. */
   readonly #words: readonly [Map<number, string>, Map<number, string>] = [new Map(), new Map()];
-  /** What left a chain upwards, by place; it joins a word that is made later, or the end. */
+  /** Carries out of a chain, keyed by position; added to a later word or at the end. */
   readonly #carries = new Map<number, string>();
 
   constructor(limbs: number, spare: number) {
@@ -65,40 +65,40 @@ class Builder {
     this.#finish();
   }
 
-  /** Row i holds the square of limb i and its products with the limbs above, which are doubled before. */
+  /** Row i holds the square of limb i and its products with the limbs above, which are doubled first. */
   square(): void {
     const limbs = this.#limbs;
-    const end = this.#spare === 0 ? limbs + 1 : limbs; // without a spare bit, doubling makes one limb more
+    const end = this.#spare === 0 ? limbs + 1 : limbs; // without a spare bit, doubling adds a limb
     for (let j = 1; j < end; j++) {
       const own = j < limbs ? `a${j}` : '0';
       this.#emit('shf.l.wrap', `d${j}`, `a${j - 1}`, own, '1');
-      if (j < limbs) this.#emit('shl', `f${j}`, own, '1'); // directly above limb i: without the bit that limb i gives
+      if (j < limbs) this.#emit('shl', `f${j}`, own, '1'); // directly above limb i: without the bit from limb i
     }
     for (let i = 0; i < limbs; i++) {
       const isTop = i === limbs - 1;
       const above = (first: number) => (isTop ? [] : this.#products('d', first, `a${i}`, end));
       this.#chain(2 * i, [[`a${i}`, `a${i}`], ...above(i + 2)]);
       if (!isTop) this.#chain(2 * i + 1, [[`f${i + 1}`, `a${i}`], ...above(i + 3)]);
-      // Places below 2i + 2 are complete now. To clear them at once keeps fewer registers alive.
+      // Positions below 2i + 2 are complete now. Clearing them at once keeps fewer registers alive.
       for (const place of [2 * i, 2 * i + 1]) if (place < limbs) this.#reduce(place);
     }
     this.#finish();
   }
 
-  /** Every second limb of a number, from one on, times a factor. */
+  /** Returns the products of every second limb of a number, starting at `first`, with a factor. */
   #products(number: string, first: number, factor: string, end = this.#limbs): Product[] {
     const list: Product[] = [];
     for (let j = first; j < end; j += 2) list.push([`${number}${j}`, factor]);
     return list;
   }
 
-  /** Adds the multiple of n that makes the word at `place` zero. */
+  /** Adds the multiple of n that makes the word at `place` 0. */
   #reduce(place: number): void {
     const [own, other] = [this.#words[(place % 2) as 0 | 1], this.#words[((place + 1) % 2) as 0 | 1]];
     const [x, y] = [own.get(place), other.get(place)];
     const low = x ?? y ?? '0';
     const isSum = x !== undefined && y !== undefined;
-    if (isSum) this.#emit('add.cc', low, x, y); // its carry enters the chain one place up
+    if (isSum) this.#emit('add.cc', low, x, y); // the carry enters the chain one position up
     own.set(place, low);
     other.delete(place);
     this.#emit('mul.lo', 'q', low, 'k');
@@ -110,7 +110,7 @@ class Builder {
   /** Adds products to the words from `start` on, two words each, in one chain of carries. */
   #chain(start: number, products: readonly Product[], carryIn = false): void {
     const words = this.#words[(start % 2) as 0 | 1];
-    let isOpen = true; // can the chain carry out of its last word?
+    let isOpen = true; // true if the chain can carry out of its last word
     let op: PtxOp = carryIn ? 'madc.lo.cc' : 'mad.lo.cc';
     products.forEach(([x, y], i) => {
       for (const half of [0, 1]) {
@@ -137,7 +137,7 @@ class Builder {
     return carry;
   }
 
-  /** Both accumulators and the carries together, then n taken off where the sum is not below it. */
+  /** Adds both accumulators and the carries, and subtracts n if the sum is not below it. */
   #finish(): void {
     const { list } = this;
     const [even, odd] = this.#words;
@@ -160,7 +160,7 @@ class Builder {
     places.forEach((_, j) => {
       list.push({ op: j === 0 ? 'sub.cc' : 'subc.cc', to: `s${j}`, from: [`r${j}`, `n${j}`] });
     });
-    this.#emit('subc', 'less', isTight ? 'top' : '0', '0'); // all ones where it was smaller than n
+    this.#emit('subc', 'less', isTight ? 'top' : '0', '0'); // all ones if the sum was smaller than n
     places.forEach((_, j) => {
       this.#emit('select', `r${j}`, 'less', `r${j}`, `s${j}`);
     });
@@ -173,7 +173,7 @@ class Builder {
 
 type Product = readonly [string, string];
 
-/** Inline assembly: arguments and results by number, everything else a register of the block. */
+/** Prints inline assembly: arguments and results by number, all other registers local to the block. */
 function asmBlock(list: readonly PtxInstruction[], { args, results }: NativeShape): string {
   const limbs = results.length;
   const numbers = (args.length - 1) / limbs === 3 ? ['a', 'b', 'n'] : ['a', 'n'];

@@ -18,18 +18,18 @@ import {
 import { int128Text } from './montgomery-int128.js';
 import { ptxText } from './montgomery-ptx.js';
 
-/** The first bits of Fermat's exponent are counted off as doublings: at 5 bits, 16 to 31 of them for four squarings. */
+/** The first bits of Fermat's exponent become doublings: with 5 bits, 16 to 31 doublings replace four squarings. */
 const HEAD_BITS = 5;
 
 /**
- * Arithmetic modulo odd numbers n ≥ 3 of at most `bits` bits in Montgomery's form, where x·R mod n stands for x and R is
- * one past the largest number of as many limbs.
+ * Arithmetic modulo odd numbers n ≥ 3 of at most `bits` bits in Montgomery form: x·R mod n represents x, where R is one more
+ * than the largest number with that many limbs.
  *
- * Values between steps are below n, or where the top limb leaves at least four bits spare, below 4n, which saves the
- * subtractions (281 bits in nine limbs of 32, 301 bits in five of 64); `leave` gives a number below n in either case.
+ * Values between steps are below n, or, if the top limb has at least four spare bits, below 4n, which saves the subtractions
+ * (281 bits in nine limbs of 32, 301 bits in five of 64); `leave` returns a number below n in either case.
  *
  * Limbs of 32 bits suit GPUs and wasm, of 64 bits C, and there a gang of one: processors have no vectors of 64×64-bit
- * products, so that lanes would be worked off one by one. One multiplication in generic operations takes about 8·limbs²
+ * products, so that lanes would be processed one by one. One multiplication in generic operations takes about 8·limbs²
  * statements, so numbers of up to 24 limbs fit the budget of 5,000.
  */
 export function montgomery<L extends Unsigned>(limb: L, bits: number): Montgomery<L> {
@@ -91,7 +91,7 @@ export class Montgomery<L extends Unsigned> {
     });
   }
 
-  /** −1/n modulo one limb, from n's lowest limb: Newton's iteration from 3n xor 2, which is right in 5 bits. */
+  /** −1/n modulo one limb, from n's lowest limb: Newton's iteration from 3n xor 2, which is correct in 5 bits. */
   negInverse(lowest: Expr<L>): Expr<L> {
     let inverse = lowest.mul(3).xor(2);
     for (let right = 5; right < this.#width; right *= 2)
@@ -99,32 +99,32 @@ export class Montgomery<L extends Unsigned> {
     return inverse.neg();
   }
 
-  /** a·b/R mod n. */
+  /** Returns a·b/R mod n. */
   multiply(a: Limbs<L>, b: Limbs<L>, n: Limbs<L>, inverse: Expr<L>): Expr<L>[] {
     return this.#multiply(...this.#whole(a), ...this.#whole(b), ...this.#whole(n), inverse) as Expr<L>[];
   }
 
-  /** a·a/R mod n, with three quarters of the products. */
+  /** Returns a·a/R mod n, with three quarters of the products. */
   square(a: Limbs<L>, n: Limbs<L>, inverse: Expr<L>): Expr<L>[] {
     return this.#square(...this.#whole(a), ...this.#whole(n), inverse) as Expr<L>[];
   }
 
-  /** 2a mod n where `bit` is 1, a where it is 0; for an a that comes out of `multiply` or `square`. */
+  /** Returns 2a mod n if `bit` is 1, a if it is 0; for an a returned by `multiply` or `square`. */
   doubleIf(bit: Expr<L>, a: Limbs<L>, n: Limbs<L>): Expr<L>[] {
     return this.#doubleIf(...this.#whole(a), ...this.#whole(n), bit) as Expr<L>[];
   }
 
-  /** R mod n, which stands for 1: doublings of the largest power of two in n. */
+  /** Returns R mod n, which represents 1, by doubling the largest power of two in n. */
   one(n: Limbs<L>): Expr<L>[] {
     return now(this.#one(n));
   }
 
-  /** Montgomery's form of a number below n. `rSquared` is R² mod n; the host has it from `montgomeryConstants`. */
+  /** Converts a number below n to Montgomery form. `rSquared` is R² mod n; the host has it from `montgomeryConstants`. */
   enter(x: Limbs<L>, rSquared: Limbs<L>, n: Limbs<L>, inverse: Expr<L>): Expr<L>[] {
     return this.multiply(x, rSquared, n, inverse);
   }
 
-  /** The number below n that x stands for. */
+  /** Returns the number below n that x represents. */
   leave(x: Limbs<L>, n: Limbs<L>, inverse: Expr<L>): Expr<L>[] {
     const plain = this.multiply(
       x,
@@ -146,7 +146,7 @@ export class Montgomery<L extends Unsigned> {
     return now(x);
   }
 
-  /** 2^(n−1) mod n. It is 1 where n is prime, and for the few composites that Fermat's test to base 2 lets pass. */
+  /** Returns 2^(n−1) mod n. It is 1 if n is prime, and for the few composites that pass Fermat's test to base 2. */
   fermat(modulus: Limbs<L>): Expr<L>[] {
     const n = now(modulus);
     const inverse = this.negInverse(n[0] as Expr<L>);
@@ -164,7 +164,7 @@ export class Montgomery<L extends Unsigned> {
     return this.leave(x, n, inverse);
   }
 
-  /** Does n pass Fermat's test to base 2? */
+  /** True if n passes Fermat's test to base 2. */
   isProbablePrime(n: Limbs<L>): Expr<'bool'> {
     const [lowest, ...others] = this.fermat(n) as [Expr<L>, ...Expr<L>[]];
     return others.reduce((rest, limb) => rest.or(limb), lowest.xor(1)).eq(0);
@@ -173,7 +173,7 @@ export class Montgomery<L extends Unsigned> {
   #one(n: Limbs<L>): Cell<L>[] {
     const top = n[this.limbs - 1] as Expr<L>;
     const used = lit('u32', this.#width).sub(top.clz());
-    // Where n does not reach its top limb, 1 is doubled all the way: rare, and as right.
+    // If n's top limb is 0, 1 is doubled all the way: rare, and also correct.
     const isShort = top.eq(0);
     const x = cells(
       this.limb,
@@ -187,22 +187,22 @@ export class Montgomery<L extends Unsigned> {
     return x;
   }
 
-  /** 2a mod n for a below n. */
+  /** Returns 2a mod n for a below n. */
   #doubleBelow(a: Limbs<L>, n: Limbs<L>): Expr<L>[] {
     const value = now(this.#whole(a));
     const above = this.#shape.spare === 0 ? value[this.limbs - 1]?.shr(this.#width - 1) : undefined;
     return subtractOnce(twice(value), above, n);
   }
 
-  /** The first bits of a number, as far as its top limb has them. */
+  /** Returns the first bits of a number, at most those of its top limb. */
   #head(number: Limbs<L>): { bits: Expr<'u32'>; value: Expr<'u32'> } {
     const top = number[this.limbs - 1] as Expr<L>;
     const bits = min(lit('u32', this.#width).sub(top.clz()), HEAD_BITS);
     const value = top.shl(top.clz()).shr(lit('u32', this.#width).sub(bits));
-    return { bits, value: value.to('u32') }; // a top limb of 0 has none: 0 shifted by anything is 0
+    return { bits, value: value.to('u32') }; // a top limb of 0 has none: 0 shifted by any count is 0
   }
 
-  /** `bits` steps of Fermat's test, by the uppermost bits of a word. */
+  /** Does `bits` steps of Fermat's test, with the uppermost bits of a word. */
   #climb(from: Limbs<L>, n: Limbs<L>, inverse: Expr<L>, word: Expr<L>, bits: Expr<'u32'>): Expr<L>[] {
     const x = cells(this.limb, from);
     const rest = cell(this.limb, word);
@@ -214,7 +214,7 @@ export class Montgomery<L extends Unsigned> {
     return now(x);
   }
 
-  /** As `#fromTop`, a limb at a time: its bits that are left are the uppermost. */
+  /** Works like `#fromTop`, a limb at a time: its remaining bits are the uppermost. */
   #limbsFromTop(number: Limbs<L>, skip: In<'u32'>, body: (word: Expr<L>, bits: Expr<'u32'>) => void): void {
     const queue = cells(this.limb, number);
     const last = queue.length - 1;
@@ -259,7 +259,7 @@ export class Montgomery<L extends Unsigned> {
   }
 }
 
-/** The constants that a host needs for a modulus that it knows. */
+/** Returns the constants that a host needs for a known modulus. */
 export function montgomeryConstants(limb: Unsigned, bits: number, n: bigint) {
   const width = limb === 'u32' ? 32n : 64n;
   const limbs = (BigInt(bits) + width - 1n) / width;
@@ -280,7 +280,7 @@ export function montgomeryConstants(limb: Unsigned, bits: number, n: bigint) {
   };
 }
 
-/** Values as they are now, for cells among them. */
+/** Returns snapshots of the values, for cells among them. */
 const now = <L extends Unsigned>(list: Limbs<L>): Expr<L>[] => list.map((limb) => new Expr(limb.type, limb.node));
 
 function assign<L extends Unsigned>(x: readonly Cell<L>[], values: Limbs<L>): void {

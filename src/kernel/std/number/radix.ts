@@ -4,23 +4,23 @@ import { select } from '../../language/operations.js';
 import type { Unsigned } from '../../language/types.js';
 
 export interface RadixOptions {
-  /** Digits to add, least significant first: those of a chunk's first index, to which `index` is counted from 0. */
+  /** Digits to add, least significant first: those of a chunk's first index; `index` then counts from 0. */
   readonly start?: readonly In<'u32'>[];
-  /** A promise that `index` is smaller than this, where its type allows more: it saves divisions. */
+  /** A promise that `index` is smaller than this. If its type allows more, this saves divisions. */
   readonly below?: number | bigint;
 }
 
 export interface Radix {
   /** Least significant first; each is smaller than its size. */
   readonly digits: Expr<'u32'>[];
-  /** Did index plus start pass the last combination? The digits then go on from the first one. */
+  /** True if index plus start passed the last combination. The digits then continue from the first one. */
   readonly wrapped: Expr<'bool'>;
 }
 
 /**
- * The digits of an index in mixed radix, least significant first. Sizes are known while tracing, so each division is a
- * multiplication. A u64 index is divided in 64 bits only until what is left of it fits 32: with sizes that multiply to
- * 2^40, after the first few digits. Spaces beyond 2^64 work by `start`: their base is divided on the host, in bigint.
+ * Returns the digits of an index in mixed radix, least significant first. Sizes are known while tracing, so each division is
+ * a multiplication. A u64 index is divided in 64 bits only until the rest fits 32: with sizes that multiply to 2^40, after
+ * the first few digits. Spaces beyond 2^64 use `start`: the host divides their base, in bigint.
  */
 export function radix<T extends Unsigned>(
   index: Expr<T>,
@@ -28,7 +28,7 @@ export function radix<T extends Unsigned>(
   { start, below }: RadixOptions = {},
 ): Radix {
   check(sizes, start);
-  let bound = 1n << (index.type === 'u32' ? 32n : 64n); // what is left is smaller than this
+  let bound = 1n << (index.type === 'u32' ? 32n : 64n); // the rest is smaller than this
   if (below !== undefined && BigInt(below) < bound) bound = BigInt(below);
   let rest: Rest = narrowed(index as Rest, bound);
   let carry: Expr<'bool'> | undefined;
@@ -37,7 +37,7 @@ export function radix<T extends Unsigned>(
     bound = (bound + BigInt(size) - 1n) / BigInt(size);
     rest = narrowed(quotient, bound);
     if (!start) return digit;
-    // digit + start + carry is below 2·size, so that one subtraction brings it back.
+    // digit + start + carry is below 2·size, so that one subtraction is enough.
     const sum = digit.add(start[i] as In<'u32'>);
     const total = carry ? sum.add(carry.to('u32')) : sum;
     carry = total.ge(size);
@@ -49,7 +49,7 @@ export function radix<T extends Unsigned>(
 
 type Rest = Expr<'u32'> | Expr<'u64'>;
 
-/** Quotient and remainder of a value that is smaller than `bound`. */
+/** Returns quotient and remainder of a value that is smaller than `bound`. */
 function divided(rest: Rest, size: number, bound: bigint): [Rest, Expr<'u32'>] {
   if (bound <= BigInt(size)) return [operand('u32', 0), rest.type === 'u32' ? (rest as Expr<'u32'>) : low(rest)];
   if (rest.type === 'u32') {

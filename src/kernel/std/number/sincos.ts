@@ -4,13 +4,13 @@ import { std } from '../../language/std-function.js';
 import type { Float } from '../../language/types.js';
 
 /**
- * Sine and cosine together, by one polynomial for all targets: correctly rounded operations only, so the bits are equal
- * wherever the language's floats are (everywhere but WGSL).
+ * Computes sine and cosine together, with one polynomial for all targets. It uses correctly rounded operations only, so the
+ * bits are equal on all targets with exact floats (all but WGSL).
  *
- * Error: at most 0.73 ulp in f64 and 0.72 ulp in f32 over two million points each (random of all sizes, multiples of π/2
- * and their neighbours), so below 1 ulp. Range: |x| ≤ 2^40 in f64, |x| ≤ 2^17 in f32, where neighbouring floats are 2^-12
- * and 2^-6 apart; beyond it, and for infinities and NaN, both results are NaN, never a plausible wrong number. sin(−0)
- * is −0; denormals are their own sine.
+ * Error: at most 0.73 ulp in f64 and 0.72 ulp in f32 over two million points each (random of all sizes, multiples of π/2 and
+ * their neighbours), so below 1 ulp. Range: |x| ≤ 2^40 in f64, |x| ≤ 2^17 in f32, where neighbouring floats are 2^-12 and
+ * 2^-6 apart; beyond it, and for infinities and NaN, both results are NaN, never a plausible wrong number. sin(−0) is −0;
+ * denormals are their own sine.
  */
 export function sincos<T extends Float>(x: Expr<T>): { sin: Expr<T>; cos: Expr<T> } {
   const [sin, cos] = traced(x) as [Expr<T>, Expr<T>];
@@ -21,10 +21,10 @@ export function sincos<T extends Float>(x: Expr<T>): { sin: Expr<T>; cos: Expr<T
 interface Precision {
   readonly bits: 'u32' | 'u64';
   readonly width: 32 | 64;
-  /** Quiet NaN; or-ing it makes a NaN of anything. */
+  /** Quiet NaN; or-ing it turns any value into a NaN. */
   readonly nan: number | bigint;
   readonly limit: number;
-  /** 1.5 · 2^(precision − 1): adding it rounds to an integer, which then stands in the low bits. */
+  /** 1.5 · 2^(precision − 1): adding it rounds to an integer, which is then in the low bits. */
   readonly rounder: number;
   readonly twoOverPi: number;
   /** π/2 in three parts of full precision each: 161 and 76 bits. */
@@ -101,9 +101,9 @@ function generic<T extends Float>(x: Expr<T>): Expr<T>[] {
 }
 
 /**
- * x ≥ 0 as quadrant · π/2 + r + rest, |r| hardly above π/4, |rest| about half an ulp of r. The first step is exact: x and
- * n · halfPi[0] are both multiples of halfPi[0]'s last bit (for x < 1 and n = 1, of half of it), and their difference is
- * below 1. The second keeps what it rounds away; the third adds what π/2 still lacks.
+ * x ≥ 0 as quadrant · π/2 + r + rest, |r| hardly above π/4, |rest| about half an ulp of r. The first step is exact: x and n
+ * · halfPi[0] are both multiples of halfPi[0]'s last bit (for x < 1 and n = 1, of half of it), and their difference is below
+ * 1. The second keeps its rounding error; the third adds the remaining part of π/2.
  */
 function reduced<T extends Float>(x: Expr<T>, p: Precision) {
   const shifted = fma(x, p.twoOverPi, p.rounder);
@@ -128,7 +128,7 @@ function nearZero<T extends Float>(r: Expr<T>, rest: Expr<T>, p: Precision): [Ex
   const half = z.mul(0.5);
   const sine = r.add(fma(r.mul(z), polynomial(z, p.sine), fma(half.neg(), rest, rest)));
 
-  // 1 − z/2 is kept with what it loses: without that, and without z's own rest, the cosine would be 0.8 ulp off.
+  // The rounding error of 1 − z/2 is kept: without it, and without z's own error, the cosine would be 0.8 ulp off.
   const one = lit(r.type, 1).sub(half);
   const oneRest = lit(r.type, 1).sub(one).sub(half);
   const tail = fma(z.mul(z), polynomial(z, p.cosine), fma(r.neg(), rest, zRest.mul(-0.5)));
