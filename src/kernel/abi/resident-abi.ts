@@ -1,5 +1,5 @@
 /**
- * The words that the `queue` harness (`render/cuda-queue.ts`) and the host share. A resident grid belongs to one job and
+ * The words that the `queue` harness (`render/gpu/cuda-queue.ts`) and the host share. A resident grid belongs to one job and
  * takes ranges, called entries, while it runs. `parts` workgroups share an entry; a part is the work that one of them does
  * without reading the queue. Entry n is in slot n mod capacity.
  *
