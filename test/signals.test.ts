@@ -51,8 +51,10 @@ test.runIf(process.platform === 'linux')('a handler put back without its flags i
 const slowCompilers = [
   ['kernels', Exit.stopped, 'gaps', 'search', '--start', '2^80', '--length', '2^24', '--min-gap', '300'],
   ['opening', Exit.aborted, 'run', 'kernel.ts', '--space', '2^32'],
+  ['kernels', Exit.aborted, 'run', 'kernel.ts', '--space', '2^32'],
+  ['kernels', Exit.aborted, 'uhash', 'mine', '--challenge', '00ff', '--difficulty', '30'],
 ] as const;
-test.runIf(process.platform === 'linux').for(slowCompilers.slice(0, byTier(1, 2)))(
+test.runIf(process.platform === 'linux').for(slowCompilers.slice(0, byTier(1, slowCompilers.length)))(
   'a first SIGTERM ends a command while a compiler works (%s), and the compiler',
   async (given) => {
     const [what, exit, ...command] = given;

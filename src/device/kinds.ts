@@ -2,7 +2,7 @@ import { firstLine, MillraceError } from '../kernel/error.js';
 import type { Kernel } from '../kernel/index.js';
 import { limitMemory } from './checks/limited.js';
 import type { CompileOptions, Device, DeviceInfo, Sensors } from './device.js';
-import { inTime } from './patience.js';
+import { inTime, unlessAborted } from './patience.js';
 
 export interface OpenOptions {
   /** Worker threads of a CPU device. */
@@ -139,7 +139,9 @@ export class DeviceKinds {
       });
     }
     const opening = list.map((name) => this.open(name, options));
-    const opened = await Promise.allSettled(opening.map((device) => unlessAborted(device, options.signal)));
+    const opened = await Promise.allSettled(
+      opening.map((device) => unlessAborted(device, options.signal, (late) => late.close())),
+    );
     const failed = opened.find((result) => result.status === 'rejected');
     const devices = opened.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
     if (failed === undefined) return devices;
@@ -214,23 +216,6 @@ export class DeviceKinds {
       advice: `devices here are ${here}; auto takes the best${missing === '' ? '' : `; also known: ${missing}`}`,
     });
   }
-}
-
-/** Rejects when the signal aborts. A device that opens afterwards is closed. */
-function unlessAborted(opening: Promise<Device>, signal: AbortSignal | undefined): Promise<Device> {
-  if (signal === undefined) return opening;
-  return new Promise((resolve, reject) => {
-    const abort = (): void => {
-      reject(signal.reason);
-      opening.then(
-        (device) => device.close(),
-        () => undefined, // the device is no longer wanted
-      );
-    };
-    if (signal.aborted) return abort();
-    signal.addEventListener('abort', abort, { once: true });
-    opening.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
-  });
 }
 
 /** Opens a device. Expected kernels are prepared after the driver has been asked to start, not before. */

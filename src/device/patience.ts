@@ -10,3 +10,21 @@ export async function inTime<T>(promise: Promise<T>, milliseconds: number, late:
     clearTimeout(timer);
   }
 }
+
+/** Waits for `work` until the signal aborts, and then rejects with its reason. `late` gets a result that comes afterwards. */
+export function unlessAborted<T>(
+  work: Promise<T>,
+  signal: AbortSignal | undefined,
+  late: (result: T) => unknown = () => undefined,
+): Promise<T> {
+  if (signal === undefined) return work;
+  return new Promise((resolve, reject) => {
+    const abort = (): void => {
+      reject(signal.reason);
+      work.then(late, () => undefined); // its caller no longer waits
+    };
+    if (signal.aborted) return abort();
+    signal.addEventListener('abort', abort, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+  });
+}

@@ -138,7 +138,7 @@ function work(job: Running): Promise<Ending> {
   const { call, task } = job;
   const about = { name: `run ${task.kernel.name}`, unit: '' };
   return withEngine(call, about, async ({ engine, devices, aim, watch }) => {
-    await prepareKernels(call.output, engine, [task.kernel]);
+    await prepareKernels(call.output, engine, [task.kernel], call.signal);
     watch();
     return find(job, engine, devices, aim);
   });

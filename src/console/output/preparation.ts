@@ -1,3 +1,4 @@
+import { unlessAborted } from '../../device/patience.js';
 import type { Engine, Preparation } from '../../engine/index.js';
 import type { Kernel } from '../../kernel/index.js';
 import { duration, plural } from './format.js';
@@ -5,14 +6,16 @@ import type { Output } from './output.js';
 
 /**
  * Shows the progress of long preparation: a bar on a terminal, elsewhere a line if it takes long. `step` is called with a
- * name whenever a part is done.
+ * name whenever a part is done. Rejects with the signal's reason when it aborts; a compiler at work is not stopped.
  */
 export async function preparing<T>(
   output: Output,
   what: string,
   total: number,
   work: (step: (name: string) => void) => Promise<T>,
+  signal?: AbortSignal,
 ): Promise<T> {
+  signal?.throwIfAborted();
   const start = performance.now();
   const seconds = (): number => (performance.now() - start) / 1000;
   let done = 0;
@@ -26,12 +29,14 @@ export async function preparing<T>(
   };
   const timer = setInterval(draw, DRAW_MS);
   try {
-    return await work((name) => {
+    const step = (name: string): void => {
+      if (signal?.aborted) return;
       done++;
       output.event('prepared', { what, name, done, total, seconds: seconds() });
       output.explain(`${what}: ${name}, ${duration(seconds())}`);
       draw();
-    });
+    };
+    return await unlessAborted(work(step), signal);
   } finally {
     clearInterval(timer);
     output.live.clear();
@@ -48,25 +53,16 @@ function bar(what: string, done: number, total: number, seconds: number): string
   return `${what}  [${'#'.repeat(full)}${'.'.repeat(WIDTH - full)}] ${done} of ${total}  ${duration(seconds)}`;
 }
 
-/**
- * Compiles kernels on all devices of an engine, so that compiling is not part of a job's rate. Rejects with the signal's
- * reason as soon as it is aborted; a compiler that is running then is not stopped.
- */
+/** Compiles kernels on all devices of an engine, so that compiling is not part of a job's rate. */
 export async function prepareKernels(
   output: Output,
   engine: Engine,
   kernels: readonly (Kernel | Preparation)[],
-  signal?: AbortSignal,
+  signal: AbortSignal,
 ): Promise<void> {
-  signal?.throwIfAborted();
   const devices = engine.devices.filter(({ fault }) => fault === undefined).length;
   const what = `compiling for ${plural(devices, 'device')}`;
-  await preparing(output, what, devices * kernels.length, async (step) => {
-    const all = kernels.map((kernel) => engine.prepare(kernel, ({ id }) => step(`${kernel.name} for ${id}`)));
-    await Promise.race([Promise.all(all), ...(signal ? [aborted(signal)] : [])]);
-  });
+  const prepare = (step: (name: string) => void) =>
+    Promise.all(kernels.map((kernel) => engine.prepare(kernel, ({ id }) => step(`${kernel.name} for ${id}`))));
+  await preparing(output, what, devices * kernels.length, prepare, signal);
 }
-
-/** Rejects when the signal is aborted; never resolves. */
-const aborted = (signal: AbortSignal): Promise<never> =>
-  new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }));

@@ -94,7 +94,7 @@ async function solve(call: Call<SolveOptions>): Promise<Ending> {
   };
   try {
     return await withEngine(call, setup, async (opened) => {
-      await prepareKernels(call.output, opened.engine, preparations(targets));
+      await prepareKernels(call.output, opened.engine, preparations(targets), call.signal);
       opened.watch();
       return work(call, blocks, targets, await opening, source, opened);
     });

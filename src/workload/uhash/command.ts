@@ -233,7 +233,7 @@ function proving(
     });
     try {
       // Compile time is not part of a rate.
-      await preparing(output, 'compiling', 1, () => prover.prepare(wanted));
+      await preparing(output, 'compiling', 1, () => prover.prepare(wanted), call.signal);
       watch();
       const booking = await openBooking<KeptProof>(call, book?.(prover), { isOptional: true });
       const before = prover.hashes;

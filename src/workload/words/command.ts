@@ -20,6 +20,7 @@ import { type TuningOptions, withTuningOptions } from '../../console/options/tun
 import { count, duration, rate } from '../../console/output/format.js';
 import type { Ending } from '../../console/output/output.js';
 import { type TelemetryOptions, withTelemetryOptions } from '../../console/telemetry/options.js';
+import { unlessAborted } from '../../device/patience.js';
 import { between, type Engine, endOf, type Indexed } from '../../engine/index.js';
 import { MillraceError } from '../../kernel/error.js';
 import { emitC } from './emit/emit.js';
@@ -170,7 +171,7 @@ async function make(
     monitor?.devicesOpened();
     booking.ledger?.uses(devices.map(({ info }) => info.id));
     opened.watch();
-    for (const device of devices) await engine.prepare(kernelOn(device).kernel);
+    for (const device of devices) await unlessAborted(engine.prepare(kernelOn(device).kernel), signal);
     return engine;
   };
   const wordOptions: WordOptions = {
