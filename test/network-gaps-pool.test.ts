@@ -55,11 +55,15 @@ describe('shares', () => {
     for (const params of [`[${EASY},${22n << 48n}]`, `{"difficulty":${HARD}}`, '[4.5]'])
       for (const { socket } of server.clients)
         socket.write(`{"id":null,"method":"mining.set_difficulty","params":${params}}\n`);
-    const before = server.accepted.length;
+    for (const client of server.clients) client.send({ id: 'heard', method: 'client.get_version', params: [] });
+    const heard = (): number => server.lines.findIndex(({ id }) => id === 'heard');
+    await server.until(() => heard() >= 0);
+    // Shares are judged in the order in which they come, 100 ms each: those that came before the answer may still wait.
+    const before = server.lines.slice(0, heard()).filter(({ method }) => method === 'mining.submit').length;
     await server.until(() => server.accepted.length > before + 1);
     await stop();
-    expect(server.accepted.slice(before + 1).every(({ worth }) => worth >= EASY)).toBe(true);
     expect(server.refused).toEqual([]);
+    expect(server.accepted.slice(before).filter(({ worth }) => worth < (9n << 48n) / 2n)).toEqual([]);
     const difficulties = told.flatMap((one) => /^difficulty \S+ (.*)/.exec(one)?.[1] ?? []);
     expect(difficulties).toEqual([
       '4.000000000',
