@@ -1,25 +1,24 @@
+import { type Deferred, deferred } from './deferred.js';
 import type { Completion, Report } from './device.js';
 
 /** The part of a completion that all devices share. It settles once, after the completions that its commands waited for. */
 export class MarkCompletion implements Completion {
-  readonly done: Promise<Report>;
   /** The identity of the owner. Only streams of the same device can wait for this completion. */
   readonly device: object;
   /** Completions of other streams that commands since the last mark waited for. */
   #waited: readonly MarkCompletion[];
-  #resolve: (report: Report | Promise<Report>) => void = () => undefined;
-  #reject: (error: unknown) => void = () => undefined;
+  readonly #done: Deferred<Report> = deferred();
   #settled = false;
 
   constructor(device: object, waited: readonly MarkCompletion[]) {
     this.device = device;
     this.#waited = waited;
-    this.done = new Promise<Report>((resolve, reject) => {
-      this.#resolve = resolve;
-      this.#reject = reject;
-    });
     // A caller may ignore a completion without causing an unhandled rejection. Callers who await it get the error.
     this.done.catch(() => undefined);
+  }
+
+  get done(): Promise<Report> {
+    return this.#done.promise;
   }
 
   get settled(): boolean {
@@ -28,12 +27,12 @@ export class MarkCompletion implements Completion {
 
   pass(report: Report): void {
     const waited = this.#end();
-    this.#resolve(waited.length === 0 ? report : withWaited(report, waited));
+    this.#done.resolve(waited.length === 0 ? report : withWaited(report, waited));
   }
 
   fail(error: unknown): void {
     this.#end();
-    this.#reject(error);
+    this.#done.reject(error);
   }
 
   #end(): readonly MarkCompletion[] {

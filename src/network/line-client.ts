@@ -1,5 +1,6 @@
 import { connect as connectPlain, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
+import { type Deferred, deferred } from '../device/deferred.js';
 import { MillraceError } from '../kernel/error.js';
 import type { Endpoint } from './endpoint.js';
 import { LineSplitter } from './line-splitter.js';
@@ -88,13 +89,12 @@ function connected(socket: Socket, endpoint: Endpoint, ms: number, signal: Abort
 }
 
 class SocketLines implements LineClient {
-  readonly closed: Promise<string>;
   readonly #socket: Socket;
   readonly #splitter: LineSplitter;
   readonly #onLine: (line: string) => void;
   readonly #signal: AbortSignal | undefined;
   readonly #abort = (): void => this.close('stopped');
-  #end: (why: string) => void = () => undefined;
+  readonly #closed: Deferred<string> = deferred();
   #isOver = false;
   #rest: NodeJS.Timeout | undefined;
 
@@ -103,9 +103,6 @@ class SocketLines implements LineClient {
     this.#splitter = new LineSplitter(longestLine);
     this.#onLine = onLine;
     this.#signal = signal;
-    this.closed = new Promise((resolve) => {
-      this.#end = resolve;
-    });
     socket.setNoDelay(true).setKeepAlive(true, 60_000);
     socket.setTimeout(silenceMs, () => this.close(`nothing was heard for ${silenceMs / 1000} s`));
     socket.on('data', (piece: Buffer) => this.#read(piece));
@@ -113,6 +110,10 @@ class SocketLines implements LineClient {
     socket.on('close', () => this.close('the server closed the connection'));
     signal?.addEventListener('abort', this.#abort, { once: true });
     if (signal?.aborted) this.close('stopped');
+  }
+
+  get closed(): Promise<string> {
+    return this.#closed.promise;
   }
 
   send(line: string): boolean {
@@ -131,7 +132,7 @@ class SocketLines implements LineClient {
     clearTimeout(this.#rest);
     this.#signal?.removeEventListener('abort', this.#abort);
     this.#socket.destroy();
-    this.#end(why);
+    this.#closed.resolve(why);
   }
 
   #read(piece: Buffer): void {

@@ -56,7 +56,7 @@ export class Pipeline {
     this.#isAwake = false;
     this.#fill();
   };
-  #onIdle: () => void = () => undefined;
+  #onIdle: (() => void) | undefined;
 
   constructor(device: Device, options: PipelineOptions) {
     const { streams, slotsPerStream, patience, lost } = options;
@@ -394,7 +394,7 @@ export class Pipeline {
     chunk.lane.landed(chunk.piece.count);
     chunk.lane.run.landed(chunk);
     if (!keepsPlace) this.#slots = freeSlot(this.#slots, chunk.place);
-    if (this.#busyStreams === 0) this.#onIdle();
+    if (this.#busyStreams === 0) this.#onIdle?.();
     this.sweep();
   }
 

@@ -154,7 +154,7 @@ class HeldBatch implements Batch, Indexed {
   readonly start: bigint;
   readonly count: number;
   #bytes: Uint8Array;
-  #release: () => void;
+  #release: (() => void) | undefined;
 
   constructor({ start, count }: Piece, bytes: Uint8Array, release: () => void) {
     this.start = start;
@@ -172,16 +172,14 @@ class HeldBatch implements Batch, Indexed {
   }
 
   move(): void {
-    const release = this.#release;
-    this.#release = () => undefined;
     this.#bytes = this.#bytes.slice();
-    release();
+    this.release();
   }
 
   release(): void {
     const release = this.#release;
-    this.#release = () => undefined;
-    release();
+    this.#release = undefined;
+    release?.();
   }
 }
 

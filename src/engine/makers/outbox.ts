@@ -5,7 +5,7 @@ export class Outbox<T> implements AsyncIterable<T> {
   readonly #waiting = new Fifo<T>();
   readonly #onRoom: () => void;
   #end: { readonly error?: unknown } | undefined;
-  #wake: () => void = () => undefined;
+  #wake: (() => void) | undefined;
 
   /** `onRoom` is called when the consumer has taken the last value. */
   constructor(onRoom: () => void = () => undefined) {
@@ -18,13 +18,13 @@ export class Outbox<T> implements AsyncIterable<T> {
 
   put(value: T): void {
     this.#waiting.push(value);
-    this.#wake();
+    this.#wake?.();
   }
 
   /** Ends the queue. The consumer gets the error, if there is one, after the waiting values. */
   end(failure?: { readonly error: unknown }): void {
     this.#end ??= failure ?? {};
-    this.#wake();
+    this.#wake?.();
   }
 
   /** Removes and returns all waiting values. */

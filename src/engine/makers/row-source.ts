@@ -33,7 +33,7 @@ export class InputSource implements ChunkSource<Uint8Array> {
   #isEnded = false;
   #reading: Promise<void> | undefined;
   #failure: { readonly error: unknown } | undefined;
-  #wake: () => void = () => undefined;
+  #wake: (() => void) | undefined;
 
   /** `release` is called with an array's rows when they are no longer needed. */
   constructor(
@@ -133,7 +133,7 @@ export class InputSource implements ChunkSource<Uint8Array> {
       })
       .then(() => {
         this.#reading = undefined;
-        this.#wake();
+        this.#wake?.();
       });
   }
 
@@ -143,7 +143,7 @@ export class InputSource implements ChunkSource<Uint8Array> {
       if (!next.done && !this.#isEnded) this.#add(next.value);
       else if (next.done) this.#isEnded = true;
       else this.#release(next.value);
-      this.#wake();
+      this.#wake?.();
     }
   }
 

@@ -14,12 +14,12 @@ export interface Held {
 export class Audits {
   readonly #canaries: readonly Canary<unknown>[];
   readonly #held = new Map<number, Held>();
-  readonly #hitsIn: (result: unknown) => number;
+  readonly #hitsIn: ((result: unknown) => number) | undefined;
   readonly #hits = new Map<Lane, number>();
   #sent = 0;
   #items = 0n;
 
-  constructor(canaries: readonly Canary<unknown>[] = [], hitsIn: (result: unknown) => number = () => 0) {
+  constructor(canaries: readonly Canary<unknown>[] = [], hitsIn?: (result: unknown) => number) {
     this.#canaries = canaries;
     this.#hitsIn = hitsIn;
   }
@@ -53,7 +53,7 @@ export class Audits {
     lane.audit = awaitCanary(lane.audit, id, piece.count);
     this.#held.set(id, held);
     this.#items += BigInt(piece.count);
-    this.#hits.set(lane, this.hitsOf(lane) + this.#hitsIn(held.result));
+    this.#hits.set(lane, this.hitsOf(lane) + (this.#hitsIn?.(held.result) ?? 0));
   }
 
   /** Records that the canary was found. Returns the results that count now. */
@@ -78,7 +78,7 @@ export class Audits {
       this.#held.delete(id);
       if (held) {
         this.#items -= BigInt(held.chunk.piece.count);
-        this.#hits.set(lane, this.hitsOf(lane) - this.#hitsIn(held.result));
+        this.#hits.set(lane, this.hitsOf(lane) - (this.#hitsIn?.(held.result) ?? 0));
       }
       return held ?? [];
     });

@@ -1,3 +1,4 @@
+import { deferred } from '../../device/deferred.js';
 import type { Chunk, Work } from '../feed/chunk.js';
 import { isOfDevice } from '../feed/device-health.js';
 import { Lane } from '../feed/lane.js';
@@ -53,8 +54,8 @@ export class Run implements ChunkOwner {
   #isLate = false;
   #isOpeningLate = false;
   #isOver = false;
-  #onEnd: (ending: Ending) => void = () => undefined;
-  #onOver: () => void = () => undefined;
+  readonly #onEnd: (ending: Ending) => void;
+  readonly #onOver: () => void;
 
   constructor(id: string, job: Job<unknown>) {
     this.id = id;
@@ -62,12 +63,11 @@ export class Run implements ChunkOwner {
     this.#account = new Account(job.source);
     this.#handout = new Handout(job, this.#account);
     this.#audits = new Audits(job.canaries, job.hits?.count);
-    this.ended = new Promise((resolve) => {
-      this.#onEnd = resolve;
-    });
-    this.over = new Promise((resolve) => {
-      this.#onOver = resolve;
-    });
+    const [ended, over] = [deferred<Ending>(), deferred<void>()];
+    this.ended = ended.promise;
+    this.over = over.promise;
+    this.#onEnd = ended.resolve;
+    this.#onOver = over.resolve;
   }
 
   get progress(): Progress {

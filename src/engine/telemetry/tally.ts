@@ -39,10 +39,6 @@ export class DeviceTally {
     this.device = device;
   }
 
-  get chunks(): number {
-    return [...this.outcomes.values()].reduce((sum, count) => sum + count, 0);
-  }
-
   add(record: Readonly<ChunkRecord>): void {
     const { outcome = 'dropped' } = record;
     this.outcomes.set(outcome, (this.outcomes.get(outcome) ?? 0) + 1);

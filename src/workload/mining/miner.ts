@@ -1,3 +1,4 @@
+import { deferred } from '../../device/deferred.js';
 import { backOff, realClock } from '../../network/failover.js';
 import type { Mined, Scan, SourceListener, Told, Verdict, WorkSource } from './source.js';
 import { Tally } from './tally.js';
@@ -102,18 +103,15 @@ export class Miner<Share extends Mined> {
     if (!current || !next || this.#scans.size >= AT_ONCE) return;
     this.#next = undefined;
     this.#before = undefined;
-    let begun: () => void = () => undefined;
-    const started = new Promise<void>((resolve) => {
-      begun = resolve;
-    });
-    current.ended = this.#scan(current, begun)
+    const started = deferred<void>();
+    current.ended = this.#scan(current, started.resolve)
       .catch((error: unknown) => this.#fail(error))
       .then(() => {
         this.#scans.delete(current);
         this.#begin();
       });
     this.#scans.add(current);
-    void Promise.all([before?.ended, started]).then(() => {
+    void Promise.all([before?.ended, started.promise]).then(() => {
       const ms = performance.now() - next.heardMs;
       if (before) this.tally.switched(ms);
       this.#options.onSwitch?.(current.work, next.isClean, ms);

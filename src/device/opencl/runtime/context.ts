@@ -21,13 +21,14 @@ export interface Context {
 
 /** Returns the loader and its devices; or why there are none. */
 export function findDevices(
-  wrap: (api: OpenClApi) => OpenClApi = (api) => api,
+  wrap?: (api: OpenClApi) => OpenClApi,
 ):
   | { readonly api: OpenClApi; readonly path: string; readonly devices: readonly ClDevice[] }
   | { readonly reason: string } {
   const found = findOpenCl();
   if ('reason' in found) return found;
-  const api = wrap(openclApi(found.path));
+  const loaded = openclApi(found.path);
+  const api = wrap?.(loaded) ?? loaded;
   const devices = listDevices(api);
   return 'reason' in devices ? devices : { api, path: found.path, devices };
 }

@@ -1,3 +1,4 @@
+import { deferred } from '../../deferred.js';
 import { collectGarbage } from './collect.js';
 import { arrive, depart, newStay, waitForThreads } from './stay.js';
 
@@ -141,10 +142,7 @@ function startInNode(threads: typeof import('node:worker_threads'), start: Threa
   const worker = takeFrom(waiting, given) ?? newWorker(threads, start, given);
   /** True when the work has ended: a resting thread may already be in use by another owner. */
   let isOver = false;
-  let end: (isResting: boolean) => void = () => undefined;
-  const ended = new Promise<boolean>((resolve) => {
-    end = resolve;
-  });
+  const { promise: ended, resolve: end } = deferred<boolean>();
   const ready = new Promise<void>((resolve, reject) => {
     const died = (cause: unknown): void => {
       reject(cause);
@@ -224,19 +222,16 @@ function leaveIn(waiting: Waiting, worker: NodeWorker): void {
 function startInPage(start: ThreadStart): Thread {
   const { Worker } = globalThis as unknown as { Worker: new (file: URL, options: object) => PageThread };
   const worker = new Worker(start.file, { type: 'module', name: start.name });
-  let end: () => void = () => undefined;
-  const ended = new Promise<boolean>((resolve) => {
-    end = () => resolve(false);
-  });
+  const { promise: ended, resolve: end } = deferred<boolean>();
   const ready = new Promise<void>((resolve, reject) => {
     worker.onmessage = ({ data }) => {
-      if (data === 'ended') end();
+      if (data === 'ended') end(false);
       else if (data === 'ready') resolve();
       else start.heard?.(data);
     };
     worker.onerror = (event) => {
       const cause = new Error(event.message ?? `the worker ${start.file.href} cannot be loaded`);
-      end();
+      end(false);
       reject(cause);
       start.died(cause);
     };
@@ -248,7 +243,7 @@ function startInPage(start: ThreadStart): Thread {
     keepAlive: () => undefined, // pages need no thread to stay alive
     terminate: () => {
       worker.terminate();
-      end();
+      end(false);
     },
     post: (message) => worker.postMessage(message),
   };

@@ -15,7 +15,7 @@ it('does not count what a pass waited for the one before', () => {
     };
     const encoder = { beginComputePass: () => ({}) as Pass } as unknown as Encoder;
     const device = { createCommandEncoder: () => encoder } as unknown as Device;
-    const submission = new Submission(device, page, last);
+    const submission = new Submission(device, page, last, (ns) => ns);
     for (let at = 0; at < stamps.length; at += 2) submission.timedPass((ms) => times.push(ms));
     submission.collect({ startedMs: 0, endedMs: 0 });
   };

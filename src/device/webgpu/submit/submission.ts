@@ -36,7 +36,7 @@ export class Submission {
   #ticketUsed = STAMP_BYTES;
 
   /** `toHost` converts the device's clock, or milliseconds of the host, to the clock of all devices. */
-  constructor(device: Device, page: Page, last: LastPass, toHost: (ns: bigint) => bigint = (ns) => ns) {
+  constructor(device: Device, page: Page, last: LastPass, toHost: (ns: bigint) => bigint) {
     this.encoder = device.createCommandEncoder();
     this.page = page;
     this.#last = last;

@@ -55,7 +55,7 @@ class StratumSession {
   #isAuthorized = false;
   #notice: Notice | undefined;
   #work: Work | undefined;
-  #hasWork: () => void = () => undefined;
+  #hasWork: (() => void) | undefined;
 
   static async open(call: StratumCall): Promise<PoolSession<Share>> {
     const lines = await StratumLines.open(call, { agent: call.agent, staleCode: STALE });
@@ -156,7 +156,7 @@ class StratumSession {
     if (!this.#isAuthorized || !this.#notice || !this.#extranonce || this.#work) return;
     this.#work = workOfNotice(this.#notice, this.#extranonce, this.#target, this.#mask);
     this.#call.onWork(this.#work, this.#notice.isClean);
-    this.#hasWork();
+    this.#hasWork?.();
   }
 }
 

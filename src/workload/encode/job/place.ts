@@ -1,3 +1,4 @@
+import { deferred } from '../../../device/deferred.js';
 import type { Completion, Device, DeviceBuffer, HostMemory } from '../../../device/device.js';
 import type { EncodePlan } from '../kernel/plan.js';
 
@@ -41,12 +42,10 @@ export async function openPlace(device: Device, plan: EncodePlan, batch: number)
 /** Has a place to oneself from here on, until what it gives is called. */
 export async function takeTurn(place: Place): Promise<() => void> {
   const before = place.turn;
-  let over = (): void => undefined;
-  place.turn = new Promise<void>((resolve) => {
-    over = resolve;
-  });
+  const { promise, resolve } = deferred<void>();
+  place.turn = promise;
   await before;
-  return over;
+  return resolve;
 }
 
 export function normsIn({ bytes }: HostMemory, { norm }: EncodePlan, samples: number): Float64Array | Float32Array {

@@ -108,7 +108,7 @@ async function* asFound<One>(
   run: (tell: (one: One) => Promise<void>, stop: AbortSignal) => Promise<void>,
 ): AsyncGenerator<One> {
   const found: { readonly one: One; readonly taken: () => void }[] = [];
-  let wake: () => void = () => undefined;
+  let wake: (() => void) | undefined;
   let isOver = false;
   const stop = new AbortController();
   const abort = (): void => stop.abort();
@@ -119,11 +119,11 @@ async function* asFound<One>(
     new Promise((taken) => {
       if (stop.signal.aborted) return taken();
       found.push({ one, taken });
-      wake();
+      wake?.();
     });
   const running = run(tell, stop.signal).finally(() => {
     isOver = true;
-    wake();
+    wake?.();
   });
   running.catch(() => undefined); // thrown below
   try {
