@@ -181,6 +181,13 @@ describe('kernels', () => {
     const [done] = events((await millrace('kernel', 'stats', 'words', '--json')).stdout);
     expect(done).toMatchObject({ event: 'done', exit: 0, kernel: 'words' });
   });
+  it.skipIf(isShort)('every listed kernel has its operations counted', async () => {
+    const { stdout } = await millrace('kernel', 'list');
+    for (const name of stdout.trim().split('\n')) {
+      const [done] = events((await millrace('kernel', 'stats', name, '--json')).stdout);
+      expect(done, name).toMatchObject({ event: 'done', exit: 0, kernel: name });
+    }
+  });
   it.skipIf(isShort)('a reader that has seen enough is no failure', async () => {
     const child = spawn(process.execPath, [main, 'kernel', 'show', 'block', '--target', 'c', '--lanes', '1']);
     child.stdout.destroy();

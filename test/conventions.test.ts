@@ -272,6 +272,21 @@ describe('completion', () => {
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
   });
 
+  it.each(['bash', 'zsh', 'fish'])('for %s has every command and every option', async (shell) => {
+    const text = readFileSync(await script(shell), 'utf8');
+    const named = (flag: string): string => (shell === 'fish' ? `-l ${flag.slice(2)} ` : flag);
+    const check = (command: Command): void => {
+      for (const { long, hidden } of command.options) {
+        if (!hidden && long) expect(text.includes(named(long)), `${command.name()} ${long}`).toBe(true);
+      }
+      for (const one of command.commands) {
+        expect(text).toMatch(new RegExp(`\\b${one.name()}\\b`));
+        check(one);
+      }
+    };
+    check(root);
+  });
+
   it('completes commands, options, choices and devices in bash', async ({ skip }) => {
     if (spawnSync('bash', ['-c', 'exit 0']).status !== 0) return skip('no bash');
     const file = await script('bash');

@@ -310,3 +310,30 @@ test('a search that nobody iterates to its end leaves nothing behind', async () 
     code: 'device-absent',
   });
 });
+
+describe('what cannot be done is told', () => {
+  test('results once more, names that a flow does not have', async () => {
+    const found = search(marked, { devices: behind, space: 50, job: { every: 10 } });
+    expect(found.progress).toBeUndefined();
+    expect(await indices(found)).toEqual(marks(50, 10));
+    expect(found.progress?.done).toBe(50n);
+    await expect(indices(found)).rejects.toMatchObject({ code: 'usage' });
+
+    const wrong = (more: object) =>
+      flow({
+        name: 'wrong',
+        kernels: { marked },
+        job: { marked: { every: 10 } },
+        rings: { ring: { kernel: 'marked', hits: 64 } },
+        most: 64,
+        steps: ({ start, count }) => [{ do: 'launch', kernel: 'marked', base: start, count, ring: 'ring', ...more }],
+        reap: (piece, { ring }) => hitsIn(piece, ring('none')),
+      });
+    for (const more of [{ kernel: 'none' }, { ring: 'none' }, {}]) {
+      const run = search(wrong(more) as never, { devices: behind, space: 50 } as never) as AsyncIterable<{
+        index: bigint;
+      }>;
+      await expect(indices(run), JSON.stringify(more)).rejects.toThrow('called none');
+    }
+  });
+});

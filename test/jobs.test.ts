@@ -3,11 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { between } from '../src/engine/work/space.js';
+import { interrupted } from './command-line.js';
 import { eventsIn, eventsOf } from './events.js';
 import {
   hitsIn,
   millrace,
   planted,
+  reading,
   resume,
   runHere,
   type SearchEnded,
@@ -231,6 +233,63 @@ describe('a job', () => {
     expect(known.events.at(-1)).toMatchObject({ tried: 0 });
     writeFileSync(join(here, 'broken.json'), '{"format":');
     expect((await millrace(here, 'jobs', 'import', 'broken.json')).status).toBe(74);
+  });
+
+  it.skipIf(isShort)('that cannot be resumed says why; one that no process runs is cancelled at once', async () => {
+    const [here, there] = ['gone', 'kept'].map((name) => join(folder, name)) as [string, string];
+    for (const place of [here, there]) {
+      mkdirSync(place);
+      writePlanted(place);
+    }
+    const data = ['--data-dir', join(there, 'data')];
+    const id = idIn(
+      await runHere({ every: 20_023, folder: here, device: 'interpreter', args: ['--limit', '3', ...data] }),
+    );
+    const own = (...args: string[]) => millrace(there, 'jobs', ...args, '--json');
+    expect(await own('resume')).toMatchObject({ status: 64 });
+    rmSync(here, { recursive: true });
+    const lost = await own('resume', id);
+    expect(lost.status).toBe(74);
+    expect(lost.events.at(-2)).toMatchObject({ event: 'error', code: 'io', message: expect.stringContaining(here) });
+    // A program's job, which has no command line.
+    const spec = {
+      command: 'own',
+      params: {},
+      kernel: 'own',
+      space: between(0n, 9n),
+      name: 'own',
+      call: { args: [], folder: '' },
+    };
+    const job = await reading(join(there, 'data'), [], async (store) => {
+      const begun = await store.open(spec);
+      await begun.finish('open');
+      return begun.id;
+    });
+    const without = await own('resume', job);
+    expect(without.status).toBe(64);
+    expect(without.events.at(-2)).toMatchObject({ code: 'usage', message: expect.stringContaining(job) });
+    expect((await own('cancel', id)).status).toBe(0);
+    expect((await own('list')).events).toContainEqual(expect.objectContaining({ id, state: 'cancelled' }));
+  });
+
+  it.skipIf(isShort)('that is resumed ends with the command that resumed it', async () => {
+    const place = join(folder, 'ended');
+    mkdirSync(place);
+    writePlanted(place);
+    const device = 'interpreter';
+    const every = 20_025;
+    expect((await runHere({ every, folder: place, device, heard: stopAt(/"event":"hit"/) })).exit).toBe(2);
+    const env = { XDG_CONFIG_HOME: join(place, device), MILLRACE_DATA_DIR: join(place, 'data') };
+    const isHit = /"event":"hit"/;
+    const { status, stdout } = await interrupted(['jobs', 'resume', 'last'], {
+      cwd: place,
+      env,
+      when: isHit,
+      act: (pid) => process.kill(pid, 'SIGTERM'),
+    });
+    expect(status).toBe(2);
+    expect(eventsIn(stdout).at(-1)).toMatchObject({ event: 'done', exit: 2 });
+    expect((await stateOf(place, every)).state).toBe('open');
   });
 });
 

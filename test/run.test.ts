@@ -120,6 +120,15 @@ export default async ({ name = 'none', seven = 0 }: Params) => ({
     expect(unknown.stderr).toContain('no parameter called color');
     expect(unknown.stderr).toContain('there are every: u32, name, seven');
     expect((await run('--param', 'seven=8')).stderr).toContain('the kernel needs every: u32');
+    // A function may look at its parameters in other ways: those that it has looked at are not unknown.
+    write(
+      'looks.ts',
+      `import made from './made.js';
+export default (params: object) => made('seven' in params ? { ...params } : {});
+`,
+    );
+    const looked = await millrace('run', 'looks.ts', '--device', 'interpreter', ...given, '--param', 'colour=red');
+    expect(looked).toMatchObject({ status: 0, stdout: '    7           7\n' });
   });
 
   it('may have its hits checked in a thread, by TypeScript too', async () => {
@@ -194,6 +203,12 @@ export default { kernel, chunk: ({ start }: { start: bigint }) => ({ high: start
       'mute.ts',
       "import { items } from 'millrace';\nexport default items('mute', {}, () => {});\n",
       'kernel mute emits nothing',
+    ],
+    [
+      'chunk values without a function that gives them',
+      'chunks.ts',
+      MARKED.replace('job: {', 'chunk: { high: u32 }, job: {'),
+      'chunk: (piece) =>',
     ],
   ])('%s: told with its place', async (_what, name, text, message) => {
     if (text !== undefined) write(name, text);

@@ -73,9 +73,9 @@ const nothingNamed = (): MillraceError =>
 const noCommand = (id: string): MillraceError =>
   new MillraceError({
     code: 'usage',
-    message: `job ${id} has no command: it was imported`,
+    message: `job ${id} has no command line: a program started it`,
     asked: `to go on with job ${id}`,
-    advice: 'run the command yourself, with the same parameters: it finds the job',
+    advice: 'run the program again with the same parameters: it finds the job',
   });
 
 const notStarted = (id: string, folder: string, cause: Error): MillraceError =>

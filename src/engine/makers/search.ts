@@ -1,4 +1,3 @@
-import { MillraceError } from '../../kernel/error.js';
 import type { Buffers, Fields, Kernel } from '../../kernel/index.js';
 import type { Where } from '../devices.js';
 import type { Aim } from '../feed/chunk-size.js';
@@ -113,7 +112,6 @@ export function searchFlow<J extends Fields, C extends Fields, B extends Buffers
   options: KernelOptions<J, C> & { readonly ring?: number },
 ): Flow<readonly Hit<H>[]> {
   const { job, chunk, buffers, least, most, granularity, canaries = [], ring = RING_HITS } = options;
-  if ('index' in (kernel.signature.hit ?? {})) throw taken(kernel.name);
   const values = (given: unknown) => ({ [kernel.name]: (given ?? {}) as Given<Fields> });
   const launch = (piece: Piece) => ({
     base: launchBase(piece).base,
@@ -264,13 +262,4 @@ function canaryOf<T extends Indexed>({ start, count, hits, values = 0 }: FlowCan
   const isFound = (found: readonly T[]): boolean =>
     found.length === hits.length && found.every(({ index }, at) => index === hits[at]);
   return { piece: { start, count }, values, isFound };
-}
-
-function taken(kernel: string): MillraceError {
-  return new MillraceError({
-    code: 'kernel-value',
-    message: `kernel ${kernel}: a hit cannot have a field called index`,
-    asked: 'a search',
-    advice: 'every hit has its index already; call the field something else',
-  });
 }

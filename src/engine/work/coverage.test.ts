@@ -50,6 +50,10 @@ describe('handing out', () => {
     expect(taken.flight).toMatchObject({ start: 40n, count: 20 });
     expect(take(taken.coverage, { ...ask, id: 1 })).toBeUndefined();
     expect(waitingIn(taken.coverage)).toBe(80n);
+    // Indices to retry are handed out by the same rule.
+    const retried = tryAgain(taken.coverage, 0, 5);
+    expect(take(retried, { ...ask, id: 2, within: between(60n, 70n) })?.flight.start).toBe(60n);
+    expect(take(retried, { ...ask, id: 2 })?.flight).toMatchObject({ start: 40n, count: 5 });
   });
 
   test('what comes later is waited for', () => {

@@ -50,7 +50,7 @@ const compressSetup = {
 const encrypt = items('encrypt', { job: { key: [u32, 44] }, buffers: { text: rw(u32) } }, ({ job, item, buffers }) => {
   const keys = Array.from({ length: 11 }, (_, i) => job.key.slice(4 * i, 4 * i + 4) as readonly In<'u32'>[]);
   const whitened = buffers.text.at4(item).map((word, i) => word.xor(keys[0]![i]!));
-  buffers.text.set4(item, aes.lastRound(aes.rounds(whitened, keys.slice(1, 10)), keys[10]!));
+  buffers.text.set4(item, aes.lastRound(aes.rounds(aes.round(whitened, keys[1]!), keys.slice(2, 10)), keys[10]!));
 });
 
 /** FIPS 197's key schedule, with the S-box out of the table. */

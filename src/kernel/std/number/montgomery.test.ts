@@ -287,6 +287,12 @@ describe('constants', () => {
     }
   });
 
+  test('a modulus of no size and a number of another size are refused', () => {
+    for (const bits of [1, 64.5]) expect(() => montgomery('u32', bits)).toThrow(`${bits} bits`);
+    const short = overNumbers('u32', 64, 1, (m, [modulus]) => m.one(modulus!.slice(1)));
+    expect(() => kernelText(short, { target: 'ir' })).toThrow('1 limbs');
+  });
+
   test('are what a kernel computes', async () => {
     const { n } = fermatVectors[4]!;
     const kernel = overNumbers('u32', 288, 1, (m, [modulus]) => [
