@@ -36,9 +36,16 @@ class LongestFirst extends BaseSequencer {
 const commands =
   /^test\/(bench|browser|cache|cli|conformance|conventions|crash|encode|examples|feeding|fuzz|gaps|gpu-text|jobs|native-bodies|package|readme|regular|run|telemetry|terminal|tune|uhash|words)[./-]|^src\/(console|workload)\//;
 const harmless = /^src\/(?!device\/gpu\/device)|^test\/(api|block|engine|licen|simulation|structure)/;
+/** By their text they change something that belongs to the whole process; read, each puts it back or has it in a child. */
+const putBack = [
+  /^src\/device\/(kinds|registry|cache\/cache|native\/compile|gpu\/worker\/settle)\.test/,
+  /^src\/store\/thread\/(damage|exchange)\.test/,
+  /^test\/(hostile-text|network-(cli|day|gaps-cli|solo)|store-(ending|failing|locks|source|upgrade)|structure)\.test/,
+];
 const light = [...namesIn('src'), ...namesIn('test')].filter(
   (name) =>
     (commands.test(name) && !/telemetry-/.test(name) && !hasFakeDriver(name)) ||
+    putBack.some((names) => names.test(name)) ||
     (harmless.test(name) && leavesNothing(name)),
 );
 

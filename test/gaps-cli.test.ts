@@ -131,7 +131,7 @@ describe('search', { timeout: 120_000 }, () => {
   });
 
   test('it goes on where it was killed, and what is known needs no device', async () => {
-    const length = byTier('2^19', '2^20');
+    const length = byTier('2^18', '2^20');
     const args = ['gaps', 'search', '--start', '2^64', '--length', length, '--min-gap', '300', '--window', '65536'];
     const ledger = ['--device', 'wasm', '--primes', '2000', '--data-dir', join(folder, 'data'), '--json'];
     const killed = start([...args, ...ledger, '--list', 'Me']);
@@ -144,7 +144,7 @@ describe('search', { timeout: 120_000 }, () => {
     // In order, and none twice.
     const starts = gaps.map((gap) => BigInt(gap.start as string));
     expect(starts).toEqual([...new Set(starts)].sort((a, b) => (a < b ? -1 : 1)));
-    expect(again.events.find(({ event }) => event === 'job')).toMatchObject({ length: byTier(2 ** 19, 2 ** 20) });
+    expect(again.events.find(({ event }) => event === 'job')).toMatchObject({ length: byTier(2 ** 18, 2 ** 20) });
     const whole = (await millrace([...args, '--json', ...cpu])).events.filter(({ event }) => event === 'gap');
     expect(gaps).toEqual(whole);
     const known = (await millrace([...args, ...ledger])).events;

@@ -6,6 +6,7 @@ import { millrace, signalled } from './command-line.js';
 import { GapChain } from './network/gap-chain.js';
 import { GapPoolServer } from './network/gap-pool-server.js';
 import { NodeServer } from './network/node-server.js';
+import { byTier } from './tier.js';
 
 /** `millrace gaps mine` as people run it, against servers on loopback. */
 const PAYOUT = 'rric1qw508d6qejxtdg4y5r3zarvary0c5xw7kpt4dsz';
@@ -21,10 +22,11 @@ test('solo: mines blocks, tells each, and keeps the password out of everything',
   const [verbose, password] = [join(folder, 'tests'), join(folder, 'password')];
   writeFileSync(password, 'sesame-1234\n');
   const args = ['--rpc', server.url, '--user', 'miner', '--password-file', password, '--payout', PAYOUT];
-  const mining = ['gaps', 'mine', ...args, ...plan, '--count', '2', '--json', '-e', verbose];
+  const count = byTier(1, 2);
+  const mining = ['gaps', 'mine', ...args, ...plan, '--count', String(count), '--json', '-e', verbose];
   const { status, stdout, stderr, events } = await millrace(mining);
   expect([status, stderr, server.chain.refusals]).toEqual([0, '', []]);
-  expect(events.at(-1)).toMatchObject({ event: 'done', exit: 0, accepted: 2, blocks: 2, hardwareErrors: 0 });
+  expect(events.at(-1)).toMatchObject({ event: 'done', exit: 0, accepted: count, blocks: count, hardwareErrors: 0 });
   const mined = events.filter(({ event }) => event === 'mined');
   expect(mined.map(({ hash, height, state }) => [hash, height, state])).toEqual(
     server.chain.tips.slice(1).map((hash, at) => [hash, at + 1, 'accepted']),

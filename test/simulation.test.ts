@@ -7,7 +7,7 @@ import { byTier } from './tier.js';
 /**
  * The engine's policies, put together, in a world with a virtual clock: what they promise must hold whatever devices do.
  */
-const WORLDS = byTier(12, 120, 5000);
+const WORLDS = byTier(8, 120, 5000);
 /** Of a world that is written down here. */
 const SEEDS = byTier(1, 5);
 
